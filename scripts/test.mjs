@@ -1,0 +1,14 @@
+/** `npm test`: installs what is missing, builds, lints, checks types and runs every test; flags go to vitest. */
+import { build } from "./build.mjs";
+import { root, run } from "./install.mjs";
+
+build();
+const bin = (name) => `${root}node_modules/.bin/${name}`;
+const flags = process.argv.slice(2);
+if (flags.length === 0) {
+  run(bin("tsc"), ["-p", "tsconfig.test.json"]);
+  run(bin("biome"), ["check", "--error-on-warnings", "."]);
+  run(bin("oxlint"), ["--type-aware", "--deny-warnings", "src", "test", "scripts"]);
+  run(bin("knip"), []);
+}
+run(bin("vitest"), ["run", ...flags], { stdio: ["ignore", 1, 2] });

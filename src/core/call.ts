@@ -1,0 +1,83 @@
+/** One call in, one reply out: the only shape the inside of the gateway knows. */
+import type { RpcError } from "../wire/envelope.js";
+import type { JsonObject } from "../wire/json.js";
+import type { Payload } from "../wire/payload.js";
+import type { Client } from "./client.js";
+import type { ListKind } from "./upstream.js";
+
+/** Log levels, least severe first (RFC 5424, as MCP uses them). */
+export const LOG_LEVELS = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** One thing a client wants done, in the words both protocol eras share. */
+export interface Call {
+  /** Unique in this process; a later round of the same call has an id of its own. */
+  readonly id: number;
+  readonly method: string;
+  /** As the client sent them, but for the `_meta` keys that only described its own hop. */
+  readonly params: JsonObject;
+  readonly client: Client;
+  /** Where its target leads in the client's own view; absent when the method has no target or nobody owns it. */
+  readonly route?: Route;
+  /** Present when this call resumes a round that ended in `input_required`. */
+  readonly answers?: InputAnswers;
+  /** The least severe log level the client asked for; absent when it asked for none. */
+  readonly logLevel?: LogLevel;
+  /** `Mcp-Param-*` headers that no schema explains; they are carried on to an HTTP upstream (SEP-2243). */
+  readonly extraHeaders?: Readonly<Record<string, string>>;
+  /** Aborted when the client gives up, whatever giving up looks like in its era. */
+  readonly signal: AbortSignal;
+  /** Progress and log messages that belong to this call and to nothing else. */
+  readonly notify: (notice: Notice) => void;
+}
+
+/** The owner of an exposed name or URI. */
+export interface Route {
+  /** The server, by its key in the config. */
+  readonly upstream: string;
+  /** The server's own name or URI for it. */
+  readonly target: string;
+  /** The name or URI the client used and the lists show. */
+  readonly exposed: string;
+  readonly kind: ListKind;
+  /** The server's own list entry; absent where a URI was routed by its form alone. */
+  readonly item?: JsonObject;
+}
+
+export interface Notice {
+  readonly method: string;
+  readonly params?: JsonObject;
+}
+
+/** The client's answers to an earlier `input_required`, by the keys of its requests. */
+export interface InputAnswers {
+  readonly responses: JsonObject;
+  readonly state?: string;
+}
+
+/** How long, and by whom, an answer may be kept (spec 2026-07-28: server/utilities/caching). */
+export interface Freshness {
+  readonly ttlMs: number;
+  readonly scope: "public" | "private";
+}
+
+/** What came of a call. An error the upstream answered with is a reply; it is never thrown. */
+export type Reply =
+  | {
+      readonly kind: "result";
+      readonly result: Payload;
+      readonly freshness?: Freshness;
+      /** Present when the gateway made this result itself to say that it refused. */
+      readonly refusal?: string;
+    }
+  | { readonly kind: "error"; readonly error: RpcError; readonly refusal?: string }
+  | { readonly kind: "input_required"; readonly requests: JsonObject; readonly state?: string };

@@ -1,0 +1,23 @@
+/** What clients may hear about between their calls. */
+import type { Client } from "./client.js";
+import type { ListKind } from "./upstream.js";
+
+export type Change =
+  | { readonly kind: "list"; readonly list: ListKind }
+  | { readonly kind: "resource"; readonly uri: string };
+
+/** What one subscriber wants to hear; URIs are the exposed ones. */
+export interface Interest {
+  readonly lists: ReadonlySet<ListKind>;
+  readonly resources: ReadonlySet<string>;
+}
+
+export interface ChangeFeed {
+  /**
+   * Calls `hear` with each change of `client`'s own view that `interest` covers, until the returned function
+   * is called. A list change is told only when the client's merged, filtered list really differs.
+   */
+  subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void;
+  /** Of `uris`, those whose updates will be delivered: somebody owns them and their server can be followed. */
+  followable(client: Client, uris: readonly string[]): readonly string[];
+}

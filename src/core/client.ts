@@ -1,0 +1,39 @@
+/** Who is calling, and how clients that keep a session can be reached between their calls. */
+import type { JsonObject } from "../wire/json.js";
+
+/** On whose behalf a call is made. */
+export interface Principal {
+  /** `anonymous` where no authentication is configured. */
+  readonly id: string;
+  readonly groups: readonly string[];
+  readonly claims: JsonObject;
+}
+
+export const ANONYMOUS: Principal = { id: "anonymous", groups: [], claims: {} };
+
+export interface Client {
+  readonly principal: Principal;
+  /**
+   * Names what may be kept for this client alone: its session where it has one, else its principal and its
+   * normalized capabilities. Two clients with equal affinity may share an upstream connection.
+   */
+  readonly affinity: string;
+  /** True where `affinity` names a session, which has an end; false where it names a principal. */
+  readonly session: boolean;
+  /** Which part of the gateway it sees: "" for all of it, or the NAME of `/mcp/NAME`. */
+  readonly scope: string;
+  /** What the client declared that a server may ask of it; never more than that is promised upstream. */
+  readonly capabilities: JsonObject;
+  /** The client's own name and version, for display only. */
+  readonly info?: JsonObject;
+}
+
+/** Finds clients that can be reached between their calls. Only sessions can. */
+export interface ClientDirectory {
+  find(affinity: string): ClientPort | undefined;
+}
+
+export interface ClientPort {
+  /** Sends the client a request (`{ method, params }`) and resolves to the bare result; rejects with a GatewayError. */
+  ask(request: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+}

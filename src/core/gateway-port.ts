@@ -1,0 +1,29 @@
+/** What an edge that faces clients sees of the gateway behind it. */
+import type { JsonObject } from "../wire/json.js";
+import type { ChangeFeed } from "./change.js";
+import type { Client } from "./client.js";
+import type { Handler } from "./handler.js";
+
+/** What the gateway says of itself to one client. */
+export interface Introduction {
+  readonly serverInfo: JsonObject;
+  readonly capabilities: JsonObject;
+  readonly instructions?: string;
+}
+
+export interface GatewayPort {
+  /** Runs a call through every policy to its server. Never rejects: failures are replies. */
+  readonly handle: Handler;
+  readonly changes: ChangeFeed;
+  /** The merged capabilities and instructions of what `client` sees. Waits briefly for servers that are starting. */
+  introduce(client: Client): Promise<Introduction>;
+  /** The list entry of a tool by the name `client` sees, for checking `Mcp-Param-*` headers. */
+  tool(client: Client, name: string): JsonObject | undefined;
+  /** Whether `/mcp/NAME` exists. */
+  hasScope(name: string): boolean;
+  /** A client's session is over: everything kept for its affinity alone may go. */
+  forget(affinity: string): void;
+}
+
+/** The gateway's own name and version, as hosts see it. */
+export const SERVER_NAME = "cardea";

@@ -1,0 +1,66 @@
+/** Which methods are routed to the owner of a target, which parameter names the target, and which are lists. */
+import type { JsonObject } from "../wire/json.js";
+import { objectAt, stringAt } from "../wire/json.js";
+import type { ListKind } from "./upstream.js";
+
+/** List methods are answered from the catalog. */
+export const LIST_METHODS: Readonly<Record<string, ListKind>> = {
+  "tools/list": "tools",
+  "prompts/list": "prompts",
+  "resources/list": "resources",
+  "resources/templates/list": "resourceTemplates",
+};
+
+/** A target as it stands in the parameters of a call. */
+export interface Target {
+  readonly kind: ListKind;
+  readonly name: string;
+}
+
+interface TargetedMethod {
+  /** Where the target stands; undefined when the parameters name none. */
+  read(params: JsonObject): Target | undefined;
+  /** The same parameters with another target. */
+  write(params: JsonObject, target: string): JsonObject;
+}
+
+const named = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
+  read: (params) => {
+    const name = stringAt(params, key);
+    return name === undefined ? undefined : { kind, name };
+  },
+  write: (params, target) => ({ ...params, [key]: target }),
+});
+
+/** Methods whose target decides which server gets them. */
+export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
+  "tools/call": named("tools", "name"),
+  "prompts/get": named("prompts", "name"),
+  "resources/read": named("resources", "uri"),
+  "resources/subscribe": named("resources", "uri"),
+  "resources/unsubscribe": named("resources", "uri"),
+  "completion/complete": {
+    read: (params) => {
+      const ref = objectAt(params, "ref");
+      const name = stringAt(ref, "name");
+      const uri = stringAt(ref, "uri");
+      if (stringAt(ref, "type") === "ref/prompt" && name !== undefined) return { kind: "prompts", name };
+      return uri === undefined ? undefined : { kind: "resourceTemplates", name: uri };
+    },
+    write: (params, target) => {
+      const ref = objectAt(params, "ref") ?? {};
+      const key = stringAt(ref, "type") === "ref/prompt" ? "name" : "uri";
+      return { ...params, ref: { ...ref, [key]: target } };
+    },
+  },
+};
+
+/** The target of a call, read from its own parameters. */
+export function targetOf(method: string, params: JsonObject): Target | undefined {
+  return Object.hasOwn(TARGETED_METHODS, method) ? TARGETED_METHODS[method]?.read(params) : undefined;
+}
+
+/** The parameters with the target replaced by the server's own name for it. */
+export function retarget(method: string, params: JsonObject, target: string): JsonObject {
+  return TARGETED_METHODS[method]?.write(params, target) ?? params;
+}

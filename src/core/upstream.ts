@@ -1,0 +1,69 @@
+/** One server behind the gateway, whichever revision and transport it speaks. */
+import type { JsonObject } from "../wire/json.js";
+import type { Freshness } from "./call.js";
+import type { Client } from "./client.js";
+import type { GatewayError } from "./errors.js";
+import type { Handler } from "./handler.js";
+
+export const LIST_KINDS = ["tools", "prompts", "resources", "resourceTemplates"] as const;
+export type ListKind = (typeof LIST_KINDS)[number];
+
+/** What a server says of itself when it is first met. */
+export interface ServerFacts {
+  readonly capabilities: JsonObject;
+  readonly serverInfo: JsonObject;
+  readonly instructions?: string;
+}
+
+export interface ServerList {
+  readonly items: readonly JsonObject[];
+  readonly freshness: Freshness;
+}
+
+/**
+ * Whose list it is. Servers may list differently for clients of different capabilities, so lists are kept per
+ * audience: `class` is shared by all clients of equal capabilities, `key` is the connection's own.
+ */
+export interface Audience {
+  readonly key: string;
+  readonly class: string;
+}
+
+/** The audience of clients that cannot be asked anything; they share one connection. */
+export const EVERYBODY: Audience = { key: "shared", class: "shared" };
+
+export type UpstreamState = "starting" | "ready" | "backoff" | "stopped";
+
+export interface Upstream {
+  readonly name: string;
+  /** Runs a call whose `params` already carry the server's own names. */
+  readonly call: Handler;
+  readonly state: UpstreamState;
+  /** The last reason for not being ready, in a plain sentence. */
+  readonly lastError: string | undefined;
+  /** Facts of the shared connection; undefined until it was first met. */
+  readonly facts: ServerFacts | undefined;
+  /** How this server shares its connections: whose lists and connection `client` gets. */
+  audience(client: Client): Audience;
+  /**
+   * Walks all pages of one list, over the connection of `client` (opened when it is not there yet), or over
+   * the shared one. A list the server does not offer is empty.
+   * @throws GatewayError when the server cannot be reached or answers with an error.
+   */
+  list(kind: ListKind, client: Client | undefined, signal: AbortSignal): Promise<ServerList>;
+  /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
+  follow(uri: string, client: Client | undefined): () => void;
+  watch(observer: UpstreamObserver): () => void;
+  /** Ends what is kept for one session alone. */
+  release(affinity: string): void;
+  close(): Promise<void>;
+}
+
+export interface UpstreamObserver {
+  /** A connection of this audience is open and its facts are known. */
+  ready(audience: Audience): void;
+  listChanged(kind: ListKind, audience: Audience): void;
+  resourceUpdated(uri: string): void;
+  /** The shared connection is gone; the supervisor is about to try again. */
+  unavailable(cause: GatewayError): void;
+}

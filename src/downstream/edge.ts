@@ -1,0 +1,43 @@
+/** What the listeners hand to an era: a parsed message and the place where its answer goes. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Principal } from "../core/client.js";
+import type { Envelope } from "../wire/envelope.js";
+
+/** One HTTP request that passed the listener's checks (host, origin, size, content type, credentials). */
+export interface HttpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly principal: Principal;
+  /** "" for the whole gateway, or the NAME of `/mcp/NAME`. */
+  readonly scope: string;
+}
+
+/** A POST: the exchange and the body, parsed once. */
+export interface HttpPost extends HttpExchange {
+  readonly message: Envelope | readonly Envelope[];
+}
+
+/** One era's way of serving HTTP. A method that throws is answered by the listener with a JSON-RPC error. */
+export interface HttpEdge {
+  post(post: HttpPost): void | Promise<void>;
+  /** GET and DELETE exist in the legacy era only. */
+  get?(exchange: HttpExchange): void | Promise<void>;
+  delete?(exchange: HttpExchange): void | Promise<void>;
+  /** Ends every stream gracefully, as its era does. */
+  close(): Promise<void>;
+}
+
+/** A host at the other end of a pipe: one principal, one message per line. */
+export interface Pipe {
+  readonly principal: Principal;
+  readonly scope: string;
+  /** Writes one message; the text must be a single JSON document without line breaks. */
+  send(text: string | Buffer): void;
+}
+
+/** One era's way of serving a pipe. */
+export interface PipeEdge {
+  receive(message: Envelope): void | Promise<void>;
+  /** The pipe is gone or the gateway stops. */
+  close(): Promise<void>;
+}

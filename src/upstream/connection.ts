@@ -1,0 +1,22 @@
+/** One open conversation with a server, era already settled; a lease holds it, both eras implement it. */
+
+import type { GatewayError } from "../core/errors.js";
+import type { Handler } from "../core/handler.js";
+import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
+
+export interface Connection {
+  readonly facts: ServerFacts;
+  readonly call: Handler;
+  /** Walks all pages (cursor loops cut). A list the server does not offer is empty. */
+  list(kind: ListKind, signal: AbortSignal): Promise<ServerList>;
+  /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
+  follow(uri: string): () => void;
+  /** Resolves when it can carry no more calls, with the reason; never rejects. */
+  readonly closed: Promise<GatewayError>;
+  close(): Promise<void>;
+}
+
+export interface ConnectionObserver {
+  listChanged(kind: ListKind): void;
+  resourceUpdated(uri: string): void;
+}

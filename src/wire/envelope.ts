@@ -1,0 +1,108 @@
+/** A JSON-RPC message: parsed once, its frame checked by hand, everything inside left alone. */
+import { isObject, type JsonObject } from "./json.js";
+
+export type MessageId = string | number;
+
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** One JSON-RPC message. Which of the members are there tells request, notification and response apart. */
+export interface Envelope {
+  readonly jsonrpc: "2.0";
+  readonly id?: MessageId;
+  readonly method?: string;
+  readonly params?: JsonObject;
+  readonly result?: JsonObject;
+  readonly error?: RpcError;
+}
+
+export interface Request extends Envelope {
+  readonly id: MessageId;
+  readonly method: string;
+}
+export interface Notification extends Envelope {
+  readonly method: string;
+}
+
+/** A message that is not JSON-RPC 2.0 as MCP narrows it; `code` is the JSON-RPC code to answer with. */
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+  constructor(
+    readonly code: -32700 | -32600,
+    message: string,
+    /** The id to answer to, where one could be read. */
+    readonly id: MessageId | undefined = undefined,
+  ) {
+    super(message);
+  }
+}
+
+export const isRequest = (message: Envelope): message is Request =>
+  message.method !== undefined && message.id !== undefined;
+export const isNotification = (message: Envelope): message is Notification =>
+  message.method !== undefined && message.id === undefined;
+export const isResponse = (message: Envelope): boolean => message.method === undefined;
+
+/**
+ * Parses one document: a message, or a batch of them.
+ *
+ * @throws FrameError when it is no JSON (-32700) or no message (-32600).
+ */
+export function parseDocument(text: string): Envelope | readonly Envelope[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new FrameError(-32700, "the message is not valid JSON");
+  }
+  if (!Array.isArray(value)) return checkFrame(value);
+  if (value.length === 0) throw new FrameError(-32600, "the batch is empty");
+  return value.map(checkFrame);
+}
+
+/**
+ * Checks the frame of a parsed message and returns the very same object.
+ *
+ * @throws FrameError (-32600) naming the member that is wrong.
+ */
+export function checkFrame(value: unknown): Envelope {
+  if (!isObject(value)) throw new FrameError(-32600, "a message must be a JSON object");
+  const id = readId(value);
+  const refuse = (what: string): never => {
+    throw new FrameError(-32600, what, id);
+  };
+  if (value.jsonrpc !== "2.0") refuse('"jsonrpc" must be "2.0"');
+  for (const key in value) {
+    // A parser that ignores case would read "Method" as "method" (CVE-2026-27896): whoever judges and
+    // whoever executes must see the same message, so a look-alike is refused rather than passed over.
+    if (!known.has(key) && known.has(key.toLowerCase()))
+      refuse(`"${key.toLowerCase()}" is spelled in odd case`);
+  }
+  if (Object.hasOwn(value, "id") && id === undefined) refuse('"id" must be a string or an integer');
+  if (Object.hasOwn(value, "method")) {
+    if (typeof value.method !== "string") refuse('"method" must be a string');
+    if (Object.hasOwn(value, "params") && !isObject(value.params)) refuse('"params" must be an object');
+    if (Object.hasOwn(value, "result") || Object.hasOwn(value, "error")) refuse("a request has no result");
+    return value as unknown as Envelope;
+  }
+  const hasResult = Object.hasOwn(value, "result");
+  const hasError = Object.hasOwn(value, "error");
+  if (hasResult === hasError) refuse("a message has a method, a result or an error");
+  if (hasResult && !isObject(value.result)) refuse('"result" must be an object');
+  if (hasError && !isRpcError(value.error)) refuse('"error" must have a code and a message');
+  return value as unknown as Envelope;
+}
+
+const known = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
+
+function readId(value: JsonObject): MessageId | undefined {
+  const id = Object.hasOwn(value, "id") ? value.id : undefined;
+  return typeof id === "string" || (typeof id === "number" && Number.isSafeInteger(id)) ? id : undefined;
+}
+
+function isRpcError(value: unknown): value is RpcError {
+  return isObject(value) && Number.isInteger(value.code) && typeof value.message === "string";
+}

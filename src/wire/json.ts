@@ -1,0 +1,27 @@
+/** JSON values as the wire knows them, and the guards that narrow `unknown` to them. */
+
+/** A JSON object that nobody may edit in place. */
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** True for a plain JSON object; false for arrays, null and everything else. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object at `key`, or `undefined` when there is none or it is something else. */
+export function objectAt(object: JsonObject | undefined, key: string): JsonObject | undefined {
+  const value = object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
+  return isObject(value) ? value : undefined;
+}
+
+/** The string at `key`, or `undefined` when there is none or it is something else. */
+export function stringAt(object: JsonObject | undefined, key: string): string | undefined {
+  const value = object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A copy of `object` without `keys`; the object itself when it has none of them. */
+export function without(object: JsonObject, keys: readonly string[]): JsonObject {
+  if (!keys.some((key) => Object.hasOwn(object, key))) return object;
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+}

@@ -1,0 +1,42 @@
+/** Reserved `_meta` keys, HTTP header names, protocol revisions and error codes of every MCP revision. */
+
+export const MODERN_REVISION = "2026-07-28";
+/** Revisions opened by `initialize`, newest first. */
+export const LEGACY_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
+export type LegacyRevision = (typeof LEGACY_REVISIONS)[number];
+
+/** Keys of `_meta` that the 2026-07-28 revision reserves (spec: basic/index, "_meta"). */
+export const META = {
+  protocolVersion: "io.modelcontextprotocol/protocolVersion",
+  clientCapabilities: "io.modelcontextprotocol/clientCapabilities",
+  clientInfo: "io.modelcontextprotocol/clientInfo",
+  logLevel: "io.modelcontextprotocol/logLevel",
+  serverInfo: "io.modelcontextprotocol/serverInfo",
+  subscriptionId: "io.modelcontextprotocol/subscriptionId",
+  relatedTask: "io.modelcontextprotocol/related-task",
+  progressToken: "progressToken",
+} as const;
+
+/** Header names as Node gives them: in lower case. */
+export const HEADER = {
+  protocolVersion: "mcp-protocol-version",
+  sessionId: "mcp-session-id",
+  method: "mcp-method",
+  name: "mcp-name",
+  paramPrefix: "mcp-param-",
+  lastEventId: "last-event-id",
+} as const;
+
+/** JSON-RPC and MCP error codes (spec: basic/index, "Error Codes"; -32002 and -32042 are of earlier revisions). */
+export const CODE = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  headerMismatch: -32020,
+  missingClientCapability: -32021,
+  unsupportedProtocolVersion: -32022,
+  legacyResourceNotFound: -32002,
+  legacyUrlElicitationRequired: -32042,
+} as const;

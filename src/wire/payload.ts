@@ -1,0 +1,48 @@
+/**
+ * A JSON object that is carried rather than looked at: kept as the text it came as, or as the object it was
+ * made as, and turned into the other only when somebody asks.
+ */
+import { isObject, type JsonObject } from "./json.js";
+
+export class Payload {
+  #text: string | Buffer | undefined;
+  #object: JsonObject | undefined;
+
+  private constructor(text: string | Buffer | undefined, object: JsonObject | undefined) {
+    this.#text = text;
+    this.#object = object;
+  }
+
+  /** `text` must be the whole text of one JSON object, without white space around it; nobody checks it again. */
+  static ofText(text: string | Buffer): Payload {
+    return new Payload(text, undefined);
+  }
+
+  static ofObject(object: JsonObject): Payload {
+    return new Payload(undefined, object);
+  }
+
+  /** The JSON text, as it came where it came as text. */
+  get text(): string | Buffer {
+    this.#text ??= JSON.stringify(this.#object);
+    return this.#text;
+  }
+
+  /** The parsed object; whoever asks pays for the parsing, once. */
+  get object(): JsonObject {
+    if (this.#object === undefined) {
+      const value: unknown = JSON.parse(String(this.#text));
+      if (!isObject(value)) throw new TypeError("a payload must be a JSON object");
+      this.#object = value;
+    }
+    return this.#object;
+  }
+
+  /**
+   * Whether `marker` (a piece of JSON text, such as `"isError"`) may stand in it: false is certain, true is
+   * not. Where only the object is there the answer is true, because looking is then as cheap as searching.
+   */
+  mayContain(marker: string): boolean {
+    return this.#object !== undefined || this.#text === undefined || this.#text.includes(marker);
+  }
+}
