@@ -1,0 +1,114 @@
+/** A gateway with nothing behind it: answers from a map of handlers, and says what changed when it is told to. */
+import type { Call, Reply } from "../../src/core/call.js";
+import type { Change, Interest } from "../../src/core/change.js";
+import type { Client } from "../../src/core/client.js";
+import type { GatewayPort, Introduction } from "../../src/core/gateway-port.js";
+import { type JsonObject, stringAt } from "../../src/wire/json.js";
+import { Payload } from "../../src/wire/payload.js";
+
+export type FakeHandler = (call: Call) => Reply | Promise<Reply>;
+
+export interface FakePortOptions {
+  /** Answers by method; a method that is not there gets -32601. */
+  readonly handlers?: Readonly<Record<string, FakeHandler>>;
+  readonly introduction?: Partial<Introduction>;
+  /** List entries of tools, by exposed name, for the header checks. */
+  readonly tools?: Readonly<Record<string, JsonObject>>;
+  readonly scopes?: readonly string[];
+  /** URIs that can be followed; all of them when absent. */
+  readonly followable?: readonly string[];
+}
+
+export interface FakePort extends GatewayPort {
+  /** Every call that came, in order. */
+  readonly calls: readonly Call[];
+  /** The interests that are subscribed now. */
+  readonly interests: readonly Interest[];
+  /** Affinities that were forgotten. */
+  readonly forgotten: readonly string[];
+  /** Tells every subscriber whose interest covers it, as the change feed does. */
+  publish(change: Change): void;
+}
+
+export function fakePort(options: FakePortOptions = {}): FakePort {
+  const handlers = new Map(Object.entries(options.handlers ?? {}));
+  const tools = new Map(Object.entries(options.tools ?? {}));
+  const subscribers = new Set<{ readonly interest: Interest; hear(change: Change): void }>();
+  const calls: Call[] = [];
+  const forgotten: string[] = [];
+  return {
+    calls,
+    forgotten,
+    get interests() {
+      return [...subscribers].map(({ interest }) => interest);
+    },
+    async handle(call) {
+      calls.push(call);
+      const handler = handlers.get(call.method);
+      return handler === undefined ? errorReply(-32601, `Method not found: ${call.method}`) : handler(call);
+    },
+    changes: {
+      subscribe(_client: Client, interest, hear) {
+        const subscriber = { interest, hear };
+        subscribers.add(subscriber);
+        return () => void subscribers.delete(subscriber);
+      },
+      followable: (_client, uris) => uris.filter((uri) => options.followable?.includes(uri) ?? true),
+    },
+    introduce: async () => ({
+      serverInfo: { name: "cardea", version: "0.0.0-test" },
+      capabilities: { tools: { listChanged: true } },
+      ...options.introduction,
+    }),
+    tool: (_client, name) => tools.get(name),
+    hasScope: (name) => options.scopes?.includes(name) ?? false,
+    forget: (affinity) => void forgotten.push(affinity),
+    publish(change) {
+      for (const { interest, hear } of subscribers) if (covers(interest, change)) hear(change);
+    },
+  };
+}
+
+const covers = (interest: Interest, change: Change): boolean =>
+  change.kind === "list" ? interest.lists.has(change.list) : interest.resources.has(change.uri);
+
+export const resultReply = (result: JsonObject): Reply => ({
+  kind: "result",
+  result: Payload.ofObject(result),
+});
+
+export const errorReply = (code: number, message: string, data?: unknown): Reply => ({
+  kind: "error",
+  error: data === undefined ? { code, message } : { code, message, data },
+});
+
+/** The result of a tool that says one thing. */
+export const textReply = (text: string): Reply => resultReply({ content: [{ type: "text", text }] });
+
+/** A tool that says its own name and arguments back. */
+export const echo: FakeHandler = (call) =>
+  textReply(`${stringAt(call.params, "name") ?? ""} ${JSON.stringify(call.params.arguments ?? {})}`);
+
+/** A handler that waits until `answer` is called; `called` resolves with the call when it comes. */
+export function pendingHandler(): {
+  readonly handler: FakeHandler;
+  readonly called: Promise<Call>;
+  answer(reply: Reply): void;
+} {
+  let arrived: (call: Call) => void = () => {};
+  let settle: (reply: Reply) => void = () => {};
+  const called = new Promise<Call>((resolve) => {
+    arrived = resolve;
+  });
+  const reply = new Promise<Reply>((resolve) => {
+    settle = resolve;
+  });
+  return {
+    called,
+    answer: (value) => settle(value),
+    handler: (call) => {
+      arrived(call);
+      return reply;
+    },
+  };
+}
