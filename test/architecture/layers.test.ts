@@ -1,0 +1,154 @@
+/** Who may look at whom (ARCHITECTURE.md, "Who may look at whom"): every arrow points downward. */
+import { describe, expect, test } from "vitest";
+import { type Import, importsOf, readImports } from "./imports.js";
+
+/**
+ * Each folder, or single file that is a word shared by its neighbours, with everything it may import. What
+ * stands here for no folder may not be imported at all; files directly in `src` are the wiring and may see all.
+ */
+const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
+  wire: [],
+  config: [],
+  core: ["wire"],
+  catalog: ["core", "wire"],
+  telemetry: ["core"],
+  policy: ["core", "wire", "config", "telemetry"],
+  routing: ["core", "wire", "catalog"],
+  "downstream/edge.ts": ["core", "wire"],
+  "downstream/legacy": ["core", "wire", "downstream/edge.ts"],
+  "downstream/modern": ["core", "wire", "downstream/edge.ts"],
+  downstream: [
+    "core",
+    "wire",
+    "config",
+    "telemetry",
+    "downstream/edge.ts",
+    "downstream/legacy",
+    "downstream/modern",
+  ],
+  "upstream/connection.ts": ["core", "wire"],
+  "upstream/transport": ["core", "wire"],
+  "upstream/legacy": ["core", "wire", "upstream/transport", "upstream/connection.ts"],
+  "upstream/modern": ["core", "wire", "upstream/transport", "upstream/connection.ts"],
+  upstream: [
+    "core",
+    "wire",
+    "config",
+    "telemetry",
+    "upstream/transport",
+    "upstream/connection.ts",
+    "upstream/legacy",
+    "upstream/modern",
+  ],
+  admin: ["core", "telemetry"],
+  cli: ["gateway.ts", "config", "telemetry", "core", "wire"],
+  "gateway.ts": [
+    ...[
+      "wire",
+      "config",
+      "core",
+      "catalog",
+      "telemetry",
+      "policy",
+      "routing",
+      "downstream",
+      "upstream",
+      "admin",
+    ],
+    ...["downstream/edge.ts", "downstream/legacy", "downstream/modern"],
+    ...["upstream/connection.ts", "upstream/transport", "upstream/legacy", "upstream/modern"],
+  ],
+  "main.ts": ["gateway.ts", "cli", "config", "telemetry", "core"],
+};
+
+/** The longest entry of the table that `file` lies in. */
+const layerOf = (file: string): string =>
+  Object.keys(MAY_LOOK_AT)
+    .filter((layer) => file === layer || file.startsWith(`${layer}/`))
+    .sort((a, b) => b.length - a.length)[0] ?? `(${file} is in no layer)`;
+
+const strays = (imports: readonly Import[]): readonly string[] =>
+  imports
+    .filter(({ target }) => target.endsWith(".ts"))
+    .filter(({ file, target }) => {
+      const [from, to] = [layerOf(file), layerOf(target)];
+      return from !== to && !MAY_LOOK_AT[from]?.includes(to);
+    })
+    .map(({ file, target }) => `${file} -> ${target}`);
+
+/** Every circle of files that import each other at run time, as a list of paths that end where they begin. */
+function circles(imports: readonly Import[]): readonly string[] {
+  const edges = new Map<string, string[]>();
+  for (const { file, target, typeOnly } of imports) {
+    if (!typeOnly) edges.set(file, [...(edges.get(file) ?? []), target]);
+  }
+  const found: string[] = [];
+  const done = new Set<string>();
+  const walk = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) found.push([...path.slice(start), file].join(" -> "));
+    if (start >= 0 || done.has(file)) return;
+    for (const target of edges.get(file) ?? []) walk(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of edges.keys()) walk(file, []);
+  return found;
+}
+
+describe("the source tree", () => {
+  test("every folder looks only downward", async () => {
+    expect(strays(await importsOf("src"))).toEqual([]);
+  });
+
+  test("no two files import each other in a circle", async () => {
+    expect(circles(await importsOf("src"))).toEqual([]);
+  });
+
+  test("the heart of the program imports no package: it has no input and no output", async () => {
+    const heart = ["wire", "core"];
+    const packages = (await importsOf("src"))
+      .filter(({ file, target }) => heart.includes(layerOf(file)) && !target.endsWith(".ts"))
+      .filter(({ target }) => !target.startsWith("node:") && target !== "eventsource-parser");
+    expect(packages).toEqual([]);
+  });
+
+  test("the program imports the SDK nowhere: it is our peer in tests, never on the path of a call", async () => {
+    const sdk = (await importsOf("src")).filter(({ target }) => target.startsWith("@modelcontextprotocol/"));
+    expect(sdk).toEqual([]);
+  });
+});
+
+describe("the checks themselves", () => {
+  const planted = (file: string, text: string) => readImports("/src", file, text);
+
+  test("an era that imports its twin is found, type-only imports too", () => {
+    const imports = planted(
+      "downstream/legacy/session.ts",
+      'import type { A } from "../modern/a.js";\nimport { b } from "../edge.js";\nconst x = 1 as const;',
+    );
+    expect(strays(imports)).toEqual(["downstream/legacy/session.ts -> downstream/modern/a.ts"]);
+  });
+
+  test("a dynamic import and a re-export count", () => {
+    const imports = planted(
+      "catalog/catalog.ts",
+      'export { a } from "../upstream/a.js";\nexport async function b() { return import("../routing/b.js"); }',
+    );
+    expect(strays(imports)).toEqual([
+      "catalog/catalog.ts -> upstream/a.ts",
+      "catalog/catalog.ts -> routing/b.ts",
+    ]);
+  });
+
+  test("a folder that the table does not know is found", () => {
+    expect(strays(planted("helper/a.ts", 'import "../core/b.js";'))).toEqual(["helper/a.ts -> core/b.ts"]);
+  });
+
+  test("a circle of three files is found; one that only types close is not", () => {
+    const a = planted("core/a.ts", 'import { b } from "./b.js";');
+    const b = planted("core/b.ts", 'import { c } from "./c.js";');
+    const c = planted("core/c.ts", 'import { a } from "./a.js";');
+    expect(circles([...a, ...b, ...c])).toEqual(["core/a.ts -> core/b.ts -> core/c.ts -> core/a.ts"]);
+    expect(circles([...a, ...b, ...planted("core/c.ts", 'import type { A } from "./a.js";')])).toEqual([]);
+  });
+});
