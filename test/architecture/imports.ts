@@ -17,7 +17,7 @@ export interface Import {
 
 /** Every import and re-export of every TypeScript file below `folder`, dynamic ones included. */
 export async function importsOf(folder: string): Promise<readonly Import[]> {
-  await init;
+  await init();
   const base = join(root, folder);
   return readdirSync(base, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
