@@ -1,0 +1,53 @@
+/** The environment of a child process: what every program needs, its own settings, and nothing of the gateway's. */
+
+const POSIX = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"]);
+
+const WINDOWS = new Set([
+  "PATH",
+  "PATHEXT",
+  "APPDATA",
+  "LOCALAPPDATA",
+  "PROGRAMDATA",
+  "PROGRAMFILES",
+  "PROGRAMFILES(X86)",
+  "HOMEDRIVE",
+  "HOMEPATH",
+  "USERNAME",
+  "USERPROFILE",
+  "SYSTEMDRIVE",
+  "SYSTEMROOT",
+  "WINDIR",
+  "COMSPEC",
+  "PROCESSOR_ARCHITECTURE",
+  "TEMP",
+  "TMP",
+]);
+
+type Environment = { readonly [name: string]: string | undefined };
+
+/** What of `inherited` a child may see, and `own` over it. Names are compared as the platform compares them. */
+export function childEnvironment(
+  own: Readonly<Record<string, string>>,
+  inherited: Environment = process.env,
+  platform: NodeJS.Platform = process.platform,
+): Record<string, string> {
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(inherited)) {
+    // A value that begins with "()" was a function that an old shell exported, which another one would run.
+    if (value !== undefined && !value.startsWith("()") && mayInherit(name, platform))
+      environment[name] = value;
+  }
+  for (const [name, value] of Object.entries(own)) {
+    if (platform === "win32") {
+      for (const twin of Object.keys(environment)) {
+        if (twin.toUpperCase() === name.toUpperCase()) delete environment[twin];
+      }
+    }
+    environment[name] = value;
+  }
+  return environment;
+}
+
+function mayInherit(name: string, platform: NodeJS.Platform): boolean {
+  return platform === "win32" ? WINDOWS.has(name.toUpperCase()) : POSIX.has(name) || name.startsWith("LC_");
+}

@@ -1,0 +1,196 @@
+/** A child process with everything it starts in turn: spawned as a group, ended as a group. */
+import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import spawn from "cross-spawn";
+
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment; see `childEnvironment`. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ProcessGroup {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves when the process has exited and its output has been read. */
+  readonly exited: Promise<Exit>;
+  /**
+   * Closes its input, waits, sends SIGTERM to the group, waits, sends SIGKILL. Resolves when the process is
+   * gone and what it left behind has been told to go. Asked twice, it is the same end.
+   */
+  end(): Promise<void>;
+  /** SIGKILL to the group, without a chance to tidy up. */
+  kill(): void;
+}
+
+/** How long a process may take to end of itself, and after SIGTERM, in milliseconds. */
+const PATIENCE_MS = 2_000;
+/** How long what a process left behind may take after SIGTERM. */
+const LEFTOVER_PATIENCE_MS = 500;
+/** How long output is waited for after the exit, where something that was left behind holds it open. */
+const OUTPUT_PATIENCE_MS = 250;
+
+/**
+ * Starts `command` without a shell.
+ *
+ * @throws Error with a plain sentence when it cannot be started.
+ */
+export async function startProcessGroup(command: Command): Promise<ProcessGroup> {
+  const child = spawn(command.command, [...command.args], {
+    cwd: command.cwd,
+    env: command.env,
+    shell: false,
+    stdio: ["pipe", "pipe", "pipe"],
+    // A group of its own: what npx or a shell starts can then be ended with it, and Ctrl-C stays with the gateway.
+    detached: !onWindows,
+    windowsHide: true,
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", (cause: NodeJS.ErrnoException) => {
+      reject(new Error(whyNotStarted(command, cause), { cause }));
+    });
+  });
+  return new Group(child);
+}
+
+class Group implements ProcessGroup {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly exited: Promise<Exit>;
+  readonly #child: ChildProcess;
+  readonly #gone: Promise<void>;
+  #ending: Promise<void> | undefined;
+
+  constructor(child: ChildProcess) {
+    const { pid, stdin, stdout, stderr } = child;
+    if (pid === undefined || stdin === null || stdout === null || stderr === null) {
+      throw new Error("a spawned process must have an id and three pipes");
+    }
+    this.#child = child;
+    this.pid = pid;
+    this.stdin = stdin;
+    this.stdout = stdout;
+    this.stderr = stderr;
+    // A failure to write shows as the exit or as the end of output; without a listener it would end the gateway.
+    for (const pipe of [stdin, stdout, stderr]) pipe.on("error", () => {});
+    child.on("error", () => {});
+    running.add(pid);
+    const exit = new Promise<Exit>((resolve) => {
+      child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    this.#gone = exit.then(() => this.#endLeftovers()).then(() => running.delete(pid));
+    this.exited = exit.then(async (how) => {
+      await within(closed, OUTPUT_PATIENCE_MS);
+      return how;
+    });
+  }
+
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  kill(): void {
+    signalGroup(this.pid, "SIGKILL");
+  }
+
+  async #end(): Promise<void> {
+    this.stdin.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      if (await within(this.#gone, PATIENCE_MS)) return;
+      if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
+    }
+    await this.#gone;
+  }
+
+  async #endLeftovers(): Promise<void> {
+    if (onWindows || !signalGroup(this.pid, "SIGTERM")) return;
+    // Where process 1 does not reap, a leftover that has ended still counts as a member of the group; so this
+    // waits for a while, and not until the group is empty.
+    const end = performance.now() + LEFTOVER_PATIENCE_MS;
+    while (performance.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (!signalGroup(this.pid, 0)) return;
+    }
+    signalGroup(this.pid, "SIGKILL");
+  }
+}
+
+const onWindows = process.platform === "win32";
+
+/**
+ * Groups that run now. Children see the end of their input when the gateway is gone, however it went; this
+ * list is for those that pay no attention to it, and can be served only when Node still gets to say goodbye.
+ */
+const running = new (class {
+  readonly #pids = new Set<number>();
+  readonly #killAll = (): void => {
+    for (const pid of this.#pids) signalGroup(pid, "SIGKILL");
+  };
+
+  add(pid: number): void {
+    if (this.#pids.size === 0) process.on("exit", this.#killAll);
+    this.#pids.add(pid);
+  }
+
+  delete(pid: number): void {
+    this.#pids.delete(pid);
+    if (this.#pids.size === 0) process.off("exit", this.#killAll);
+  }
+})();
+
+/** False when there is nobody left to receive it. */
+function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    // Windows has no groups to signal; there the process alone is ended, and job objects are the system's affair.
+    return process.kill(onWindows ? pid : -pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** True when `event` happened in time. */
+async function within(event: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([event.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function whyNotStarted({ command, cwd }: Command, error: NodeJS.ErrnoException): string {
+  if (!existsSync(cwd)) return `the working directory does not exist: ${cwd}`;
+  switch (error.code) {
+    case "ENOENT":
+      return `command not found: ${command}`;
+    case "EACCES":
+      return `not allowed to run: ${command}`;
+    case "E2BIG":
+      return `the arguments are too long for: ${command}`;
+    case "EAGAIN":
+    case "EMFILE":
+    case "ENFILE":
+    case "ENOMEM":
+      return `the system is out of processes, files or memory (${error.code}) and could not run: ${command}`;
+    default:
+      return `could not run ${command} (${error.code ?? error.message})`;
+  }
+}

@@ -1,0 +1,52 @@
+/** The last words of a process: what it wrote to stderr most recently, kept within a fixed size. */
+
+/** In bytes. */
+const KEPT = 64 * 1024;
+const QUOTED = 400;
+
+export class RecentOutput {
+  readonly #size: number;
+  #ring: Buffer | undefined;
+  /** How many bytes have ever been written. */
+  #written = 0;
+
+  constructor(size: number = KEPT) {
+    this.#size = size;
+  }
+
+  push(chunk: Buffer): void {
+    this.#ring ??= Buffer.alloc(this.#size);
+    const kept = chunk.subarray(Math.max(0, chunk.length - this.#size));
+    const skipped = chunk.length - kept.length;
+    const start = (this.#written + skipped) % this.#size;
+    const fits = kept.copy(this.#ring, start);
+    kept.copy(this.#ring, 0, fits);
+    this.#written += chunk.length;
+  }
+
+  /** Everything that is kept, oldest first. */
+  get text(): string {
+    if (this.#ring === undefined) return "";
+    const end = this.#written % this.#size;
+    const newest = this.#ring.subarray(0, end);
+    const bytes = this.#written > this.#size ? Buffer.concat([this.#ring.subarray(end), newest]) : newest;
+    return this.#written === this.#size ? this.#ring.toString("utf8") : bytes.toString("utf8");
+  }
+
+  /** The end of it as one short line, fit to stand in a message; empty when there is nothing. */
+  get lastWords(): string {
+    const plain = printable(this.text.slice(-4 * QUOTED));
+    return plain.length > QUOTED ? `…${plain.slice(-QUOTED)}` : plain;
+  }
+}
+
+/** `text` on one line: without terminal sequences, control and direction characters, runs of space as one. */
+export function printable(text: string): string {
+  return (
+    text
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: taking control characters out is the purpose
+      .replace(/\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g, "")
+      .replace(/[\p{Cc}\p{Cf}\u2028\u2029\s]+/gu, " ")
+      .trim()
+  );
+}

@@ -1,0 +1,225 @@
+/** A channel to a server that is a child process and speaks JSON lines on its standard input and output. */
+import { GatewayError } from "../../core/errors.js";
+import {
+  type Envelope,
+  FrameError,
+  isResponse,
+  type Notification,
+  type Request,
+} from "../../wire/envelope.js";
+import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
+import { readMessage } from "../../wire/message.js";
+import type { Answer, Channel, ExchangeOptions } from "./channel.js";
+import { childEnvironment } from "./child-environment.js";
+import { LineWriter } from "./line-writer.js";
+import { PendingExchanges } from "./pending-exchanges.js";
+import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
+import { printable, RecentOutput } from "./recent-output.js";
+
+export interface StdioOptions {
+  /** The server's key in the config, for messages. */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Over the few variables that every child gets; nothing else of the gateway's environment is passed on. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute. */
+  readonly cwd: string;
+  /** Hears every line the process writes to stderr, cut at 8 KiB. */
+  readonly onStderr?: (line: string) => void;
+  /** Told of every line on stdout that is no message, with its beginning. */
+  readonly onJunk?: (excerpt: string) => void;
+  /** Told of every message nobody wanted: a response to no request in flight, or anything while nobody listens. */
+  readonly onStray?: (message: Envelope) => void;
+}
+
+export interface StdioChannel extends Channel {
+  /** Of the process; it is also the id of its process group. */
+  readonly pid: number;
+  /** What it wrote to stderr most recently, up to 64 KiB. */
+  readonly stderr: string;
+}
+
+const MAX_STDERR_LINE_BYTES = 8 * 1024;
+const JUNK_EXCERPT = 200;
+
+/**
+ * Starts the process. The era must call `listen` before it sends anything: what nobody hears is dropped.
+ *
+ * @throws GatewayError `upstream_unavailable` when the process cannot be started.
+ */
+export async function openStdioChannel(options: StdioOptions): Promise<StdioChannel> {
+  let group: ProcessGroup;
+  try {
+    group = await startProcessGroup({ ...options, env: childEnvironment(options.env) });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new GatewayError("upstream_unavailable", "upstream", `${options.name} cannot be started: ${why}`, {
+      cause,
+      server: options.name,
+      retryable: true,
+    });
+  }
+  return new PipeChannel(options, group);
+}
+
+class PipeChannel implements StdioChannel {
+  readonly association = "pipe";
+  readonly pid: number;
+  readonly closed: Promise<GatewayError>;
+  readonly #options: StdioOptions;
+  readonly #group: ProcessGroup;
+  readonly #writer: LineWriter;
+  readonly #pending = new PendingExchanges();
+  readonly #hearers = new Set<(message: Envelope) => void>();
+  readonly #recent = new RecentOutput();
+  /** Why nothing more can be sent; the first reason stands. */
+  #over: GatewayError | undefined;
+
+  constructor(options: StdioOptions, group: ProcessGroup) {
+    this.#options = options;
+    this.#group = group;
+    this.#writer = new LineWriter(group.stdin);
+    this.pid = group.pid;
+    const lines = new LineSplitter({
+      line: (bytes) => this.#receive(bytes),
+      tooLong: () => this.#breakOff(`sent a line longer than ${MAX_LINE_BYTES} bytes`),
+    });
+    group.stdout.on("data", (chunk: Buffer) => lines.push(chunk));
+    group.stdout.once("end", () => lines.end());
+    this.#readStderr();
+    this.closed = group.exited.then((exit) => this.#finish(this.#sentenceOf(exit)));
+  }
+
+  get stderr(): string {
+    return this.#recent.text;
+  }
+
+  async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
+    const text = JSON.stringify(request);
+    this.#refuseWhenOver();
+    const answer = this.#pending.open(request.id, options?.signal);
+    if (options?.signal?.aborted !== true && !this.#writer.write(text)) {
+      this.#pending.reject(request.id, this.#notReading());
+    }
+    return answer;
+  }
+
+  async post(message: Notification | Envelope): Promise<void> {
+    const text = JSON.stringify(message);
+    this.#refuseWhenOver();
+    if (!this.#writer.write(text)) throw this.#notReading();
+  }
+
+  listen(hear: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
+    const hearer = (message: Envelope): void => hear(message);
+    this.#hearers.add(hearer);
+    return { opened: Promise.resolve(true), stop: () => this.#hearers.delete(hearer) };
+  }
+
+  async close(): Promise<void> {
+    this.#over ??= this.#ended("was closed by the gateway");
+    this.#writer.flush();
+    await this.#group.end();
+    await this.closed;
+  }
+
+  #receive(line: Buffer): void {
+    let messages: Envelope | readonly Envelope[];
+    try {
+      messages = readMessage(line);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#receiveBroken(line, error);
+      return;
+    }
+    if (Array.isArray(messages)) for (const message of messages) this.#deliver(message);
+    else this.#deliver(messages as Envelope);
+  }
+
+  #deliver(message: Envelope): void {
+    if (isResponse(message)) {
+      if (!this.#pending.settle(message)) this.#options.onStray?.(message);
+      return;
+    }
+    if (this.#hearers.size === 0) this.#options.onStray?.(message);
+    for (const hear of this.#hearers) hear(message);
+  }
+
+  #receiveBroken(line: Buffer, error: FrameError): void {
+    const answered =
+      error.id !== undefined &&
+      this.#pending.reject(
+        error.id,
+        new GatewayError(
+          "upstream_closed",
+          "upstream",
+          `${this.#options.name} answered with something that is no valid response: ${error.message}`,
+          { cause: error, server: this.#options.name },
+        ),
+      );
+    if (!answered) this.#options.onJunk?.(printable(line.toString("utf8", 0, JUNK_EXCERPT)));
+  }
+
+  #readStderr(): void {
+    const { onStderr } = this.#options;
+    const lines = new LineSplitter(
+      {
+        line: (bytes) => onStderr?.(bytes.toString("utf8")),
+        tooLong: () => onStderr?.(`(a line longer than ${MAX_STDERR_LINE_BYTES} bytes was left out)`),
+      },
+      MAX_STDERR_LINE_BYTES,
+    );
+    this.#group.stderr.on("data", (chunk: Buffer) => {
+      this.#recent.push(chunk);
+      if (onStderr !== undefined) lines.push(chunk);
+    });
+    this.#group.stderr.once("end", () => lines.end());
+  }
+
+  /** The server broke the protocol beyond repair: nothing that it sends can be trusted to be whole. */
+  #breakOff(what: string): void {
+    if (this.#over !== undefined) return;
+    this.#over = this.#ended(what);
+    this.#pending.rejectAll(this.#over);
+    this.#group.kill();
+  }
+
+  #finish(what: string): GatewayError {
+    this.#over ??= this.#ended(what);
+    this.#pending.rejectAll(this.#over);
+    this.#hearers.clear();
+    return this.#over;
+  }
+
+  #refuseWhenOver(): void {
+    if (this.#over === undefined) return;
+    throw new GatewayError("upstream_unavailable", "upstream", this.#over.message, {
+      cause: this.#over,
+      server: this.#options.name,
+      retryable: true,
+    });
+  }
+
+  #sentenceOf(exit: Exit): string {
+    const how = exit.signal === null ? `exited with code ${exit.code}` : `was ended by ${exit.signal}`;
+    const words = this.#recent.lastWords;
+    return words === "" ? how : `${how}; its last words: ${words}`;
+  }
+
+  #ended(what: string): GatewayError {
+    const { name } = this.#options;
+    return new GatewayError("upstream_closed", "upstream", `${name} ${what}`, {
+      server: name,
+      retryable: true,
+    });
+  }
+
+  #notReading(): GatewayError {
+    const { name } = this.#options;
+    return new GatewayError("upstream_unavailable", "upstream", `${name} does not read its input`, {
+      server: name,
+      retryable: true,
+    });
+  }
+}

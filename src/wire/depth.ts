@@ -1,0 +1,52 @@
+/** How deeply a JSON text is nested, told in one pass and without parsing it. */
+
+/** The deepest nesting taken from a client. */
+export const MAX_DEPTH = 64;
+
+const QUOTE = 34;
+const OPEN_ARRAY = 91;
+const BACKSLASH = 92;
+const CLOSE_ARRAY = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+/**
+ * True when objects and arrays in `text` are nested more than `limit` deep. Brackets inside strings do not
+ * count. The text need not be valid JSON; what is said about invalid JSON does not matter, because the parser
+ * refuses it.
+ *
+ * JSON.parse itself takes any depth, but JSON.stringify and every walker that recurses overflow the stack at
+ * some ten thousand levels, which fit into 20 KB.
+ */
+export function exceedsDepth(text: string, limit: number = MAX_DEPTH): boolean {
+  // Valid JSON closes what it opens, so this much text is needed to go deeper at all.
+  if (text.length < 2 * (limit + 1)) return false;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case QUOTE:
+        i = endOfString(text, i);
+        if (i === -1) return false;
+        break;
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        if (++depth > limit) return true;
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        depth--;
+        break;
+    }
+  }
+  return false;
+}
+
+/** The index of the quote that ends the string begun at `start`, or -1 when nothing ends it. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let first = end;
+    while (text.charCodeAt(first - 1) === BACKSLASH) first--;
+    if ((end - first) % 2 === 0) return end;
+  }
+  return -1;
+}

@@ -1,0 +1,52 @@
+/** The one place where bytes from a server become checked messages. */
+import { exceedsDepth } from "./depth.js";
+import { checkFrame, type Envelope, FrameError, type MessageId } from "./envelope.js";
+import { isObject, type JsonObject, without } from "./json.js";
+
+/**
+ * The deepest nesting taken from a server. More than from a client, because answers (syntax trees, say) may
+ * honestly be deep, and still far from where JSON.stringify overflows the stack.
+ */
+export const MAX_ANSWER_DEPTH = 512;
+
+/**
+ * Reads one JSON document: a message, or the batch that servers of 2025-03-26 may send. Invalid UTF-8 is
+ * replaced, not refused: an answer with one bad character in a text is better than a call without an answer.
+ * An error response whose id is `null` (JSON-RPC's "the id could not be read") comes back without an id.
+ *
+ * @throws FrameError, with the id where it is a response and has one; the ids of a server's own requests are
+ * counted apart from those of the gateway, and are not given here.
+ */
+export function readMessage(document: Buffer | string): Envelope | readonly Envelope[] {
+  const text = typeof document === "string" ? document : document.toString("utf8");
+  const value = parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  if (exceedsDepth(text, MAX_ANSWER_DEPTH)) {
+    throw new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, idOf(value));
+  }
+  return Array.isArray(value) ? value.map(check) : check(value);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new FrameError(-32700, "the message is not valid JSON");
+  }
+}
+
+function check(value: unknown): Envelope {
+  try {
+    return checkFrame(isNullError(value) ? without(value, ["id"]) : value);
+  } catch (error) {
+    throw error instanceof FrameError ? new FrameError(error.code, error.message, idOf(value)) : error;
+  }
+}
+
+function isNullError(value: unknown): value is JsonObject {
+  return isObject(value) && value.id === null && Object.hasOwn(value, "error");
+}
+
+function idOf(value: unknown): MessageId | undefined {
+  if (!isObject(value) || Object.hasOwn(value, "method")) return undefined;
+  return typeof value.id === "string" || typeof value.id === "number" ? value.id : undefined;
+}
