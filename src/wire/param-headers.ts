@@ -1,0 +1,112 @@
+/**
+ * Which arguments of a tool travel in `Mcp-Param-*` headers too, as the `x-mcp-header` annotations of its input
+ * schema say (2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters").
+ */
+import { isObject, type JsonObject } from "./json.js";
+import { HEADER } from "./names.js";
+
+export interface ParamHeader {
+  /** The whole header name in lower case, such as `mcp-param-region`. */
+  readonly header: string;
+  /** Where the value stands in the arguments. */
+  readonly path: readonly string[];
+}
+
+export interface ParamHeaders {
+  /** The well-formed annotations, in the order of the schema. */
+  readonly headers: readonly ParamHeader[];
+  /** The first annotation that breaks a rule, as a plain sentence; such a tool must be hidden by HTTP clients. */
+  readonly fault?: string;
+}
+
+const ANNOTATION = "x-mcp-header";
+const NONE: ParamHeaders = { headers: [] };
+/** RFC 9110, 5.1. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** The specification leaves `number` out, its conformance suite uses it; taking it costs nothing. */
+const PRIMITIVES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean", "number"]);
+/** Keywords that lead to a schema, or to a list of them, where an annotation is out of place. */
+const BESIDE = [
+  ...[
+    "items",
+    "prefixItems",
+    "contains",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+  ],
+  ...["propertyNames", "oneOf", "anyOf", "allOf", "not", "if", "then", "else"],
+];
+/** Keywords that lead to schemas by name, where an annotation is out of place too. */
+const BESIDE_BY_NAME = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/** Read once per schema: list entries are immutable and called again and again. */
+const known = new WeakMap<JsonObject, ParamHeaders>();
+
+/** The annotations of a tool's input schema. */
+export function paramHeaders(inputSchema: unknown): ParamHeaders {
+  if (!isObject(inputSchema)) return NONE;
+  let found = known.get(inputSchema);
+  if (found === undefined) {
+    found = read(inputSchema);
+    known.set(inputSchema, found);
+  }
+  return found;
+}
+
+/** The value at exactly this path of own properties; `undefined` where there is none. */
+export function argumentAt(args: JsonObject | undefined, path: readonly string[]): unknown {
+  let value: unknown = args;
+  for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return value;
+}
+
+interface Place {
+  readonly schema: unknown;
+  readonly path: readonly string[];
+  /** Reached from the root through `properties` alone. */
+  readonly reachable: boolean;
+}
+
+function read(root: JsonObject): ParamHeaders {
+  const headers = new Map<string, ParamHeader>();
+  let fault: string | undefined;
+  // A stack of our own: a schema may be nested as deeply as messages may.
+  const places: Place[] = [{ schema: root, path: [], reachable: true }];
+  for (let place = places.pop(); place !== undefined; place = places.pop()) {
+    const { schema, path } = place;
+    if (!isObject(schema)) continue;
+    if (Object.hasOwn(schema, ANNOTATION)) {
+      const header = `${HEADER.paramPrefix}${String(schema[ANNOTATION]).toLowerCase()}`;
+      const problem = faultOf(schema, place) ?? (headers.has(header) ? "is used twice" : undefined);
+      if (problem === undefined) headers.set(header, { header, path });
+      else fault ??= `${ANNOTATION} at ${path.length === 0 ? "the root" : path.join(".")} ${problem}`;
+    }
+    places.push(...below(schema, place));
+  }
+  return { headers: [...headers.values()], ...(fault !== undefined && { fault }) };
+}
+
+function faultOf(schema: JsonObject, { path, reachable }: Place): string | undefined {
+  const name = schema[ANNOTATION];
+  if (!reachable || path.length === 0) return "stands where no argument can be read";
+  if (typeof name !== "string" || !TOKEN.test(name)) return "is no header name";
+  return PRIMITIVES.has(schema.type)
+    ? undefined
+    : "stands on something that is no string, integer or boolean";
+}
+
+/** The schemas inside `schema`, last first, so that the stack gives them in order. */
+function below(schema: JsonObject, { path, reachable }: Place): readonly Place[] {
+  const aside = (inner: unknown): Place => ({ schema: inner, path, reachable: false });
+  const inside = (key: string): unknown => (Object.hasOwn(schema, key) ? schema[key] : undefined);
+  const named = (key: string): readonly [string, unknown][] => {
+    const value = inside(key);
+    return isObject(value) ? Object.entries(value) : [];
+  };
+  return [
+    ...named("properties").map(([key, inner]): Place => ({ schema: inner, path: [...path, key], reachable })),
+    ...BESIDE.flatMap((key) => inside(key) ?? []).map(aside),
+    ...BESIDE_BY_NAME.flatMap(named).map(([, inner]) => aside(inner)),
+  ].reverse();
+}
