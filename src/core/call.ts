@@ -40,6 +40,14 @@ export interface Call {
   readonly notify: (notice: Notice) => void;
 }
 
+let lastCallId = 0;
+
+/** The id of the next call; both eras and every inner call of the gateway's own draw from this one counter. */
+export function nextCallId(): number {
+  lastCallId += 1;
+  return lastCallId;
+}
+
 /** The owner of an exposed name or URI. */
 export interface Route {
   /** The server, by its key in the config. */
