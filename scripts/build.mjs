@@ -1,11 +1,13 @@
 /** Builds dist/ from src/. */
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, cpSync, rmSync } from "node:fs";
 import { installMissing, root, run } from "./install.mjs";
 
 export function build() {
   installMissing();
   rmSync(`${root}dist`, { recursive: true, force: true });
   run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "tsconfig.json"]);
+  // The console page is written by hand; the compiler knows nothing of it.
+  cpSync(`${root}src/admin/console`, `${root}dist/admin/console`, { recursive: true });
   chmodSync(`${root}dist/main.js`, 0o755);
 }
 

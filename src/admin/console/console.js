@@ -1,0 +1,184 @@
+/** Draws the console from /api/v1. Everything a server says goes in as text, never as HTML. */
+
+const REFRESH_MS = 3000;
+const KINDS = [
+  ["tools", "Tools"],
+  ["prompts", "Prompts"],
+  ["resources", "Resources"],
+  ["resourceTemplates", "Resource templates"],
+];
+const STATE_CLASS = { ready: "good", starting: "warn", backoff: "bad", stopped: "bad" };
+
+const at = (id) => document.getElementById(id);
+
+/** An element with children; a string becomes a text node. */
+function element(tag, { className, title } = {}, ...children) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (title) made.title = title;
+  made.append(...children);
+  return made;
+}
+
+const number = (value) => element("td", { className: "number" }, String(value ?? "–"));
+const text = (value) => element("td", {}, String(value ?? ""));
+const nothing = (columns, words) => {
+  const cell = element("td", { className: "nothing" }, words);
+  cell.colSpan = columns;
+  return element("tr", {}, cell);
+};
+
+function span(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+async function page(name) {
+  const response = await fetch(`/api/v1/${name}`, { headers: { accept: "application/json" } });
+  if (!response.ok) throw new Error(`/api/v1/${name} answered ${response.status}`);
+  return response.json();
+}
+
+function drawHealth(status) {
+  const health = at("health");
+  health.className = `badge ${status.ready ? "good" : "bad"}`;
+  health.textContent = status.ready ? "ready" : "not ready";
+  const parts = [`version ${status.version}`, `Node ${status.node}`, `up ${span(status.uptimeSeconds)}`];
+  if (status.url) parts.unshift(status.url);
+  if (status.config) parts.push(status.config);
+  at("about").textContent = parts.join(" · ");
+  drawReasons(status.reasons ?? []);
+}
+
+function drawReasons(reasons) {
+  at("reasons").hidden = reasons.length === 0;
+  at("reasons").replaceChildren(...reasons.map((reason) => element("li", {}, String(reason))));
+}
+
+function drawNumbers(servers, catalog, sessions) {
+  const up = servers.filter((server) => server.state === "ready").length;
+  const numbers = [
+    ["Servers ready", `${up} / ${servers.length}`],
+    ...KINDS.map(([kind, label]) => [label, catalog[kind].length]),
+    ["Sessions", sessions.length],
+    ["In flight", servers.reduce((total, server) => total + (server.inFlight ?? 0), 0)],
+  ];
+  at("numbers").replaceChildren(
+    ...numbers.map(([label, value]) =>
+      element(
+        "div",
+        {},
+        element("strong", {}, String(value)),
+        element("span", { className: "quiet" }, label),
+      ),
+    ),
+  );
+}
+
+function drawServers(servers, catalog) {
+  const count = (kind, server) => catalog[kind].filter((row) => row.server === server.name).length;
+  const rows = servers.map((server) => {
+    const name = element("th", {}, server.name);
+    name.scope = "row";
+    const said = server.serverInfo;
+    if (said)
+      name.append(
+        element("div", { className: "quiet" }, [said.name, said.version].filter(Boolean).join(" ")),
+      );
+    const words = [server.state];
+    if (server.circuit && server.circuit !== "closed")
+      words.push(`circuit ${server.circuit.replace("_", " ")}`);
+    if (server.required) words.push("required");
+    const state = element(
+      "span",
+      { className: `badge ${STATE_CLASS[server.state] ?? ""}` },
+      words.join(", "),
+    );
+    const flight = server.waiting ? `${server.inFlight} + ${server.waiting}` : server.inFlight;
+    return element(
+      "tr",
+      {},
+      name,
+      element("td", {}, state),
+      text(server.transport),
+      number(count("tools", server)),
+      number(count("prompts", server)),
+      number(count("resources", server) + count("resourceTemplates", server)),
+      number(flight),
+      text(server.lastError),
+    );
+  });
+  at("servers").replaceChildren(...(rows.length > 0 ? rows : [nothing(8, "No server is configured.")]));
+}
+
+function drawSessions(sessions) {
+  const rows = sessions.map((session) =>
+    element(
+      "tr",
+      {},
+      text(session.client ?? "unnamed"),
+      text(session.principal),
+      text(session.era),
+      text(session.scope === "" ? "all" : session.scope),
+      number(span(session.ageSeconds)),
+      number(span(session.idleSeconds)),
+    ),
+  );
+  at("sessions").replaceChildren(...(rows.length > 0 ? rows : [nothing(6, "No host is connected.")]));
+}
+
+let shown = "";
+let latest;
+
+function drawCatalog() {
+  const wanted = at("filter").value.toLowerCase();
+  // Drawn again only when it changed: a list that is redrawn every few seconds cannot be selected or unfolded.
+  const key = wanted + JSON.stringify(latest);
+  if (key === shown) return;
+  shown = key;
+  const open = new Set(
+    [...document.querySelectorAll("details[open]")].map((details) => details.dataset.kind),
+  );
+  at("catalog").replaceChildren(
+    ...KINDS.map(([kind, label]) => {
+      const found = latest[kind].filter((row) => row.name.toLowerCase().includes(wanted));
+      const items = found.map((row) =>
+        element("li", { title: row.title ?? row.server }, element("code", {}, row.name)),
+      );
+      const details = element(
+        "details",
+        {},
+        element("summary", {}, `${label} `, element("span", { className: "quiet" }, String(found.length))),
+        element("ul", {}, ...items),
+      );
+      details.dataset.kind = kind;
+      details.open = open.has(kind) || (wanted !== "" && found.length > 0);
+      return details;
+    }),
+  );
+}
+
+async function refresh() {
+  try {
+    const [status, servers, catalog, sessions] = await Promise.all(
+      ["status", "servers", "catalog", "sessions"].map(page),
+    );
+    latest = catalog;
+    drawHealth(status);
+    drawNumbers(servers, catalog, sessions);
+    drawServers(servers, catalog);
+    drawSessions(sessions);
+    drawCatalog();
+    at("when").textContent = `as of ${new Date().toLocaleTimeString()}`;
+  } catch (error) {
+    at("health").className = "badge bad";
+    at("health").textContent = "unreachable";
+    drawReasons([error.message]);
+  }
+  setTimeout(refresh, REFRESH_MS);
+}
+
+at("filter").addEventListener("input", () => latest && drawCatalog());
+void refresh();

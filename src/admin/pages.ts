@@ -1,0 +1,73 @@
+/** What the pages of `/api/v1/…` show; the console draws from the same. */
+
+/** `GET /api/v1/status` */
+export interface StatusPage {
+  readonly version: string;
+  readonly node: string;
+  readonly pid: number;
+  readonly uptimeSeconds: number;
+  /** The config file, where there is one. */
+  readonly config?: string;
+  readonly ready: boolean;
+  readonly reasons: readonly string[];
+  /** Where hosts connect. */
+  readonly url?: string;
+  readonly [more: string]: unknown;
+}
+
+/** One row of `GET /api/v1/servers` */
+export interface ServerRow {
+  /** Its key in the config. */
+  readonly name: string;
+  readonly transport: "stdio" | "http";
+  readonly state: "starting" | "ready" | "backoff" | "stopped";
+  readonly required: boolean;
+  /** Why it is not ready, in a plain sentence. */
+  readonly lastError?: string;
+  /** What the server says of itself: name, version, title. */
+  readonly serverInfo?: Readonly<Record<string, unknown>>;
+  readonly circuit?: "closed" | "half_open" | "open";
+  readonly inFlight?: number;
+  readonly waiting?: number;
+  readonly [more: string]: unknown;
+}
+
+/** One row of a list in `GET /api/v1/catalog` */
+export interface CatalogRow {
+  /** The name or URI that hosts see. */
+  readonly name: string;
+  readonly server: string;
+  readonly title?: string;
+}
+
+/** `GET /api/v1/catalog` */
+export interface CatalogPage {
+  readonly tools: readonly CatalogRow[];
+  readonly prompts: readonly CatalogRow[];
+  readonly resources: readonly CatalogRow[];
+  readonly resourceTemplates: readonly CatalogRow[];
+}
+
+/** One row of `GET /api/v1/sessions`; never the session's id, which is a credential. */
+export interface SessionRow {
+  readonly principal: string;
+  /** How the host keeps its state. */
+  readonly era: "legacy" | "modern";
+  /** The host's own name and version. */
+  readonly client?: string;
+  /** "" for the whole gateway, or the NAME of `/mcp/NAME`. */
+  readonly scope: string;
+  readonly ageSeconds: number;
+  readonly idleSeconds: number;
+  readonly [more: string]: unknown;
+}
+
+/** The functions behind the pages; each gives what is true at this moment. */
+export interface AdminPages {
+  readonly status: () => StatusPage;
+  readonly servers: () => readonly ServerRow[];
+  readonly catalog: () => CatalogPage;
+  readonly sessions: () => readonly SessionRow[];
+  /** Further pages, by their name after `/api/v1/`. */
+  readonly [more: string]: (query: URLSearchParams) => unknown;
+}

@@ -1,0 +1,120 @@
+/** The admin listener: health, metrics, status as JSON, and the console page. */
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import { turnAway } from "../core/front-door.js";
+import type { Logger } from "../core/logger.js";
+import { consoleFiles } from "./console-files.js";
+import type { AdminPages } from "./pages.js";
+
+/** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly reasons: readonly string[];
+}
+
+export interface AdminSettings {
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** Further names the listener may be called by. */
+  readonly allowedHosts?: readonly string[];
+  readonly logger: Logger;
+  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  readonly ready: () => Readiness;
+  readonly pages: AdminPages;
+}
+
+export interface Admin {
+  /** @throws Error as `server.listen` gives it, such as EADDRINUSE. */
+  start(): Promise<{ readonly url: string; readonly port: number }>;
+  /** Ends every connection; resolves when the port is free. */
+  stop(): Promise<void>;
+}
+
+/** Admin traffic is small and rare; whoever needs longer than this is up to something. */
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 30_000;
+const CONNECTIONS = 200;
+
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+export function createAdmin(settings: AdminSettings): Admin {
+  const app = adminApp(settings);
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    serverOptions: { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
+  });
+  if ("maxConnections" in server) server.maxConnections = CONNECTIONS;
+
+  return {
+    start: () =>
+      new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(settings.port, settings.host, () => {
+          server.off("error", reject);
+          const { port } = server.address() as AddressInfo;
+          const host = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
+          resolve({ url: `http://${host}:${port}`, port });
+        });
+      }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        if ("closeAllConnections" in server) server.closeAllConnections();
+      }),
+  };
+}
+
+function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
+  const door = { bindHost: settings.host, allowedHosts: settings.allowedHosts ?? [], allowedOrigins: [] };
+  const app = new Hono<{ Bindings: HttpBindings }>();
+
+  app.use(async (c, next) => {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
+    const { host = [], origin } = c.env.incoming.headersDistinct;
+    const refused = turnAway({ hosts: host, origins: origin ?? [] }, door);
+    if (refused !== undefined) return c.json({ error: refused }, 403);
+    if (c.req.method !== "GET" && c.req.method !== "HEAD") {
+      return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
+    }
+    return next();
+  });
+
+  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get("/readyz", (c) => {
+    const readiness = settings.ready();
+    return c.json(readiness, readiness.ready ? 200 : 503);
+  });
+  app.get("/metrics", async (c) =>
+    c.body(await settings.metrics.text(), 200, { "content-type": settings.metrics.contentType }),
+  );
+
+  const pages = new Map(Object.entries(settings.pages));
+  app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));
+  app.get("/api/v1/:page", async (c) => {
+    const page = pages.get(c.req.param("page"));
+    if (page === undefined) return c.notFound();
+    return c.json((await page(new URL(c.req.url).searchParams)) ?? null);
+  });
+
+  for (const [path, file] of consoleFiles()) {
+    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type }));
+  }
+
+  app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
+  app.onError((error, c) => {
+    settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
+    return c.json({ error: "this page failed; the gateway's log says why" }, 500);
+  });
+  return app;
+}

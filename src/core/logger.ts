@@ -1,0 +1,18 @@
+/** What every part may say to the log: a few facts and one plain sentence. */
+
+/** Facts for machines; `error` may be an Error. Secrets are taken out by the log itself, arguments never go in. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  /** Something is broken and somebody must act. */
+  error(fields: LogFields, sentence: string): void;
+  /** Something is wrong, and the gateway goes on without it. */
+  warn(fields: LogFields, sentence: string): void;
+  /** Something an operator wants to know although all is well; rare. */
+  info(fields: LogFields, sentence: string): void;
+  /** Everything else. */
+  debug(fields: LogFields, sentence: string): void;
+}
+
+/** Says nothing; for tests, and for parts that run without a log. */
+export const SILENT: Logger = { error() {}, warn() {}, info() {}, debug() {} };

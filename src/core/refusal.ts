@@ -1,0 +1,101 @@
+/** How a refusal looks to a client: the same few facts in every form, so that nobody has to read sentences. */
+import type { RpcError } from "../wire/envelope.js";
+import { Payload } from "../wire/payload.js";
+import type { Call, Reply } from "./call.js";
+import { ERRORS, type ErrorCode, GatewayError } from "./errors.js";
+import type { ListKind } from "./upstream.js";
+
+/** What stands in `data.cardea` of an error, and in `_meta["cardea/refusal"]` of a tool's result. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  /** The rule or limit that refused, by name. */
+  readonly rule?: string;
+  /** The server it is about, by its key in the config. */
+  readonly server?: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+}
+
+export const REFUSAL_META = "cardea/refusal";
+
+/** The facts of `error`; `server` is filled in where the error names none. */
+export function refusalOf(error: GatewayError, server?: string): Refusal {
+  const { rule, retryAfterMs } = error.options;
+  const about = error.options.server ?? server;
+  return {
+    code: error.code,
+    ...(rule !== undefined && { rule }),
+    ...(about !== undefined && { server: about }),
+    retryable: error.retryable,
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
+  };
+}
+
+/** The JSON-RPC error that says `error`. */
+export function refusalError(error: GatewayError): RpcError {
+  return {
+    code: error.options.rpc ?? ERRORS[error.code].rpc,
+    message: error.message,
+    data: { ...error.options.data, cardea: refusalOf(error) },
+  };
+}
+
+/**
+ * The reply that says `error` to whoever made `call`.
+ *
+ * A tool call that had found its tool gets a result, because that is what a model reads and can act on; all
+ * else gets a JSON-RPC error. So does a tool call where the wire has a say: a tool that is hidden must look
+ * like one that does not exist, a state that fails verification is invalid parameters, and whoever chose a
+ * JSON-RPC code of their own meant it to be seen.
+ */
+export function refusalReply(error: GatewayError, call: Call): Reply {
+  if (call.method !== "tools/call" || call.route === undefined || saysItOnTheWire(error)) {
+    return { kind: "error", error: refusalError(error), refusal: error.code };
+  }
+  const result = Payload.ofObject({
+    content: [{ type: "text", text: `${fullStop(error.message)} ${advice(error)}` }],
+    isError: true,
+    _meta: { [REFUSAL_META]: refusalOf(error, call.route.upstream) },
+  });
+  return { kind: "result", result, refusal: error.code };
+}
+
+/** The one wording for a target that is not there, or not there for this client. */
+export function unknownTarget(kind: ListKind, name: string): GatewayError {
+  return new GatewayError("unknown_target", "downstream", `unknown ${KIND_NOUN[kind]}: ${shortened(name)}`, {
+    // Since 2026-07-28 a missing resource is invalid parameters and names its URI (server/resources, "Error Handling").
+    ...(kind === "resources" && { data: { uri: name } }),
+  });
+}
+
+const KIND_NOUN: Readonly<Record<ListKind, string>> = {
+  tools: "tool",
+  prompts: "prompt",
+  resources: "resource",
+  resourceTemplates: "resource template",
+};
+
+const saysItOnTheWire = (error: GatewayError): boolean =>
+  error.code === "unknown_target" || error.code === "state_rejected" || error.options.rpc !== undefined;
+
+/** Refusals after which nobody knows whether the server did what it was asked. */
+const MAY_HAVE_HAPPENED: ReadonlySet<ErrorCode> = new Set([
+  "timed_out",
+  "upstream_closed",
+  "outcome_unknown",
+]);
+
+function advice(error: GatewayError): string {
+  const { retryAfterMs } = error.options;
+  if (error.retryable && retryAfterMs !== undefined) {
+    return `Trying again can help in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
+  }
+  if (error.retryable) return "Trying again may help.";
+  if (MAY_HAVE_HAPPENED.has(error.code)) {
+    return "It may have been carried out all the same: check before trying again.";
+  }
+  return "Trying again will not help.";
+}
+
+const fullStop = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);
+const shortened = (name: string): string => (name.length <= 200 ? name : `${name.slice(0, 200)}…`);

@@ -1,0 +1,152 @@
+/** Stops calling a server that fails too often, and finds out carefully when it is well again. */
+import { type ErrorCode, GatewayError } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+
+export interface BreakerSettings {
+  /** The share of failures that opens it; default a half. */
+  readonly ratio: number;
+  /** Fewer calls than this in the window never open it; default 20. */
+  readonly calls: number;
+  /** How far back it looks; default 10 s. */
+  readonly windowMs: number;
+  /** How long it stays open before it tries again; default 10 s. */
+  readonly openMs: number;
+  /** How many calls in a row must succeed, one at a time, before it closes; default 3. */
+  readonly successes: number;
+}
+
+const DEFAULTS: BreakerSettings = { ratio: 0.5, calls: 20, windowMs: 10_000, openMs: 10_000, successes: 3 };
+/** The window moves in steps of a tenth of its length. */
+const SLOTS = 10;
+
+export type BreakerState = "closed" | "half_open" | "open";
+/** What came of a call that was let through; `none` says nothing about the server. */
+export type Verdict = "success" | "failure" | "none";
+
+/** The numbers of `cardea_circuit_state`. */
+export const BREAKER_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
+
+/** Time is monotonic: a clock that is set changes nothing. */
+export class CircuitBreaker {
+  readonly #settings: BreakerSettings;
+  readonly #slotMs: number;
+  readonly #counted = new Array<number>(SLOTS).fill(0);
+  readonly #failed = new Array<number>(SLOTS).fill(0);
+  /** The number of the newest slot, counted from the start of time. */
+  #newest = 0;
+  #openedAt: number | undefined;
+  #probing = false;
+  #probesPassed = 0;
+  /** Calls that were let through before the last turn say nothing about what came after. */
+  #turn = 0;
+
+  constructor(settings: Partial<BreakerSettings> = {}) {
+    this.#settings = { ...DEFAULTS, ...settings };
+    this.#slotMs = this.#settings.windowMs / SLOTS;
+  }
+
+  get state(): BreakerState {
+    if (this.#openedAt === undefined) return "closed";
+    return this.retryAfterMs > 0 ? "open" : "half_open";
+  }
+
+  /** How long it will stay open; 0 when a call may be tried. */
+  get retryAfterMs(): number {
+    if (this.#openedAt === undefined) return 0;
+    return Math.max(0, this.#openedAt + this.#settings.openMs - performance.now());
+  }
+
+  /** Lets a call through, or not. Whoever was let through must call the returned function once. */
+  enter(): ((verdict: Verdict) => void) | undefined {
+    const turn = this.#turn;
+    if (this.#openedAt === undefined) {
+      return (verdict) => {
+        if (verdict !== "none" && turn === this.#turn) this.#count(verdict === "failure");
+      };
+    }
+    if (this.#probing || this.retryAfterMs > 0) return undefined;
+    this.#probing = true;
+    return (verdict) => {
+      if (turn === this.#turn) this.#probed(verdict);
+    };
+  }
+
+  /** Forgets all failures: the server was started anew, so they were another's. */
+  reset(): void {
+    this.#turn += 1;
+    this.#openedAt = undefined;
+    this.#probing = false;
+    this.#counted.fill(0);
+    this.#failed.fill(0);
+  }
+
+  #open(): void {
+    this.reset();
+    this.#openedAt = performance.now();
+    this.#probesPassed = 0;
+  }
+
+  #probed(verdict: Verdict): void {
+    this.#probing = false;
+    if (verdict === "failure") this.#open();
+    if (verdict !== "success") return;
+    this.#probesPassed += 1;
+    if (this.#probesPassed >= this.#settings.successes) this.reset();
+  }
+
+  #count(failure: boolean): void {
+    this.#moveWindow();
+    const slot = this.#newest % SLOTS;
+    this.#counted[slot] = (this.#counted[slot] ?? 0) + 1;
+    if (!failure) return;
+    this.#failed[slot] = (this.#failed[slot] ?? 0) + 1;
+    const counted = sum(this.#counted);
+    if (counted >= this.#settings.calls && sum(this.#failed) >= this.#settings.ratio * counted) this.#open();
+  }
+
+  #moveWindow(): void {
+    const now = Math.floor(performance.now() / this.#slotMs);
+    for (let slot = Math.max(this.#newest + 1, now - SLOTS + 1); slot <= now; slot += 1) {
+      this.#counted[slot % SLOTS] = 0;
+      this.#failed[slot % SLOTS] = 0;
+    }
+    this.#newest = now;
+  }
+}
+
+/** Failures of the hop. A tool that fails, or a call that is refused, says nothing about the way to its server. */
+const HOP_FAILURES: ReadonlySet<ErrorCode> = new Set([
+  "upstream_unavailable",
+  "upstream_closed",
+  "timed_out",
+]);
+
+/** While the breaker is open, calls fail at once instead of waiting for a server that is known to be down. */
+export function circuitBreaker(breaker: CircuitBreaker, server: string): Middleware {
+  return (next: Handler): Handler =>
+    async function circuitBreaker(call) {
+      const leave = breaker.enter();
+      if (leave === undefined) throw paused(server, breaker.retryAfterMs);
+      let verdict: Verdict = "none";
+      try {
+        const reply = await next(call);
+        verdict = "success";
+        return reply;
+      } catch (error) {
+        if (error instanceof GatewayError && HOP_FAILURES.has(error.code)) verdict = "failure";
+        throw error;
+      } finally {
+        leave(verdict);
+      }
+    };
+}
+
+const paused = (server: string, retryAfterMs: number): GatewayError =>
+  new GatewayError("upstream_unavailable", "upstream", `"${server}" failed too often; its calls are paused`, {
+    server,
+    retryable: true,
+    // Half open with a probe under way: the next one may go when that one is back.
+    retryAfterMs: Math.max(retryAfterMs, 1000),
+  });
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

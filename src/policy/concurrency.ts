@@ -1,0 +1,61 @@
+/** Lets only so many calls at a server at the same time; the next ones wait in a line of bounded length. */
+import { GatewayError } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import type { Line } from "./line.js";
+
+/** What a server gets where the config says nothing. */
+export const DEFAULT_PLACES = 32;
+export const DEFAULT_ROOM = 100;
+
+export interface ConcurrencySettings {
+  readonly line: Line;
+  /** The limit's name, where it has one. */
+  readonly rule?: string;
+  readonly server?: string;
+  /** How the refusal names what is full; default the server. */
+  readonly subject?: string;
+}
+
+/** A call that its client gives up while it waits leaves the line at once. */
+export function concurrency(settings: ConcurrencySettings): Middleware {
+  const { line } = settings;
+  const inside =
+    (next: Handler): Handler =>
+    async (call) => {
+      try {
+        return await next(call);
+      } finally {
+        line.leave();
+      }
+    };
+  return (next: Handler): Handler => {
+    const proceed = inside(next);
+    return async function concurrency(call) {
+      const place = line.enter(call.signal);
+      if (place === "inside") return proceed(call);
+      if (place === "full") throw queueFull(settings);
+      await place.catch((cause: unknown) => {
+        throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
+          cause,
+        });
+      });
+      return proceed(call);
+    };
+  };
+}
+
+function queueFull({ line, rule, server, subject }: ConcurrencySettings): GatewayError {
+  const what = subject ?? (server === undefined ? "the line" : `"${server}"`);
+  return new GatewayError(
+    "queue_full",
+    "gateway",
+    `${what} is busy: ${line.taken} calls are running and ${line.waiting} are waiting`,
+    {
+      retryable: true,
+      // How fast the line moves is the server's secret; a second is short for a person and long for a queue.
+      retryAfterMs: 1000,
+      ...(rule !== undefined && { rule }),
+      ...(server !== undefined && { server }),
+    },
+  );
+}

@@ -1,0 +1,105 @@
+/** Gives a call up when its server has shown no sign of life for too long. */
+import type { Call, Notice, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import { isSafeToRepeat } from "./repeatable.js";
+
+export interface DeadlineSettings {
+  /** Whose calls these are, for the message. */
+  readonly server: string;
+  /** How long a server may be silent. */
+  readonly timeoutMs: number;
+  /** How long a call may take in all, however lively; default one hour, and never less than `timeoutMs`. */
+  readonly capMs?: number;
+}
+
+const HOUR = 3_600_000;
+/** Node fires a timer at once whose delay does not fit into 31 bits. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/**
+ * Every notice of the call (progress, log message) starts the clock anew. When time is up the call's signal is
+ * aborted for everything below, so that the server is told, and whatever still comes of it is dropped.
+ *
+ * @throws RangeError when `timeoutMs` is no positive number.
+ */
+export function deadline(settings: DeadlineSettings): Middleware {
+  const { server } = settings;
+  if (!(settings.timeoutMs > 0)) throw new RangeError("a time-out must be longer than nothing");
+  const timeoutMs = Math.min(settings.timeoutMs, LONGEST_TIMER);
+  const capMs = Math.max(timeoutMs, settings.capMs ?? HOUR);
+
+  return (next: Handler): Handler =>
+    function deadline(call) {
+      return new Promise<Reply>((resolve, reject) => {
+        const controller = new AbortController();
+        const start = performance.now();
+        let watching = true;
+        let expired = false;
+        let capped = timeoutMs >= capMs;
+        let timer = setTimeout(timeOut, timeoutMs);
+
+        function timeOut(): void {
+          const error = timedOut(call, server, Math.round(performance.now() - start));
+          expired = true;
+          failed(error);
+          controller.abort(error);
+        }
+        function clientGaveUp(): void {
+          controller.abort(call.signal.reason);
+        }
+        function stopWatching(): void {
+          watching = false;
+          clearTimeout(timer);
+        }
+        function hear(notice: Notice): void {
+          if (watching) startAnew();
+          if (!expired) call.notify(notice);
+        }
+        function startAnew(): void {
+          if (capped) return;
+          const left = capMs - (performance.now() - start);
+          capped = left <= timeoutMs;
+          if (!capped) {
+            timer.refresh();
+            return;
+          }
+          clearTimeout(timer);
+          timer = setTimeout(timeOut, left);
+        }
+        function answered(reply: Reply): void {
+          stopWatching();
+          // A call that waits for input is not over: giving it up must still reach whoever keeps it waiting.
+          if (reply.kind !== "input_required") call.signal.removeEventListener("abort", clientGaveUp);
+          resolve(reply);
+        }
+        function failed(error: unknown): void {
+          stopWatching();
+          call.signal.removeEventListener("abort", clientGaveUp);
+          reject(error);
+        }
+
+        if (call.signal.aborted) clientGaveUp();
+        else call.signal.addEventListener("abort", clientGaveUp, { once: true });
+        try {
+          next({ ...call, signal: controller.signal, notify: hear }).then(answered, failed);
+        } catch (error) {
+          failed(error);
+        }
+      });
+    };
+}
+
+function timedOut(call: Call, server: string, afterMs: number): GatewayError {
+  return new GatewayError(
+    "timed_out",
+    "upstream",
+    `"${server}" did not answer in time (${seconds(afterMs)} s)`,
+    {
+      server,
+      retryable: isSafeToRepeat(call),
+    },
+  );
+}
+
+const seconds = (ms: number): number => (ms < 10_000 ? Math.round(ms / 100) / 10 : Math.round(ms / 1000));

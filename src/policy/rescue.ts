@@ -1,0 +1,35 @@
+/** The only catch that answers a client: below it code may throw, above it there are only replies. */
+import type { Call, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import type { Logger } from "../core/logger.js";
+import { refusalReply } from "../core/refusal.js";
+import { CODE } from "../wire/names.js";
+
+/** Turns every throw into the reply of contract section 6. What is no refusal is a fault of ours, and is logged. */
+export function rescue(logger: Logger): Middleware {
+  return (next: Handler): Handler =>
+    async function rescue(call) {
+      try {
+        return await next(call);
+      } catch (error) {
+        if (error instanceof GatewayError) return refusalReply(error, call);
+        if (call.signal.aborted) return refusalReply(givenUp(error), call);
+        logger.error({ call: call.id, method: call.method, error }, "a call failed inside the gateway");
+        return internalError(call);
+      }
+    };
+}
+
+/** Something noticed the abort before a layer of ours could put it into words. */
+const givenUp = (cause: unknown): GatewayError =>
+  new GatewayError("cancelled", "downstream", "the client gave up this call", { cause });
+
+/** Says nothing of what went wrong, only where to look for it. */
+const internalError = (call: Call): Reply => ({
+  kind: "error",
+  error: {
+    code: CODE.internalError,
+    message: `the gateway failed on this call; its log says why under call ${call.id}`,
+  },
+});

@@ -1,0 +1,38 @@
+/** One line per call: who wanted what, which server had it, how it ended and how long it took. */
+import type { Call } from "../core/call.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import type { Logger } from "../core/logger.js";
+import { targetOf } from "../core/methods.js";
+import { outcomeOf } from "./outcome.js";
+
+/** Outcomes of a day on which all is well; everything else is worth a look. */
+const QUIET: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);
+const LONGEST_TARGET = 200;
+
+/**
+ * Writes the line when the reply is there: at `debug` when all went well, at `info` when the call was refused
+ * or failed. Arguments and results stay out. Belongs outside `rescue`, so that it sees refusals as replies.
+ */
+export function accessLog(logger: Logger): Middleware {
+  return (next: Handler): Handler =>
+    async function accessLog(call) {
+      const start = performance.now();
+      const reply = await next(call);
+      const outcome = outcomeOf(call, reply);
+      const line = {
+        call: call.id,
+        method: call.method.slice(0, LONGEST_TARGET),
+        target: targetName(call),
+        upstream: call.route?.upstream,
+        principal: call.client.principal.id,
+        outcome,
+        ms: Math.round((performance.now() - start) * 100) / 100,
+      };
+      if (QUIET.has(outcome)) logger.debug(line, "call");
+      else logger.info(line, "call");
+      return reply;
+    };
+}
+
+const targetName = (call: Call): string | undefined =>
+  (call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(0, LONGEST_TARGET);

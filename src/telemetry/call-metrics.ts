@@ -1,0 +1,65 @@
+/** Counts and times the calls of hosts, as they see them. */
+import type { Call, Reply } from "../core/call.js";
+import { ERRORS } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import { errorType, methodLabel, serverLabel } from "./labels.js";
+import type { FinishedCall, Metrics } from "./metrics.js";
+import { type Outcome, outcomeOf } from "./outcome.js";
+
+/**
+ * Belongs outside `rescue`, so that refusals are counted as what they are. A round that ends in
+ * `input_required` is a call of its own: the time until the host comes back with answers is in none of them.
+ */
+export function callMetrics(metrics: Metrics): Middleware {
+  return (next: Handler): Handler =>
+    async function callMetrics(call) {
+      const start = performance.now();
+      const reply = await next(call);
+      const outcome = outcomeOf(call, reply);
+      metrics.called({ ...finished(call, start, serverSideError(reply, outcome)), outcome });
+      return reply;
+    };
+}
+
+/** Times the calls that go to one server, queueing not included; belongs right around the server. */
+export function upstreamMetrics(metrics: Metrics): Middleware {
+  return (next: Handler): Handler =>
+    async function upstreamMetrics(call) {
+      const start = performance.now();
+      try {
+        const reply = await next(call);
+        metrics.forwarded(finished(call, start, clientSideError(call, reply)));
+        return reply;
+      } catch (error) {
+        metrics.forwarded(finished(call, start, "_OTHER"));
+        throw error;
+      }
+    };
+}
+
+function finished(call: Call, start: number, error: string | undefined): FinishedCall {
+  return {
+    method: methodLabel(call.method),
+    server: serverLabel(call),
+    tool: call.method === "tools/call" ? (call.route?.target ?? "") : "",
+    seconds: (performance.now() - start) / 1000,
+    ...(error !== undefined && { errorType: error }),
+  };
+}
+
+/** Codes that say the client erred; a server does not count them as errors of its own (OpenTelemetry, MCP). */
+const CLIENT_FAULTS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
+
+function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
+  if (reply.kind === "error") {
+    return CLIENT_FAULTS.has(reply.error.code) ? undefined : errorType(reply.error.code);
+  }
+  if (outcome === "ok" || outcome === "input_required") return undefined;
+  // A refusal in the form of a result is told apart from an error of the tool by its code.
+  return outcome === "tool_error" || outcome === "error" ? "tool_error" : errorType(ERRORS[outcome].rpc);
+}
+
+function clientSideError(call: Call, reply: Reply): string | undefined {
+  if (reply.kind === "error") return errorType(reply.error.code);
+  return outcomeOf(call, reply) === "tool_error" ? "tool_error" : undefined;
+}

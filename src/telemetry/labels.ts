@@ -1,0 +1,61 @@
+/** Label values from closed sets: whatever a caller sends, the number of series stays bounded. */
+import type { Call } from "../core/call.js";
+import { ERRORS } from "../core/errors.js";
+import { LIST_METHODS, TARGETED_METHODS } from "../core/methods.js";
+
+const METHODS: ReadonlySet<string> = new Set([
+  ...Object.keys(LIST_METHODS),
+  ...Object.keys(TARGETED_METHODS),
+  "initialize",
+  "ping",
+  "logging/setLevel",
+  "server/discover",
+  "subscriptions/listen",
+  "tasks/get",
+  "tasks/result",
+  "tasks/list",
+  "tasks/cancel",
+  "tasks/update",
+]);
+
+/** A method that MCP knows, or `other`. */
+export const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
+
+/** The key of the configured server a call leads to, or `none`. */
+export const serverLabel = (call: Call): string => call.route?.upstream ?? "none";
+
+/** Codes of JSON-RPC and of the MCP revisions, beside the gateway's own. */
+const ERROR_TYPES: ReadonlySet<number> = new Set([
+  ...Object.values(ERRORS).map(({ rpc }) => rpc),
+  -32700,
+  -32603,
+  -32602,
+  -32601,
+  -32600,
+  -32042,
+  -32022,
+  -32021,
+  -32020,
+  -32002,
+]);
+
+/** `error.type` as OpenTelemetry's MCP conventions want it: the JSON-RPC code, or `_OTHER` for unknown ones. */
+export const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code) : "_OTHER");
+
+/** Admits the first values it meets, per owner, and lumps the rest together. */
+export class CappedLabel {
+  readonly #seen = new Map<string, Set<string>>();
+  constructor(readonly limit: number) {}
+
+  of(owner: string, value: string): string {
+    let seen = this.#seen.get(owner);
+    if (seen === undefined) {
+      seen = new Set();
+      this.#seen.set(owner, seen);
+    }
+    if (seen.has(value)) return value;
+    if (seen.size >= this.limit) return "__other__";
+    seen.add(value);
+    return value;
+  }
+}

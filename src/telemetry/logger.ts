@@ -1,0 +1,77 @@
+/** The log: JSON lines on stderr, or readable ones where stderr is a terminal; never a secret, never a raw escape. */
+import { destination, pino } from "pino";
+import type { Logger } from "../core/logger.js";
+import { escapeHidden } from "./escape.js";
+import { type LogLine, readable, wantsColour } from "./readable.js";
+import { Redactor } from "./redact.js";
+
+export const LOGGER_LEVELS = ["error", "warn", "info", "debug", "silent"] as const;
+export type LoggerLevel = (typeof LOGGER_LEVELS)[number];
+
+export interface LoggerOptions {
+  /** The least important level that is written; default: `CARDEA_LOG_LEVEL`, else `info`. */
+  readonly level?: LoggerLevel;
+  /** Takes whole lines; default: stderr, written in the background and flushed when the process exits. */
+  readonly write?: (text: string) => void;
+  /** Readable lines instead of JSON; default: whether stderr is a terminal. */
+  readonly terminal?: boolean;
+  /** Knows the secret values; give it those of the config. */
+  readonly redactor?: Redactor;
+  /** Default: the environment of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Opens the log.
+ *
+ * @throws RangeError when `CARDEA_LOG_LEVEL` is no level.
+ */
+export function createLogger(options: LoggerOptions = {}): Logger {
+  const env = options.env ?? process.env;
+  const terminal = options.terminal ?? process.stderr.isTTY === true;
+  const colour = wantsColour(terminal, env);
+  const redactor = options.redactor ?? new Redactor();
+  const write = options.write ?? stderrWriter();
+
+  const out = pino(
+    {
+      level: options.level ?? readLevel(env.CARDEA_LOG_LEVEL),
+      base: null,
+      formatters: { level: (label) => ({ level: label }) },
+      // Errors arrive here as plain objects already.
+      serializers: {},
+    },
+    {
+      write: (line: string) =>
+        write(`${terminal ? forPeople(line, colour) : escapeHidden(line.trimEnd())}\n`),
+    },
+  );
+
+  const say =
+    (level: Exclude<LoggerLevel, "silent">): Logger["info"] =>
+    (fields, sentence) => {
+      if (out.isLevelEnabled(level)) out[level](redactor.fields(fields), redactor.text(sentence));
+    };
+  return { error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug") };
+}
+
+/** @throws RangeError when the text is no level. */
+export function readLevel(text: string | undefined): LoggerLevel {
+  if (text === undefined || text === "") return "info";
+  const level = LOGGER_LEVELS.find((known) => known === text.toLowerCase());
+  if (level === undefined) {
+    throw new RangeError(`CARDEA_LOG_LEVEL must be one of ${LOGGER_LEVELS.join(", ")}`);
+  }
+  return level;
+}
+
+const forPeople = (line: string, colour: boolean): string => readable(JSON.parse(line) as LogLine, colour);
+
+/**
+ * Lines are handed to the kernel in the background: while one write is under way the next lines collect, so a
+ * busy log costs few writes and a reader that has stopped reading blocks nobody. pino flushes it at exit.
+ */
+function stderrWriter(): (text: string) => void {
+  const stderr = destination({ dest: 2, sync: false });
+  return (text) => void stderr.write(text);
+}

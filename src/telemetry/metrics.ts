@@ -1,0 +1,234 @@
+/** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { ListKind } from "../core/upstream.js";
+import { CappedLabel } from "./labels.js";
+import type { Outcome } from "./outcome.js";
+
+/** OpenTelemetry's advice for MCP durations, in seconds. */
+const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+const TOOLS_PER_SERVER = 200;
+
+/** What a server asked for, or the gateway itself before it let a call through. */
+export type InputKind = "sampling" | "elicitation" | "roots" | "approval";
+
+/** Why a server was started again. */
+export type RestartReason = "exited" | "failed_to_start" | "connection_lost" | "unresponsive";
+
+export type Decision = "allow" | "deny" | "approve" | "redact" | "hide";
+
+/** Values that are read from their owner at the moment of a scrape, and the labels of each. */
+export interface Readings {
+  /** 1 while the server can be reached, else 0. */
+  readonly upstreamUp: { readonly server: string };
+  /** Calls that a server is working on. */
+  readonly inflightRequests: { readonly server: string };
+  /** Calls that wait in line for a server. */
+  readonly queueDepth: { readonly server: string };
+  /** 0 closed, 1 half open, 2 open. */
+  readonly circuitState: { readonly server: string };
+  /** Clients that are connected, by how they keep their state. */
+  readonly sessions: { readonly era: "legacy" | "modern" };
+  /** Event streams that are open towards hosts. */
+  readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
+  /** Calls that wait here for an answer to their server's question. */
+  readonly parkedCalls: Readonly<Record<never, string>>;
+}
+
+const READINGS: {
+  readonly [K in keyof Readings]: readonly [name: string, help: string, ...labels: string[]];
+} = {
+  upstreamUp: ["cardea_upstream_up", "Whether the server can be reached (1) or not (0).", "server"],
+  inflightRequests: ["cardea_inflight_requests", "Calls the server is working on.", "server"],
+  queueDepth: ["cardea_queue_depth", "Calls that wait in line for the server.", "server"],
+  circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
+  sessions: ["cardea_sessions", "Sessions of hosts.", "era"],
+  streamsOpen: ["cardea_streams_open", "Event streams open towards hosts.", "kind"],
+  parkedCalls: ["cardea_parked_calls", "Calls waiting here for an answer to their server's question."],
+};
+
+export interface FinishedCall {
+  /** From `methodLabel`. */
+  readonly method: string;
+  /** The key of a configured server, or `none`. */
+  readonly server: string;
+  /** The server's own name of the tool; "" for what is no tool call. */
+  readonly tool: string;
+  readonly seconds: number;
+  /** `error.type` of OpenTelemetry; absent where its conventions see no error. */
+  readonly errorType?: string;
+}
+
+export interface MetricsOptions {
+  /** The gateway's own version. */
+  readonly version: string;
+  /** Whether CPU, memory, event loop and collector of the process are measured too; default true. */
+  readonly process?: boolean;
+}
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
+  readonly #gauges = new Map<keyof Readings, Map<string, Reading>>();
+
+  readonly #requests = this.#counter("cardea_requests_total", "Calls of hosts, by how they ended.", [
+    "method",
+    "server",
+    "outcome",
+  ]);
+  readonly #durations = this.#histogram(
+    "cardea_request_duration_seconds",
+    "Time from a host's call to its reply; waiting for a person or a model is not part of it.",
+    ["method", "server", "tool"],
+  );
+  readonly #inputWait = this.#histogram(
+    "cardea_input_wait_seconds",
+    "Time that calls waited for a person or a model.",
+    ["server", "kind"],
+  );
+  readonly #restarts = this.#counter("cardea_upstream_restarts_total", "Servers started again.", [
+    "server",
+    "reason",
+  ]);
+  readonly #rateLimited = this.#counter("cardea_rate_limited_total", "Calls refused by a limit.", [
+    "server",
+    "rule",
+  ]);
+  readonly #decisions = this.#counter("cardea_policy_decisions_total", "Decisions of the policy.", [
+    "decision",
+    "rule",
+  ]);
+  readonly #listChanges = this.#counter("cardea_list_changed_total", "List changes told by servers.", [
+    "server",
+    "list",
+  ]);
+  readonly #reload = new Gauge({
+    name: "cardea_config_last_reload_successful",
+    help: "Whether the config was applied the last time it was read (1) or refused (0).",
+    registers: [this.#registry],
+  });
+  readonly #serverOperations = this.#histogram(
+    "mcp_server_operation_duration_seconds",
+    "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
+    ["mcp_method_name", "gen_ai_tool_name", "error_type"],
+  );
+  readonly #clientOperations = this.#histogram(
+    "mcp_client_operation_duration_seconds",
+    "OpenTelemetry mcp.client.operation.duration: calls to servers, seen as their client.",
+    ["mcp_method_name", "gen_ai_tool_name", "error_type"],
+  );
+
+  constructor(options: MetricsOptions) {
+    if (options.process ?? true) collectDefaultMetrics({ register: this.#registry });
+    new Gauge({
+      name: "cardea_build_info",
+      help: "Always 1; version of the gateway and of Node.",
+      labelNames: ["version", "node"],
+      registers: [this.#registry],
+    }).set({ version: options.version, node: process.version }, 1);
+    this.#reload.set(1);
+  }
+
+  /** A call of a host has its reply. */
+  called(call: FinishedCall & { readonly outcome: Outcome }): void {
+    const { method, server, outcome } = call;
+    const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
+    this.#requests.inc({ method, server, outcome }, 1);
+    this.#durations.observe({ method, server, tool }, call.seconds);
+    this.#serverOperations.observe(operation(method, tool, call.errorType), call.seconds);
+  }
+
+  /** A server has answered a call, or failed to. */
+  forwarded(call: FinishedCall): void {
+    const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
+    this.#clientOperations.observe(operation(call.method, tool, call.errorType), call.seconds);
+  }
+
+  /** A question was answered, declined or given up. */
+  waitedForInput(wait: {
+    readonly server: string;
+    readonly kind: InputKind;
+    readonly seconds: number;
+  }): void {
+    this.#inputWait.observe({ server: wait.server, kind: wait.kind }, wait.seconds);
+  }
+
+  restarted(server: string, reason: RestartReason): void {
+    this.#restarts.inc({ server, reason }, 1);
+  }
+
+  /** `server` is `none` where the limit is not about one. */
+  rateLimited(server: string, rule: string): void {
+    this.#rateLimited.inc({ server, rule }, 1);
+  }
+
+  decided(decision: Decision, rule: string): void {
+    this.#decisions.inc({ decision, rule }, 1);
+  }
+
+  listChanged(server: string, list: ListKind): void {
+    this.#listChanges.inc({ server, list }, 1);
+  }
+
+  configReloaded(successful: boolean): void {
+    this.#reload.set(successful ? 1 : 0);
+  }
+
+  /**
+   * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
+   * advertised once somebody reads it so. A later reading with the same labels replaces the earlier one.
+   */
+  read<K extends keyof Readings>(what: K, labels: Readings[K], value: () => number): () => void {
+    const readings = this.#gauges.get(what) ?? this.#openGauge(what);
+    const key = JSON.stringify(labels);
+    const reading: Reading = { labels, value };
+    readings.set(key, reading);
+    return () => {
+      if (readings.get(key) === reading) readings.delete(key);
+    };
+  }
+
+  /** The whole text for a scrape. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  #openGauge(what: keyof Readings): Map<string, Reading> {
+    const readings = new Map<string, Reading>();
+    const [name, help, ...labelNames] = READINGS[what];
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const { labels, value } of readings.values()) this.set({ ...labels }, value());
+      },
+    });
+    this.#gauges.set(what, readings);
+    return readings;
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram(name: string, help: string, labelNames: string[]): Histogram {
+    return new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [this.#registry] });
+  }
+}
+
+interface Reading {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: () => number;
+}
+
+const operation = (method: string, tool: string, errorType: string | undefined) => ({
+  mcp_method_name: method,
+  gen_ai_tool_name: tool,
+  error_type: errorType ?? "",
+});

@@ -1,0 +1,41 @@
+/** The one word that says how a call ended, for access lines and metric labels. */
+import type { Call, Reply } from "../core/call.js";
+import { ERRORS, type ErrorCode } from "../core/errors.js";
+
+/** How a call ended; see `outcomeOf`. */
+export type Outcome = "ok" | "tool_error" | "input_required" | "error" | ErrorCode;
+
+/**
+ * `ok`; `tool_error` (the tool itself says `isError`); `input_required` (one round of several); `error` (a
+ * JSON-RPC error that is not the gateway's refusal: the server's own, or a fault inside the gateway); or the
+ * word of the refusal.
+ */
+export function outcomeOf(call: Call, reply: Reply): Outcome {
+  if (reply.kind === "input_required") return "input_required";
+  if (reply.refusal !== undefined) return isErrorCode(reply.refusal) ? reply.refusal : "error";
+  if (reply.kind === "error") return "error";
+  return call.method === "tools/call" && isToolError(reply) ? "tool_error" : "ok";
+}
+
+const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, word);
+
+type Result = Extract<Reply, { kind: "result" }>;
+
+/** Log and metrics both ask, and searching a large result twice is one time too many. */
+const judged = new WeakMap<Result["result"], boolean>();
+
+function isToolError({ result }: Result): boolean {
+  const known = judged.get(result);
+  if (known !== undefined) return known;
+  const verdict = saysIsError(result);
+  judged.set(result, verdict);
+  return verdict;
+}
+
+function saysIsError(result: Result["result"]): boolean {
+  if (!result.mayContain('"isError"')) return false;
+  // Many servers write `"isError":false` into every result; parsing a large one just to read that would cost
+  // more than carrying it. No serializer in use puts anything but nothing or one space after the colon.
+  if (!result.mayContain('"isError":true') && !result.mayContain('"isError": true')) return false;
+  return result.object.isError === true;
+}
