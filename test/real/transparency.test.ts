@@ -1,0 +1,156 @@
+/** What real servers say and answer reaches every kind of host unchanged but for names and URIs. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAIN, serve, writeConfig } from "../support/cardea.js";
+import {
+  type Host,
+  type HostKind,
+  type Json,
+  LISTS,
+  type List,
+  type Outcome,
+  type Place,
+} from "../support/peers/host.js";
+import { RAW_LEGACY, RAW_MODERN } from "../support/peers/raw.js";
+import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
+import {
+  exposeItem,
+  exposeOutcome,
+  exposeUse,
+  prefixed,
+  steady,
+  withoutModernFrame,
+  withoutTasks,
+} from "./exposure.js";
+import { type RealServer, realServers, type Use } from "./servers.js";
+
+const KINDS: readonly { readonly through: HostKind; readonly direct: HostKind }[] = [
+  { through: SDK_1, direct: SDK_1 },
+  { through: SDK_2_LEGACY, direct: SDK_2_LEGACY },
+  { through: RAW_LEGACY, direct: RAW_LEGACY },
+  // The three servers are legacy ones: a modern host cannot speak to them without a gateway.
+  { through: SDK_2_MODERN, direct: SDK_2_LEGACY },
+  { through: RAW_MODERN, direct: RAW_LEGACY },
+];
+const ALL_LISTS = Object.keys(LISTS) as readonly List[];
+
+const folder = mkdtempSync(join(tmpdir(), "cardea-real-"));
+const servers = realServers(folder);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const reset = (): void => {
+  for (const server of servers) server.reset();
+};
+const config = {
+  mcpServers: Object.fromEntries(servers.map(({ name, place }) => [name, place])),
+};
+
+/** What one server lists and answers to one host. */
+interface Account {
+  readonly lists: Readonly<Record<List, readonly Json[]>>;
+  readonly outcomes: readonly Outcome[];
+}
+
+async function listsOf(host: Host): Promise<Account["lists"]> {
+  const lists: Partial<Record<List, readonly Json[]>> = {};
+  for (const list of ALL_LISTS) lists[list] = await host.list(list);
+  return lists as Account["lists"];
+}
+
+async function outcomesOf(host: Host, uses: readonly Use[]): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  // One after the other: what a later use sees is what the earlier ones have done.
+  for (const use of uses) outcomes.push(await host.request(use.method, use.params));
+  return outcomes;
+}
+
+async function directly(kind: HostKind): Promise<ReadonlyMap<RealServer, Account>> {
+  reset();
+  const accounts = new Map<RealServer, Account>();
+  for (const server of servers) {
+    const host = await kind.connect(server.place);
+    accounts.set(server, { lists: await listsOf(host), outcomes: await outcomesOf(host, server.uses) });
+    await host.close();
+  }
+  return accounts;
+}
+
+/** Runs `act` with a place where a fresh gateway is to be reached. */
+type Way = (act: (place: Place) => Promise<void>) => Promise<void>;
+
+const WAYS: Readonly<Record<string, Way>> = {
+  "/mcp": async (act) => {
+    const gateway = await serve(config);
+    try {
+      await act({ url: gateway.url });
+    } finally {
+      await gateway.stop();
+    }
+  },
+  "cardea stdio": async (act) => {
+    const { file, remove } = writeConfig(config);
+    try {
+      await act({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
+    } finally {
+      await remove();
+    }
+  },
+};
+
+describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
+  let expected: ReadonlyMap<RealServer, Account>;
+  beforeAll(async () => {
+    expected = await directly(direct);
+  });
+
+  test("is asked to use every tool, prompt and resource that the servers have", () => {
+    for (const [server, { lists }] of expected) {
+      const used = new Set(server.uses.map(({ params }) => params.name ?? params.uri));
+      const unused = [...lists.tools, ...lists.prompts, ...lists.resources]
+        .map((item) => item.uri ?? item.name)
+        .filter((name) => !used.has(name));
+      expect(unused, server.name).toEqual([]);
+    }
+  });
+
+  test.each(Object.keys(WAYS))("sees and gets through %s what it sees and gets directly", async (way) => {
+    reset();
+    await WAYS[way]?.(async (place) => {
+      const host = await through.connect(place);
+      try {
+        await compareLists(host, through.era, expected);
+        for (const [server, account] of expected) await compareUses(host, through.era, server, account);
+      } finally {
+        await host.close();
+      }
+    });
+  });
+});
+
+async function compareLists(host: Host, era: HostKind["era"], expected: ReadonlyMap<RealServer, Account>) {
+  const lists = await listsOf(host);
+  for (const list of ALL_LISTS) {
+    const merged = [...expected].flatMap(([server, account]) =>
+      account.lists[list].map((item) => exposeItem(list, item, prefixed(server.name))),
+    );
+    expect(lists[list], list).toEqual(era === "modern" ? merged.map(withoutTasks) : merged);
+  }
+}
+
+async function compareUses(host: Host, era: HostKind["era"], server: RealServer, { outcomes }: Account) {
+  const exposure = prefixed(server.name);
+  const got = await outcomesOf(
+    host,
+    server.uses.map((use) => exposeUse(use, exposure)),
+  );
+  server.uses.forEach((use, index) => {
+    const what = `${server.name}: ${use.method} ${JSON.stringify(use.params).slice(0, 120)}`;
+    const through = got[index] ?? { result: {} };
+    const direct = exposeOutcome(outcomes[index] ?? { result: {} }, exposure);
+    expect(steady(use, era === "modern" ? withoutModernFrame(through) : through), what).toEqual(
+      steady(use, direct),
+    );
+  });
+}

@@ -1,0 +1,63 @@
+/** The built program, started as a user would start it, with a config in a folder of its own. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Exit, type Started, start } from "./processes.js";
+
+export const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+/** The path of a file in this repository. */
+export const inRepository = (path: string): string =>
+  fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+export interface Serving {
+  readonly process: Started;
+  /** Such as `http://127.0.0.1:41234/mcp`. */
+  readonly url: string;
+  /** Such as `http://127.0.0.1:41235`. */
+  readonly admin: string;
+  /** Ends it with SIGTERM and removes its folder. */
+  stop(): Promise<Exit>;
+}
+
+/** A config file in a new temporary folder. */
+export function writeConfig(config: object): { readonly file: string; readonly remove: () => Promise<void> } {
+  const folder = mkdtempSync(join(tmpdir(), "cardea-"));
+  const file = join(folder, "cardea.json");
+  writeFileSync(file, JSON.stringify(config, null, 2));
+  return { file, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+const PORTS = ["--port", "0", "--admin-port", "0"];
+/** The ready line: the endpoint and the admin listener stand in one line of stderr. */
+const READY = /(http:\/\/[^\s"',]+\/mcp)\b.*?(http:\/\/[^\s"',/]+)/;
+
+/** `cardea serve` with this config, resolved when it says that it is ready. */
+export async function serve(config: object, flags: readonly string[] = []): Promise<Serving> {
+  const { file, remove } = writeConfig(config);
+  return startServing(["serve", "--config", file, ...PORTS, ...flags], remove);
+}
+
+/** `cardea -- COMMAND ARGS…`: one server as HTTP. */
+export async function bridge(command: string, args: readonly string[]): Promise<Serving> {
+  return startServing([...PORTS, "--", command, ...args], async () => {});
+}
+
+async function startServing(args: readonly string[], after: () => Promise<void>): Promise<Serving> {
+  const process = start(globalThis.process.execPath, [MAIN, ...args]);
+  const stop = async (): Promise<Exit> => {
+    try {
+      return await process.stop();
+    } finally {
+      await after();
+    }
+  };
+  try {
+    const [, url = "", admin = ""] = await process.says(READY);
+    return { process, url, admin, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

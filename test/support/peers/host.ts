@@ -1,0 +1,53 @@
+/** What every test host can do, whichever library or revision it is made of. */
+
+export type Json = { readonly [key: string]: unknown };
+export type List = "tools" | "prompts" | "resources" | "resourceTemplates";
+
+export const LISTS: Readonly<Record<List, string>> = {
+  tools: "tools/list",
+  prompts: "prompts/list",
+  resources: "resources/list",
+  resourceTemplates: "resources/templates/list",
+};
+
+/** What came of a request: its result, or its error as the host sees it. */
+export type Outcome =
+  | { readonly result: Json; readonly error?: undefined }
+  | { readonly result?: undefined; readonly error: { readonly code: unknown; readonly message: string } };
+
+export interface Introduction {
+  readonly capabilities: Json;
+  readonly instructions: string | undefined;
+  readonly serverInfo: Json;
+}
+
+export interface Host {
+  introduction(): Introduction;
+  /** All pages. Empty where the server does not offer the list. */
+  list(list: List): Promise<readonly Json[]>;
+  /** `tools/call`, `prompts/get`, `resources/read` or `completion/complete`. */
+  request(method: string, params: Json): Promise<Outcome>;
+  close(): Promise<void>;
+}
+
+/** Where a server is: at a URL, or at the other end of a new process. */
+export type Place =
+  | { readonly url: string }
+  | { readonly command: string; readonly args: readonly string[]; readonly env?: Record<string, string> };
+
+/** A way to be a host. */
+export interface HostKind {
+  readonly name: string;
+  readonly era: "legacy" | "modern";
+  connect(place: Place): Promise<Host>;
+}
+
+/** The outcome of a promise that a library rejects when the peer answers with an error. */
+export async function outcomeOf(answer: Promise<unknown>): Promise<Outcome> {
+  try {
+    return { result: (await answer) as Json };
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    return { error: { code, message: error instanceof Error ? error.message : String(error) } };
+  }
+}
