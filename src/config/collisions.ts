@@ -1,0 +1,42 @@
+/** Finds names that would meet once prefixes have been put before them. */
+import type { ServerConfig } from "./config.js";
+
+/** A prefix as it stands in a URI: lower-cased, everything outside `[a-z0-9-]` a `-`. */
+export function uriPrefix(prefix: string): string {
+  return prefix.toLowerCase().replace(/[^a-z0-9-]/gu, "-");
+}
+
+export interface Collision {
+  readonly first: string;
+  /** The later one, by the order of the file. */
+  readonly second: string;
+  readonly message: string;
+}
+
+/**
+ * Servers whose prefixes are the same in a name or in a URI. The spelling in a name is the finer one, so two that
+ * meet there meet here. Servers without a prefix may meet; that is settled name by name while running.
+ */
+export function prefixCollisions(servers: readonly ServerConfig[]): readonly Collision[] {
+  const owners = new Map<string, ServerConfig>();
+  const collisions: Collision[] = [];
+  for (const server of servers) {
+    if (server.prefix === "") continue;
+    const key = uriPrefix(server.prefix);
+    const owner = owners.get(key);
+    if (owner === undefined) {
+      owners.set(key, server);
+      continue;
+    }
+    const how =
+      owner.prefix === server.prefix
+        ? `both have the prefix ${JSON.stringify(server.prefix)}`
+        : `have prefixes that are the same in a URI, ${JSON.stringify(key)}`;
+    collisions.push({
+      first: owner.name,
+      second: server.name,
+      message: `servers ${JSON.stringify(owner.name)} and ${JSON.stringify(server.name)} ${how}; give one another "prefix"`,
+    });
+  }
+  return collisions;
+}

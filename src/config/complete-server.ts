@@ -1,0 +1,111 @@
+/** Makes one server of the file complete: which transport it means, its paths absolute, its durations in milliseconds. */
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { NameFilter, ServerConfig, TransportConfig } from "./config.js";
+import { parseEnvFile } from "./env-file.js";
+import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
+import { parseDuration } from "./units.js";
+
+/** What a server says that cannot be: a sentence, and the key it is about where there is one. */
+export class Contradiction extends Error {
+  constructor(
+    message: string,
+    readonly key?: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface Surroundings {
+  /** The folder of the config file; relative paths start there. */
+  readonly folder: string;
+  readonly readFile: (path: string) => string;
+}
+
+/** @throws Contradiction */
+export function completeServer(name: string, shape: ServerShape, around: Surroundings): ServerConfig {
+  const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
+  return {
+    name,
+    transport: transportOf(shape, around),
+    prefix: shape.prefix ?? name,
+    protocol: shape.protocol,
+    lease: shape.lease,
+    required: shape.required,
+    timeoutMs: milliseconds(shape.timeout),
+    connectTimeoutMs: milliseconds(shape.connectTimeout),
+    tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
+    prompts: shape.prompts,
+    resources: shape.resources,
+  };
+}
+
+function transportOf(shape: ServerShape, around: Surroundings): TransportConfig {
+  const urlKeys = (["url", "serverUrl", "httpUrl"] as const).filter((key) => shape[key] !== undefined);
+  const [urlKey, secondUrl] = urlKeys;
+  if (secondUrl !== undefined) throw new Contradiction(`has both "${urlKey}" and "${secondUrl}"`, secondUrl);
+
+  const type = shape.type === undefined ? undefined : SERVER_TYPES[shape.type];
+  if (type === undefined && shape.command !== undefined && urlKey !== undefined) {
+    throw new Contradiction(`has both "command" and "${urlKey}"; it can be one or the other`, urlKey);
+  }
+  if (type === undefined && shape.command === undefined && urlKey === undefined) {
+    throw new Contradiction('needs a "command" or a "url"');
+  }
+  if (type === "stdio" || (type === undefined && shape.command !== undefined)) {
+    if (urlKey !== undefined)
+      throw new Contradiction(`has "${urlKey}", which a stdio server has not`, urlKey);
+    return stdio(shape, around);
+  }
+  if (shape.command !== undefined) {
+    throw new Contradiction('has "command", which a server reached by HTTP has not', "command");
+  }
+  const url = urlKey === undefined ? undefined : shape[urlKey];
+  if (urlKey === undefined || url === undefined) throw new Contradiction('needs a "url"');
+  return { kind: "http", url: checkedUrl(url, urlKey), headers: shape.headers, sse: type === "sse" };
+}
+
+function stdio(shape: ServerShape, { folder, readFile }: Surroundings): TransportConfig {
+  if (shape.command === undefined) throw new Contradiction('needs a "command"');
+  const cwd = shape.cwd === undefined ? folder : absolute(shape.cwd, folder);
+  // Which folder a relative program is looked for in differs by platform; an absolute one is the same everywhere.
+  const command = /^\.{1,2}[/\\]|^~\//.test(shape.command) ? absolute(shape.command, cwd) : shape.command;
+  const env =
+    shape.envFile === undefined
+      ? shape.env
+      : { ...fileEnvironment(shape.envFile, folder, readFile), ...shape.env };
+  return { kind: "stdio", command, args: shape.args, env, cwd };
+}
+
+function fileEnvironment(file: string, folder: string, readFile: (path: string) => string) {
+  try {
+    return parseEnvFile(readFile(absolute(file, folder)));
+  } catch {
+    throw new Contradiction(`names an "envFile" that cannot be read`, "envFile");
+  }
+}
+
+/** The message must not show the address: it may carry a key. */
+function checkedUrl(text: string, key: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) throw new Contradiction(`has a "${key}" that is not a complete address`, key);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new Contradiction(`has a "${key}" that is neither http: nor https:`, key);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new Contradiction(
+      `has a "${key}" with a user name or password in it; send them in an Authorization header`,
+      key,
+    );
+  }
+  return url.href;
+}
+
+const absolute = (path: string, folder: string): string =>
+  resolve(folder, path.startsWith("~/") ? homedir() + path.slice(1) : path);
+
+function milliseconds(duration: string): number {
+  const ms = parseDuration(duration);
+  if (ms === undefined) throw new RangeError(`the schema let a duration pass that is none`);
+  return ms;
+}

@@ -1,0 +1,29 @@
+/** Reads a file of `NAME=value` lines, as `envFile` names it. */
+
+const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*$/;
+
+/**
+ * The variables by name; the later of two wins. Comments (`#`) and empty lines are passed over; a value may stand in quotes,
+ * and in double quotes `\n` is a line break. Nothing is expanded.
+ */
+export function parseEnvFile(text: string): Readonly<Record<string, string>> {
+  const variables: [string, string][] = [];
+  for (const line of text.replace(/^\uFEFF/, "").split(/\r?\n/)) {
+    const [, name, value] = LINE.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) variables.push([name, unquoted(value)]);
+  }
+  return Object.fromEntries(variables);
+}
+
+function unquoted(value: string): string {
+  const [, single] = /^'([^']*)'(?:\s+#.*)?$/.exec(value) ?? [];
+  if (single !== undefined) return single;
+  const [, double] = /^"((?:[^"\\]|\\.)*)"(?:\s+#.*)?$/.exec(value) ?? [];
+  if (double !== undefined) {
+    return double.replace(
+      /\\(.)/g,
+      (_, escaped: string) => ({ n: "\n", r: "\r", t: "\t" })[escaped] ?? escaped,
+    );
+  }
+  return value.replace(/(?:^|\s+)#.*$/, "");
+}

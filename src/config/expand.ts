@@ -1,0 +1,56 @@
+/** Expands the variables of a whole file, but not those of servers that are left out: these may lack theirs. */
+import { homedir } from "node:os";
+import { basename, dirname } from "node:path";
+import { isDisabled, isServerKey } from "./read-servers.js";
+import type { Fault, Member, ObjectTree, Path, Tree } from "./tree.js";
+import { expandVariables, type VariableSources } from "./variables.js";
+
+export interface ExpandedFile {
+  readonly tree: ObjectTree;
+  readonly faults: readonly Fault[];
+  readonly unresolved: ReadonlySet<Tree>;
+  readonly secrets: readonly string[];
+}
+
+export function expandFile(tree: ObjectTree, sources: VariableSources): ExpandedFile {
+  const faults: Fault[] = [];
+  const secrets: string[] = [];
+  const unresolved = new Set<Tree>();
+  const expandAt = (member: Member, path: Path): Member => {
+    const expansion = expandVariables(member.value, path, sources);
+    faults.push(...expansion.faults);
+    secrets.push(...expansion.secrets);
+    for (const value of expansion.unresolved) unresolved.add(value);
+    return { ...member, value: expansion.tree };
+  };
+  const expandServers = (key: string, servers: ObjectTree): ObjectTree => ({
+    ...servers,
+    members: mapMembers(servers, (name, server) =>
+      isDisabled(server.value) ? server : expandAt(server, [key, name]),
+    ),
+  });
+  const members = mapMembers(tree, (key, member) =>
+    isServerKey(key) && member.value.kind === "object"
+      ? { ...member, value: expandServers(key, member.value) }
+      : expandAt(member, [key]),
+  );
+  return { tree: { ...tree, members }, faults, unresolved, secrets };
+}
+
+/** What hosts' own variables mean in a file of theirs that stands in `folder`. */
+export function hostVariables(folder: string): ReadonlyMap<string, string> {
+  const workspace = /^\.(vscode|cursor)$/.test(basename(folder)) ? dirname(folder) : folder;
+  return new Map([
+    ["userHome", homedir()],
+    ["workspaceFolder", workspace],
+    ["workspaceFolderBasename", basename(workspace)],
+    ["pathSeparator", "/"],
+  ]);
+}
+
+function mapMembers(
+  tree: ObjectTree,
+  change: (key: string, member: Member) => Member,
+): ReadonlyMap<string, Member> {
+  return new Map([...tree.members].map(([key, member]) => [key, change(key, member)]));
+}

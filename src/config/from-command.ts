@@ -1,0 +1,60 @@
+/** Makes a config of a command line: one server, its names as they are. */
+import { basename } from "node:path";
+import { Contradiction, completeServer } from "./complete-server.js";
+import type { Config } from "./config.js";
+import { type ListenOverrides, readConfig } from "./read.js";
+import { serverSchema } from "./server-schema.js";
+
+export interface CommandConfigOptions {
+  readonly cwd: string;
+  readonly overrides?: ListenOverrides;
+}
+
+/** `cardea -- CMD ARGS…`: a program as the one server. Nothing in it is expanded: the shell has done that. */
+export function configOfCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandConfigOptions,
+): Config {
+  return around(nameOfCommand(command, args), { command, args }, options);
+}
+
+/**
+ * `cardea connect URL`: an address as the one server.
+ *
+ * @throws RangeError when the address or a header is not one.
+ */
+export function configOfUrl(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  options: CommandConfigOptions,
+): Config {
+  const name = URL.canParse(url) ? new URL(url).hostname : "server";
+  return around(name, { url, headers }, options);
+}
+
+function around(name: string, server: object, { cwd, overrides = {} }: CommandConfigOptions): Config {
+  const shape = serverSchema.safeParse({ ...server, prefix: "" });
+  if (!shape.success) throw new RangeError(shape.error.issues[0]?.message ?? "this is no server");
+  const empty = readConfig("{}", "cardea.jsonc", { overrides });
+  if (!empty.ok) throw new Error("an empty config has become a wrong one");
+  const { file: _, ...config } = empty.config;
+  const readFile = (): string => {
+    throw new Error("a command line names no files");
+  };
+  try {
+    return { ...config, servers: [completeServer(name, shape.data, { folder: cwd, readFile })] };
+  } catch (error) {
+    if (error instanceof Contradiction) throw new RangeError(`the server ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** `npx -y @scope/server-x@1.2` is called `server-x`. */
+function nameOfCommand(command: string, args: readonly string[]): string {
+  const own = basename(command).replace(/\.(exe|cmd|bat)$/i, "");
+  const runner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)$/.test(own);
+  const target = runner ? args.find((arg) => !arg.startsWith("-") && arg !== "run") : undefined;
+  const name = target === undefined ? own : basename(target.replace(/(?<=.)@[^/]*$/, ""));
+  return name.replace(/\.[cm]?[jt]s$|\.py$/, "") || "server";
+}

@@ -1,0 +1,135 @@
+/** Turns what zod finds wrong into sentences at places of the file, without ever showing a value. */
+import { z } from "zod";
+import { closest } from "./closest.js";
+import { type Fault, keyOffset, type Path, type Tree, treeAt } from "./tree.js";
+import { subject } from "./variables.js";
+
+type Issue = z.core.$ZodIssue;
+
+/** What `issues` say of the value at `base` of `root`. */
+export function faultsOf(
+  issues: readonly Issue[],
+  schema: z.ZodType,
+  root: Tree,
+  base: Path,
+): readonly (Fault & { readonly at: Path })[] {
+  return issues.flatMap((found) => {
+    const issue =
+      found.code === "invalid_union" ? likeliest(found, treeAt(root, pathOf(base, found))) : found;
+    const at = pathOf(base, issue);
+    if (issue.code === "unrecognized_keys") {
+      const known = keysAt(schema, issue.path);
+      return issue.keys.map((key) => ({
+        at,
+        offset: keyOffset(root, at, key),
+        message: `${subject(at)} has an unknown key ${JSON.stringify(key)}${suggestion(key, known)}`,
+      }));
+    }
+    if (issue.code === "invalid_key") {
+      const key = String(at.at(-1));
+      const owner = at.slice(0, -1);
+      return {
+        at,
+        offset: keyOffset(root, owner, key),
+        message: `${subject(owner)} has a key ${JSON.stringify(key)} that ${issue.issues[0]?.message ?? "is not taken"}`,
+      };
+    }
+    return { at, offset: treeAt(root, at).offset, message: `${subject(at)} ${sentence(issue, root, at)}` };
+  });
+}
+
+const pathOf = (base: Path, { path }: Issue): Path => [
+  ...base,
+  ...path.map((step) => (typeof step === "number" ? step : String(step))),
+];
+
+export function suggestion(word: string, known: readonly string[]): string {
+  const near = closest(word, known);
+  return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+}
+
+function sentence(issue: Issue, root: Tree, at: Path): string {
+  if (issue.code === "invalid_type") {
+    const owner = treeAt(root, at.slice(0, -1));
+    const key = at.at(-1);
+    const missing = owner.kind === "object" && typeof key === "string" && !owner.members.has(key);
+    if (missing) return "is missing";
+    const [wanted, given] = [typeWord(issue.expected), kindWord(treeAt(root, at))];
+    return wanted.endsWith("number") && given === "a number"
+      ? `must be ${wanted}`
+      : `must be ${wanted}, not ${given}`;
+  }
+  if (issue.code === "invalid_value") {
+    return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+  }
+  if (issue.code === "too_small") {
+    const counted = issue.origin === "string" || issue.origin === "array";
+    return counted ? "cannot be empty" : `must be at least ${issue.minimum}`;
+  }
+  if (issue.code === "too_big") {
+    return issue.origin === "string"
+      ? `can have at most ${issue.maximum} characters`
+      : `must be at most ${issue.maximum}`;
+  }
+  if (issue.code === "invalid_union") return `cannot be ${kindWord(treeAt(root, at))}`;
+  return issue.message;
+}
+
+/** The complaint of the alternative that the value comes nearest to: the one that took its type. */
+function likeliest(issue: Extract<Issue, { code: "invalid_union" }>, value: Tree): Issue {
+  const chosen = issue.errors.find(
+    (errors) => !errors.some((error) => error.code === "invalid_type" && error.path.length === 0),
+  );
+  const inner = chosen?.[0] ?? (value.kind === "scalar" ? issue.errors[0]?.[0] : undefined);
+  return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] };
+}
+
+/** The keys that the schema knows where the path leads. */
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const inner = unwrap(schema);
+  if (inner instanceof z.ZodUnion) {
+    return inner.options.flatMap((option) => (option instanceof z.ZodType ? keysAt(option, path) : []));
+  }
+  const [step, ...rest] = path;
+  if (inner instanceof z.ZodObject) {
+    if (step === undefined) return Object.keys(inner.shape);
+    const next: unknown = Object.hasOwn(inner.shape, step) ? inner.shape[String(step)] : undefined;
+    return next instanceof z.ZodType ? keysAt(next, rest) : [];
+  }
+  if (inner instanceof z.ZodArray && inner.element instanceof z.ZodType) return keysAt(inner.element, rest);
+  if (inner instanceof z.ZodRecord && inner.valueType instanceof z.ZodType)
+    return keysAt(inner.valueType, rest);
+  return [];
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
+    const inner: unknown = schema.unwrap();
+    return inner instanceof z.ZodType ? unwrap(inner) : schema;
+  }
+  return schema;
+}
+
+function typeWord(expected: string): string {
+  const words: Readonly<Record<string, string>> = {
+    string: "text",
+    number: "a number",
+    int: "a whole number",
+    boolean: "true or false",
+    array: "a list",
+    object: "an object",
+    record: "an object",
+  };
+  return words[expected] ?? expected;
+}
+
+function kindWord(tree: Tree): string {
+  if (tree.kind === "array") return "a list";
+  if (tree.kind === "object") return "an object";
+  if (tree.value === null) return "null";
+  return typeof tree.value === "string"
+    ? "text"
+    : typeof tree.value === "number"
+      ? "a number"
+      : "true or false";
+}

@@ -1,0 +1,40 @@
+/** Loads a config file from the disk. */
+import { readFile } from "node:fs/promises";
+import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
+
+/** A host's own settings file may be long; nothing longer than this is a config. */
+const MAX_BYTES = 16_777_216;
+
+/** What stood in the file, or why nobody can tell; what cannot be read is a problem like any other. */
+export async function readConfigFile(file: string): Promise<{ readonly text: string } | BadConfig> {
+  const bad = (message: string): BadConfig => ({
+    ok: false,
+    problems: [{ file, line: 1, column: 1, message }],
+    warnings: [],
+  });
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    return bad(`the config file cannot be read: ${reason(error)}`);
+  }
+  if (bytes.length > MAX_BYTES) return bad("the file is larger than 16 MiB, which no config is");
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return bad("the file is not UTF-8 text");
+  }
+}
+
+export async function loadConfig(file: string, options: ReadOptions = {}): Promise<GoodConfig | BadConfig> {
+  const content = await readConfigFile(file);
+  return "text" in content ? readConfig(content.text, file, options) : content;
+}
+
+function reason(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT") return "there is no such file";
+  if (code === "EACCES" || code === "EPERM") return "permission denied";
+  if (code === "EISDIR") return "it is a folder";
+  return typeof code === "string" ? code : "it failed";
+}

@@ -1,0 +1,76 @@
+/** Reads the servers of a file, in its order, one by one: their names may be anything. */
+import { prefixCollisions } from "./collisions.js";
+import { Contradiction, completeServer, type Surroundings } from "./complete-server.js";
+import type { ServerConfig } from "./config.js";
+import type { Findings } from "./findings.js";
+import { SERVER_KEYS } from "./schema.js";
+import { serverSchema } from "./server-schema.js";
+import { type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
+import { subject } from "./variables.js";
+
+/** The servers that are not disabled. */
+export function readServers(findings: Findings, around: Surroundings): readonly ServerConfig[] {
+  const found = new Map<string, { readonly key: string; readonly server: ServerConfig | undefined }>();
+  for (const [key, { value }] of findings.tree.members) {
+    if (!isServerKey(key)) continue;
+    if (value.kind !== "object") {
+      findings.add([key], `${key} must be an object: a server's name and what it is`);
+      continue;
+    }
+    for (const name of value.members.keys()) {
+      if (found.has(name)) findings.add([key], `server ${JSON.stringify(name)} stands here twice`, name);
+      else found.set(name, { key, server: readServer(findings, key, name, around) });
+    }
+  }
+  const servers = [...found.values()].flatMap(({ server }) => (server === undefined ? [] : [server]));
+  for (const { second, message } of prefixCollisions(servers)) {
+    findings.add([found.get(second)?.key ?? ""], message, second);
+  }
+  return servers;
+}
+
+/** The names of all servers, disabled ones as well. */
+export function serverNames(tree: ObjectTree): readonly string[] {
+  return [...tree.members].flatMap(([key, { value }]) =>
+    isServerKey(key) && value.kind === "object" ? [...value.members.keys()] : [],
+  );
+}
+
+export const isServerKey = (key: string): boolean => SERVER_KEYS.some((known) => known === key);
+
+/** Whether a server says that it is left out, before anything else of it is looked at. */
+export function isDisabled(server: Tree): boolean {
+  if (server.kind !== "object") return false;
+  const says = (key: string, value: boolean): boolean => {
+    const member = server.members.get(key)?.value;
+    return member?.kind === "scalar" && member.value === value;
+  };
+  return says("disabled", true) || says("enabled", false);
+}
+
+function readServer(
+  findings: Findings,
+  key: string,
+  name: string,
+  around: Surroundings,
+): ServerConfig | undefined {
+  if (name === "" || name.length > 200 || /\p{C}/u.test(name)) {
+    findings.add([key], "a server's name must have 1 to 200 characters, none of them hidden", name);
+    return undefined;
+  }
+  const path: Path = [key, name];
+  const tree = treeAt(findings.tree, path);
+  const shape = findings.check(serverSchema, tree, path);
+  if (shape === undefined || isDisabled(tree)) return undefined;
+  try {
+    return completeServer(name, shape, around);
+  } catch (error) {
+    if (!(error instanceof Contradiction)) throw error;
+    const { key: at } = error;
+    const message = `${subject(path)} ${error.message}`;
+    if (at === undefined || tree.kind !== "object" || !tree.members.has(at))
+      findings.add([key], message, name);
+    else if (!findings.isUnresolved([...path, at])) findings.add(path, message, at);
+    return undefined;
+  }
+}

@@ -1,0 +1,134 @@
+/** Reads YAML 1.2 into a tree, with aliases and merge keys already followed. */
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type ParsedNode,
+  parseDocument,
+  type YAMLMap,
+} from "yaml";
+import { type Fault, MAX_DEPTH, type Member, type ObjectTree, type Reading, type Tree } from "./tree.js";
+
+/** What the parser's codes mean; its own messages quote the text, which may be a secret. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  BAD_ALIAS: "this alias is not right",
+  BAD_DQ_ESCAPE: "this escape is not one of YAML's",
+  BAD_INDENT: "the indentation is not right here, or a bracket is missing",
+  BAD_SCALAR_START: "text that begins so must stand in quotes",
+  BLOCK_AS_IMPLICIT_KEY: "a second colon on this line; put the text in quotes",
+  BLOCK_IN_FLOW: "a block cannot stand inside brackets",
+  DUPLICATE_KEY: "this key stands here twice",
+  KEY_OVER_1024_CHARS: "a key of more than 1024 characters",
+  MISSING_CHAR: "a closing quote, a colon or a comma is missing",
+  MULTILINE_IMPLICIT_KEY: "a key cannot span lines; is a colon missing?",
+  MULTIPLE_DOCS: "a second document begins here; a config is one document",
+  NON_STRING_KEY: "keys must be text",
+  TAB_AS_INDENT: "a tab cannot indent; use spaces",
+  TAG_RESOLVE_FAILED: "tags are not taken here",
+};
+
+/** More nodes than this can only come from aliases of aliases. */
+const MAX_NODES = 100_000;
+
+export function readYaml(text: string): Reading {
+  try {
+    const document = parseDocument(text, { prettyErrors: false, keepSourceTokens: false });
+    const faults = [...document.errors, ...document.warnings].map(({ code, pos }) => ({
+      offset: pos[0],
+      message: SENTENCES[code] ?? "this is not YAML",
+    }));
+    if (document.errors.length > 0) return { faults };
+    if (document.contents === null) return { faults: [{ offset: 0, message: "the file is empty" }] };
+    const converter = new Converter(document);
+    const tree = converter.convert(document.contents, 0);
+    return { tree, faults: [...faults, ...converter.faults] };
+  } catch (error) {
+    // Also the parser's own limit: 20,000 nested brackets end in a RangeError.
+    if (error instanceof TooMuch) return { faults: [{ offset: error.offset, message: error.message }] };
+    return { faults: [{ offset: 0, message: "this cannot be read as YAML" }] };
+  }
+}
+
+class TooMuch extends Error {
+  constructor(
+    readonly offset: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+class Converter {
+  readonly faults: Fault[] = [];
+  #nodes = 0;
+  readonly #document: Document.Parsed;
+
+  constructor(document: Document.Parsed) {
+    this.#document = document;
+  }
+
+  convert(node: ParsedNode | null, depth: number): Tree {
+    const offset = node?.range[0] ?? 0;
+    this.#nodes += 1;
+    if (this.#nodes > MAX_NODES) throw new TooMuch(offset, "too many values; do its aliases multiply?");
+    // An alias of what it stands in ends here, too.
+    if (depth > MAX_DEPTH) throw new TooMuch(offset, `nested more than ${MAX_DEPTH} levels deep`);
+    if (isAlias(node)) {
+      const target = node.resolve(this.#document);
+      if (target === undefined) {
+        this.faults.push({ offset, message: "this alias names nothing that stands before it" });
+        return { kind: "scalar", offset, value: null };
+      }
+      return this.convert(target as ParsedNode, depth + 1);
+    }
+    if (isMap(node)) return this.#object(node, depth);
+    if (isSeq(node)) {
+      return {
+        kind: "array",
+        offset,
+        items: node.items.map((item) => this.convert(item as ParsedNode | null, depth + 1)),
+      };
+    }
+    return { kind: "scalar", offset, value: isScalar(node) ? this.#scalar(node.value, offset) : null };
+  }
+
+  #object(map: YAMLMap.Parsed, depth: number): ObjectTree {
+    const own = new Map<string, Member>();
+    const merged: ObjectTree[] = [];
+    for (const { key, value } of map.items) {
+      const keyOffset = key.range[0];
+      if (!isScalar(key)) {
+        this.faults.push({ offset: keyOffset, message: "keys must be text" });
+        continue;
+      }
+      const name = String(key.source ?? key.value);
+      const tree = this.convert(value, depth + 1);
+      if (name === "<<" && key.type === "PLAIN") merged.push(...this.#mergeSources(tree));
+      // The parser compares keys as values, so 1 and "1" pass it.
+      else if (own.has(name)) this.faults.push({ offset: keyOffset, message: "this key stands here twice" });
+      else own.set(name, { keyOffset, value: tree });
+    }
+    for (const { members } of merged) {
+      for (const [name, member] of members) if (!own.has(name)) own.set(name, member);
+    }
+    return { kind: "object", offset: map.range[0], members: own };
+  }
+
+  #mergeSources(tree: Tree): readonly ObjectTree[] {
+    const sources = tree.kind === "array" ? tree.items : [tree];
+    const objects = sources.filter((source) => source.kind === "object");
+    if (objects.length < sources.length) {
+      this.faults.push({ offset: tree.offset, message: "only mappings can be merged with <<" });
+    }
+    return objects;
+  }
+
+  #scalar(value: unknown, offset: number): string | number | boolean | null {
+    if (value === null || value === undefined) return null;
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
+    this.faults.push({ offset, message: "only text, numbers, true, false and null are taken here" });
+    return null;
+  }
+}

@@ -1,0 +1,150 @@
+/** Turns the text of a config file into a complete config, or into everything that is wrong with it. */
+import { readFileSync } from "node:fs";
+import { dirname, extname, resolve } from "node:path";
+import type { Config } from "./config.js";
+import { expandFile, hostVariables } from "./expand.js";
+import { Findings } from "./findings.js";
+import { isHostFile, stripHostFile } from "./foreign.js";
+import { Places, type Problem } from "./problem.js";
+import { readJson } from "./read-json.js";
+import { readProfiles } from "./read-profiles.js";
+import { isServerKey, readServers } from "./read-servers.js";
+import { readYaml } from "./read-yaml.js";
+import { type FileShape, fileSchema, NOT_BUILT } from "./schema.js";
+import { type Fault, type Path, type Reading, type Tree, treeAt } from "./tree.js";
+import { subject } from "./variables.js";
+
+/** Flags and environment variables that beat what the file says. */
+export interface ListenOverrides {
+  readonly host?: string;
+  readonly port?: number;
+  readonly adminHost?: string;
+  readonly adminPort?: number;
+}
+
+export interface ReadOptions {
+  /** Where variables are looked up. Default: the environment of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly overrides?: ListenOverrides;
+  /** Reads the files that `${file:…}` and `envFile` name, by absolute path. Default: from the disk. */
+  readonly readFile?: (path: string) => string;
+}
+
+export interface GoodConfig {
+  readonly ok: true;
+  readonly config: Config;
+  /** What was left out of a host's own file. */
+  readonly warnings: readonly Problem[];
+  /** Values that must not be shown: what variables were expanded to. */
+  readonly secrets: readonly string[];
+  /** Says something of one place of a good config. */
+  readonly remark: (path: Path, message: string) => Problem;
+}
+
+export interface BadConfig {
+  readonly ok: false;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+/** `file` is the file's name as the person gave it. Never throws: whatever is wrong becomes a problem. */
+export function readConfig(text: string, file: string, options: ReadOptions = {}): GoodConfig | BadConfig {
+  const source = text.replace(/^\uFEFF/, "");
+  const places = new Places(file, source);
+  const bad = (faults: readonly Fault[], warnings: readonly Fault[] = []): BadConfig => ({
+    ok: false,
+    problems: places.problems(faults),
+    warnings: places.problems(warnings),
+  });
+
+  const { tree: whole, faults } = parse(source, file);
+  if (whole === undefined) return bad(faults);
+  if (whole.kind !== "object") {
+    return bad([{ offset: whole.offset, message: "a config is an object with keys and values" }]);
+  }
+
+  const folder = dirname(resolve(file));
+  const host = isHostFile(file, whole);
+  const { tree, warnings } = host ? stripHostFile(whole) : { tree: whole, warnings: [] };
+  const fromDisk = options.readFile ?? ((path: string) => readFileSync(path, "utf8"));
+  const readFile = (path: string): string => fromDisk(resolve(folder, path));
+  const expanded = expandFile(tree, {
+    env: options.env ?? process.env,
+    readFile,
+    ...(host && { builtIn: hostVariables(folder) }),
+  });
+
+  const findings = new Findings(expanded.tree, [...faults, ...expanded.faults], expanded.unresolved);
+  refuseProto(findings, findings.tree, []);
+  const shape = readSettings(findings);
+  const servers = readServers(findings, { folder, readFile });
+  const profiles = readProfiles(findings, servers);
+  if (findings.faults.length > 0 || shape === undefined) return bad(findings.faults, warnings);
+
+  return {
+    ok: true,
+    config: {
+      file: resolve(file),
+      listen: listenOf(shape, options.overrides ?? {}),
+      servers,
+      naming: shape.naming,
+      profiles,
+    },
+    warnings: places.problems(warnings),
+    secrets: expanded.secrets,
+    remark: (path, message) => places.problem({ offset: treeAt(findings.tree, path).offset, message }),
+  };
+}
+
+/** The extension decides; where it says nothing, the first character does. */
+function parse(text: string, file: string): Reading {
+  const extension = extname(file).toLowerCase();
+  if (extension === ".yaml" || extension === ".yml") return readYaml(text);
+  if (extension === ".json" || extension === ".jsonc" || /^\s*[{[/]/.test(text)) return readJson(text);
+  return readYaml(text);
+}
+
+/** Everything but servers and profiles, whose names may be anything. */
+function readSettings(findings: Findings): FileShape | undefined {
+  for (const key of NOT_BUILT) {
+    if (!findings.tree.members.has(key)) continue;
+    findings.add([], `${key}: not built yet in this version; take it out to start without it`, key);
+  }
+  const members = new Map(
+    [...findings.tree.members].filter(([key]) => !isServerKey(key) && key !== "profiles"),
+  );
+  return findings.check(fileSchema, { ...findings.tree, members }, []);
+}
+
+/** A server or profile may be called `__proto__`; a setting of that name would be lost without a word. */
+function refuseProto(findings: Findings, tree: Tree, path: Path): void {
+  if (tree.kind === "array") {
+    for (const [index, item] of tree.items.entries()) refuseProto(findings, item, [...path, index]);
+  }
+  if (tree.kind !== "object") return;
+  const top = String(path[0]);
+  const names = path.length === 1 && (isServerKey(top) || top === "profiles");
+  for (const [key, { value }] of tree.members) {
+    if (key === "__proto__" && !names) {
+      findings.add(path, `${subject(path)} has an unknown key "__proto__"`, key);
+    }
+    refuseProto(findings, value, [...path, key]);
+  }
+}
+
+function listenOf(
+  { listen }: { readonly listen: FileShape["listen"] },
+  overrides: ListenOverrides,
+): Config["listen"] {
+  return {
+    http: {
+      ...listen.http,
+      host: overrides.host ?? listen.http.host,
+      port: overrides.port ?? Number(listen.http.port),
+    },
+    admin: {
+      host: overrides.adminHost ?? listen.admin.host,
+      port: overrides.adminPort ?? Number(listen.admin.port),
+    },
+  };
+}

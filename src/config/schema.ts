@@ -1,0 +1,155 @@
+/** The shape of the config file: every key with its default and the sentence that documents it. */
+import { z } from "zod";
+import { duration, globs, nameFilter, serverSchema } from "./server-schema.js";
+import { RATE } from "./units.js";
+
+/** The keys under which servers are found, as different hosts write them; all of them are read. */
+export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
+
+/** Keys whose shape is settled but which nothing obeys yet; a file that uses one is refused. */
+export const NOT_BUILT: ReadonlySet<string> = new Set(["policy", "limits"]);
+
+/** A whole number, or the digits of one, so that a variable can stand there. */
+const port = z
+  .union([z.int().min(0).max(65_535), z.string().regex(/^\d{1,5}$/)])
+  .refine((value) => Number(value) <= 65_535, { error: "must be at most 65535" });
+
+const host = z.string().min(1);
+
+const http = z.strictObject({
+  host: host.default("127.0.0.1").describe("The address to listen on."),
+  port: port.default(8080).describe("The port to listen on; 0 picks a free one."),
+  path: z
+    .string()
+    .regex(/^\/[\w./~-]*[\w~-]$/, {
+      error: 'must be a path such as "/mcp", without a slash at its end',
+    })
+    .default("/mcp")
+    .describe("Where MCP is spoken; one server or profile alone is at this path, a slash and its name."),
+  allowedHosts: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "`Host` names to accept besides the loopback names, which are always accepted on a loopback bind.",
+    ),
+  allowedOrigins: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("`Origin` values of web pages to accept besides the loopback ones."),
+  maxBodyBytes: z
+    .int()
+    .min(1_024)
+    .max(1_073_741_824)
+    .default(4_194_304)
+    .describe("The largest request body to take, in bytes."),
+  legacySse: z
+    .boolean()
+    .default(false)
+    .describe("Also serves the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`."),
+});
+
+const admin = z.strictObject({
+  host: host.default("127.0.0.1").describe("The address of health checks, metrics and the status API."),
+  port: port.default(8081).describe("Its port; 0 picks a free one."),
+});
+
+const exposed = "exposed names";
+
+const profile = z.strictObject({
+  servers: z.array(z.string()).optional().describe("The servers it shows, by their keys. Default: all."),
+  tools: nameFilter(exposed)
+    .default({ allow: ["*"], deny: [] })
+    .describe("Which of their tools it shows."),
+  prompts: nameFilter(exposed)
+    .default({ allow: ["*"], deny: [] })
+    .describe("Which of their prompts it shows."),
+  resources: nameFilter("exposed URIs and URI templates")
+    .default({ allow: ["*"], deny: [] })
+    .describe("Which of their resources and resource templates it shows."),
+});
+
+const rule = z.strictObject({
+  name: z.string().min(1).optional().describe("What messages and metrics call it."),
+  on: z
+    .enum(["call", "sampling", "elicitation", "roots"])
+    .default("call")
+    .describe("What it judges: a host's call, or one kind of question from a server."),
+  tools: globs.optional().describe("Globs over exposed tool names."),
+  prompts: globs.optional().describe("Globs over exposed prompt names."),
+  resources: globs.optional().describe("Globs over exposed URIs."),
+  servers: globs.optional().describe("Globs over the servers' keys."),
+  when: z
+    .string()
+    .max(4_096)
+    .optional()
+    .describe("A CEL expression over `tool`, `server`, `args`, `principal`, `annotations` and `request`."),
+  effect: z.enum(["allow", "deny", "approve", "redact", "hide"]).describe("What happens when it matches."),
+  message: z.string().optional().describe("What the refused caller is told."),
+});
+
+const policy = z.strictObject({
+  default: z.enum(["allow", "deny"]).default("allow").describe("What happens when no rule matches."),
+  rules: z.array(rule).default([]).describe("In order; the first rule that matches decides."),
+});
+
+const limit = z.strictObject({
+  tools: globs.default(["*"]).describe("Globs over exposed tool names."),
+  rate: z
+    .string()
+    .regex(RATE, { error: 'must be a rate such as "10/s", "100/min" or "1000/h"' })
+    .optional()
+    .describe("How many calls may start in a time."),
+  burst: z.int().min(1).optional().describe("How many may start at once."),
+  concurrency: z.int().min(1).optional().describe("How many may run at the same time."),
+  queue: z.int().min(0).optional().describe("How many may wait for their turn."),
+  timeout: duration("How long one may go without a sign of life.").optional(),
+  per: z
+    .enum(["principal", "session", "server", "tool", "all"])
+    .default("all")
+    .describe("Who shares the limit."),
+});
+
+const servers = z.record(z.string().min(1), serverSchema);
+
+export const fileSchema = z.strictObject({
+  $schema: z.string().optional().describe("The JSON Schema for editors; Cardea itself does not read it."),
+  listen: z
+    .strictObject({
+      http: http.prefault({}).describe("The listener for hosts."),
+      admin: admin.prefault({}).describe("The listener for operators."),
+    })
+    .prefault({})
+    .describe("Where hosts and operators reach the gateway. A change needs a restart."),
+  mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),
+  servers: servers.default({}).describe("The same as `mcpServers`, as VS Code writes it."),
+  context_servers: servers.default({}).describe("The same as `mcpServers`, as Zed writes it."),
+  naming: z
+    .strictObject({
+      separator: z
+        .string()
+        .regex(/^[\w-]{1,8}$/, { error: "must be one to eight of the characters A-Z a-z 0-9 _ -" })
+        .default("__")
+        .describe("What stands between a server's prefix and a name."),
+      maxLength: z
+        .int()
+        .min(24)
+        .max(128)
+        .default(60)
+        .describe("The longest exposed name; a longer one is cut and gets a hash."),
+    })
+    .prefault({})
+    .describe("How names of tools and prompts are made one name space."),
+  policy: policy.optional().describe("Who may do what. Not built yet: a config that has it is refused."),
+  limits: z
+    .array(limit)
+    .optional()
+    .describe("Limits on calls. Not built yet: a config that has them is refused."),
+  profiles: z
+    .record(z.string().min(1), profile)
+    .default({})
+    .describe("Named subsets, each served at `/mcp/NAME`."),
+});
+
+export const profileSchema = profile;
+export type FileShape = z.infer<typeof fileSchema>;
+export type ProfileShape = z.infer<typeof profile>;

@@ -1,0 +1,131 @@
+/** The shape of one server in the config: what hosts write, and Cardea's own keys. */
+import { z } from "zod";
+import { MAX_DURATION_MS, parseDuration } from "./units.js";
+
+/** Every revision that can be pinned; the wire's own list may not be imported here, a test compares them. */
+export const REVISIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
+
+/** `type` as the hosts write it, and what it means. */
+export const SERVER_TYPES = {
+  stdio: "stdio",
+  http: "http",
+  "streamable-http": "http",
+  streamableHttp: "http",
+  streamablehttp: "http",
+  sse: "sse",
+} as const;
+
+/** An HTTP header name (RFC 9110, 5.6.2: token). */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+export const duration = (sentence: string) =>
+  z
+    .string()
+    .refine((text) => parseDuration(text) !== undefined, {
+      error: `must be a duration such as "250ms", "30s", "5m" or "1h", at most ${Math.floor(MAX_DURATION_MS / 3_600_000)}h`,
+    })
+    .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$" });
+
+export const globs = z.array(z.string().min(1));
+
+/** `subject` says what the globs are matched with. */
+export const nameFilter = (subject: string) =>
+  z.strictObject({
+    allow: globs
+      .default(["*"])
+      .describe(`Globs (\`*\`, \`?\`, \`{a,b}\`) over ${subject}; what none of them matches is left out.`),
+    deny: globs
+      .default([])
+      .describe(`Globs over ${subject}; what one of them matches is left out, allowed or not.`),
+  });
+
+const headers = z
+  .record(z.string().regex(HEADER_NAME, { error: "is not a header name" }), z.string())
+  .refine((all) => Object.values(all).every((value) => !/[\r\n\0]/.test(value)), {
+    error: "a header's value cannot hold a line break",
+  });
+
+const environment = z.record(
+  z.string().regex(/^[^=\0]+$/, { error: "is not the name of an environment variable" }),
+  z.string().refine((value) => !value.includes("\0"), { error: "cannot hold a NUL character" }),
+);
+
+const argument = z
+  .string()
+  .refine((value) => !value.includes("\0"), { error: "cannot hold a NUL character" });
+
+const own = "the server's own names";
+
+export const serverSchema = z.strictObject({
+  type: z
+    .enum(Object.keys(SERVER_TYPES) as (keyof typeof SERVER_TYPES)[])
+    .optional()
+    .describe(
+      "How the server is reached: `stdio`, `http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`) or `sse`. Default: `stdio` where there is a `command`, `http` where there is a `url`. With `sse` the transport of 2024-11-05 is tried first.",
+    ),
+  command: argument.min(1).optional().describe("The program to start. It is never given to a shell."),
+  args: z.array(argument).default([]).describe("Its arguments, one by one, as they are."),
+  env: environment
+    .default({})
+    .describe(
+      "Environment variables for the program. Beside these it gets `PATH`, `HOME` and the like, and nothing else of the gateway's environment.",
+    ),
+  envFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("A file of `NAME=value` lines with more variables for the program; those in `env` win."),
+  cwd: argument
+    .min(1)
+    .optional()
+    .describe("The folder to start it in, relative to the config file's. Default: the config file's folder."),
+  url: z.string().min(1).optional().describe("The server's address, `http:` or `https:`."),
+  serverUrl: z.string().min(1).optional().describe("The same as `url`, as Windsurf writes it."),
+  httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
+  headers: headers.default({}).describe("HTTP headers that go with every request to the server."),
+  prefix: z
+    .string()
+    .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })
+    .max(64)
+    .optional()
+    .describe(
+      'What stands before its names. Default: the server\'s key. `""` leaves its names and URIs as they are.',
+    ),
+  protocol: z
+    .enum(["auto", "legacy", "modern", ...REVISIONS])
+    .default("auto")
+    .describe(
+      "The protocol to speak with it: `auto` finds out, `legacy` opens with `initialize`, `modern` sends metadata with each request (2026-07-28), or one revision.",
+    ),
+  lease: z
+    .enum(["auto", "shared", "principal", "session"])
+    .default("auto")
+    .describe(
+      "Who shares a connection to it: everybody (`shared`), the calls of one principal, or those of one session. `auto` gives a host that can be asked questions a connection of its own, and lets the others share one.",
+    ),
+  required: z
+    .boolean()
+    .default(false)
+    .describe("Whether the gateway counts as not ready while this server is not there."),
+  disabled: z.boolean().default(false).describe("Leaves the server out."),
+  enabled: z.boolean().default(true).describe("`false` leaves the server out, as Zed writes it."),
+  timeout: duration(
+    "How long a call may go without a sign of life. Progress starts it anew, up to 1h in all.",
+  ).default("5m"),
+  connectTimeout: duration("How long starting or reaching the server may take.").default("30s"),
+  tools: z
+    .union([nameFilter(own), globs])
+    .default({ allow: ["*"], deny: [] })
+    .describe("Which of its tools are shown. A plain list, as Copilot writes it, is the same as `allow`."),
+  disabledTools: globs
+    .default([])
+    .describe("More globs for `tools.deny`, as Windsurf and Cursor write them."),
+  prompts: nameFilter(own)
+    .default({ allow: ["*"], deny: [] })
+    .describe("Which of its prompts are shown."),
+  resources: nameFilter("the server's own URIs and URI templates")
+    .default({ allow: ["*"], deny: [] })
+    .describe("Which of its resources and resource templates are shown."),
+});
+
+export type ServerShape = z.infer<typeof serverSchema>;

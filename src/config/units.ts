@@ -1,0 +1,31 @@
+/** Durations and rates as people write them: `30s`, `10/min`. */
+
+const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const WINDOWS: Readonly<Record<string, number>> = { s: 1_000, min: 60_000, h: 3_600_000 };
+
+export const DURATION = /^(\d{1,10})(ms|s|m|h)$/;
+export const RATE = /^(\d{1,10})\/(s|min|h)$/;
+
+/** A timer of Node's fires at once when it is set for longer than this. */
+export const MAX_DURATION_MS = 2_147_483_647;
+
+/** Milliseconds; `undefined` when `text` is no duration, is zero, or is longer than a timer can run. */
+export function parseDuration(text: string): number | undefined {
+  const [, amount, unit] = DURATION.exec(text) ?? [];
+  if (amount === undefined || unit === undefined) return undefined;
+  const ms = Number(amount) * (MILLISECONDS[unit] ?? 0);
+  return ms > 0 && ms <= MAX_DURATION_MS ? ms : undefined;
+}
+
+export interface Rate {
+  readonly count: number;
+  readonly windowMs: number;
+}
+
+/** `undefined` when `text` is no rate, or allows nothing. */
+export function parseRate(text: string): Rate | undefined {
+  const [, amount, unit] = RATE.exec(text) ?? [];
+  if (amount === undefined || unit === undefined) return undefined;
+  const count = Number(amount);
+  return count > 0 ? { count, windowMs: WINDOWS[unit] ?? 0 } : undefined;
+}

@@ -1,0 +1,113 @@
+/** Watches the config file and says when its content is another one, however it came to be replaced. */
+import { createHash } from "node:crypto";
+import { type FSWatcher, watch } from "node:fs";
+import { dirname } from "node:path";
+import { readConfigFile } from "./load.js";
+import type { BadConfig } from "./read.js";
+
+export interface WatchOptions {
+  /** The content that is in use already. */
+  readonly current?: string;
+  /** How often to look when nothing was heard, in ms: some file systems tell nothing. Default 5,000. */
+  readonly pollMs?: number;
+  /** How long the content must stay the same before it is believed, in ms: it may be half written. Default 100. */
+  readonly settleMs?: number;
+}
+
+export interface ConfigWatch {
+  /** Looks at once, and tells what is there even when it is the same as before. */
+  check(): void;
+  close(): void;
+}
+
+/**
+ * Calls `changed` with each new content, or with why there is none. It is the folder that is watched, because a
+ * file may be replaced whole, and because in Kubernetes the change is that of a link beside it.
+ */
+export function watchConfig(
+  file: string,
+  changed: (content: { readonly text: string } | BadConfig) => void,
+  options: WatchOptions = {},
+): ConfigWatch {
+  const { pollMs = 5_000, settleMs = 100 } = options;
+  let known = options.current === undefined ? undefined : fingerprint({ text: options.current });
+  let candidate: string | undefined;
+  let insist = false;
+  let closed = false;
+  let looking = false;
+  let again = false;
+  let settle: NodeJS.Timeout | undefined;
+  let folder: FSWatcher | undefined;
+
+  const look = async (): Promise<void> => {
+    if (looking) {
+      again = true;
+      return;
+    }
+    looking = true;
+    const content = await readConfigFile(file);
+    looking = false;
+    if (closed) return;
+    const print = fingerprint(content);
+    if (again) {
+      again = false;
+      lookSoon();
+    } else if (print === known && !insist) {
+      candidate = undefined;
+    } else if (print === candidate) {
+      candidate = undefined;
+      known = print;
+      insist = false;
+      changed(content);
+    } else {
+      // Seen once; believed when it is still the same a moment later.
+      candidate = print;
+      lookSoon();
+    }
+  };
+
+  const lookSoon = (): void => {
+    clearTimeout(settle);
+    settle = setTimeout(() => void look(), settleMs);
+  };
+
+  const open = (): void => {
+    if (folder !== undefined || closed) return;
+    try {
+      folder = watch(dirname(file), { persistent: false }, lookSoon);
+      folder.on("error", drop);
+    } catch {
+      // No watch to be had (no such folder now, or no watches left): looking now and then must do.
+      folder = undefined;
+    }
+  };
+  const drop = (): void => {
+    folder?.close();
+    folder = undefined;
+  };
+
+  open();
+  const poll = setInterval(() => {
+    open();
+    void look();
+  }, pollMs);
+  poll.unref();
+
+  return {
+    check: () => {
+      insist = true;
+      lookSoon();
+    },
+    close: () => {
+      closed = true;
+      clearInterval(poll);
+      clearTimeout(settle);
+      drop();
+    },
+  };
+}
+
+const fingerprint = (content: { readonly text: string } | BadConfig): string =>
+  createHash("sha256")
+    .update("text" in content ? `text ${content.text}` : `bad ${content.problems[0]?.message ?? ""}`)
+    .digest("hex");
