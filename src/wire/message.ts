@@ -10,20 +10,20 @@ import { isObject, type JsonObject, without } from "./json.js";
 export const MAX_ANSWER_DEPTH = 512;
 
 /**
- * Reads one JSON document: a message, or the batch that servers of 2025-03-26 may send. Invalid UTF-8 is
+ * Reads one JSON document: one message, or the batch that servers of 2025-03-26 may send. Invalid UTF-8 is
  * replaced, not refused: an answer with one bad character in a text is better than a call without an answer.
  * An error response whose id is `null` (JSON-RPC's "the id could not be read") comes back without an id.
  *
  * @throws FrameError, with the id where it is a response and has one; the ids of a server's own requests are
  * counted apart from those of the gateway, and are not given here.
  */
-export function readMessage(document: Buffer | string): Envelope | readonly Envelope[] {
+export function readMessages(document: Buffer | string): readonly Envelope[] {
   const text = typeof document === "string" ? document : document.toString("utf8");
   const value = parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   if (exceedsDepth(text, MAX_ANSWER_DEPTH)) {
     throw new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, idOf(value));
   }
-  return Array.isArray(value) ? value.map(check) : check(value);
+  return Array.isArray(value) ? value.map(check) : [check(value)];
 }
 
 function parse(text: string): unknown {

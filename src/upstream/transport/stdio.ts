@@ -8,7 +8,7 @@ import {
   type Request,
 } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
-import { readMessage } from "../../wire/message.js";
+import { readMessages } from "../../wire/message.js";
 import type { Answer, Channel, ExchangeOptions } from "./channel.js";
 import { childEnvironment } from "./child-environment.js";
 import { LineWriter } from "./line-writer.js";
@@ -125,16 +125,15 @@ class PipeChannel implements StdioChannel {
   }
 
   #receive(line: Buffer): void {
-    let messages: Envelope | readonly Envelope[];
+    let messages: readonly Envelope[];
     try {
-      messages = readMessage(line);
+      messages = readMessages(line);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#receiveBroken(line, error);
       return;
     }
-    if (Array.isArray(messages)) for (const message of messages) this.#deliver(message);
-    else this.#deliver(messages as Envelope);
+    for (const message of messages) this.#deliver(message);
   }
 
   #deliver(message: Envelope): void {

@@ -1,0 +1,58 @@
+/** The response to a request, found in what a POST was answered with. */
+import { type Envelope, FrameError, isResponse, type Request } from "../../wire/envelope.js";
+import { readMessages } from "../../wire/message.js";
+import type { Answer } from "./channel.js";
+import { headerOf, type ResponseHeaders } from "./response-headers.js";
+
+export class HttpAnswer implements Answer {
+  readonly message: Envelope;
+  readonly status: number;
+  readonly #headers: ResponseHeaders;
+
+  constructor(message: Envelope, status: number, headers: ResponseHeaders) {
+    this.message = message;
+    this.status = status;
+    this.#headers = headers;
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.#headers, name);
+  }
+}
+
+/**
+ * `message` if it is the response to `request`, under the request's id; else `undefined`. An error may lack the
+ * id, where the server could not read it or refused before it looked.
+ */
+export function responseTo(request: Request, message: Envelope): Envelope | undefined {
+  if (!isResponse(message)) return undefined;
+  if (message.id === request.id) return message;
+  return message.id === undefined && message.error !== undefined ? { ...message, id: request.id } : undefined;
+}
+
+export type Document =
+  | { readonly response: Envelope; readonly others: readonly Envelope[] }
+  /** Why it holds no response; `undefined` when the HTTP status says it. */
+  | { readonly response?: never; readonly refusal: string | undefined };
+
+/** Reads the body of an answer that is no event stream. With an HTTP error status only an error is a response. */
+export function readDocument(request: Request, status: number, body: Buffer): Document {
+  const ok = status < 300;
+  if (ok && body.length === 0)
+    return { refusal: `answered a request with an empty body (HTTP status ${status})` };
+  let messages: readonly Envelope[];
+  try {
+    messages = readMessages(body);
+  } catch (error) {
+    if (!(error instanceof FrameError)) throw error;
+    return {
+      refusal: ok ? `answered with something that is no valid response: ${error.message}` : undefined,
+    };
+  }
+  for (const message of messages) {
+    const response = responseTo(request, message);
+    if (response === undefined || !(ok || response.error !== undefined)) continue;
+    return { response, others: messages.length === 1 ? [] : messages.filter((other) => other !== message) };
+  }
+  return { refusal: ok ? "answered with a message that is not the response to the request" : undefined };
+}

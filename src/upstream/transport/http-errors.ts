@@ -1,0 +1,73 @@
+/** What went wrong with an HTTP request, as the errors that the rest of the gateway knows. */
+import { GatewayError } from "../../core/errors.js";
+import { HttpStatusError } from "./channel.js";
+import type { HttpTarget } from "./http-target.js";
+import { explainNetworkError } from "./network-errors.js";
+import { flat, type ResponseHeaders, retryAfter } from "./response-headers.js";
+
+const BODY_EXCERPT_BYTES = 4096;
+
+/** The connection could not be made (`sent` is false), or ended before the answer. */
+export function connectionError(target: HttpTarget, cause: Error, sent: boolean): GatewayError {
+  const { name: server, host } = target;
+  if ("code" in cause && cause.code === "UND_ERR_INVALID_ARG") {
+    const what = `the request to ${server} cannot be sent: ${cause.message}`;
+    return new GatewayError("bad_request", "gateway", what, { cause, server });
+  }
+  const why = "code" in cause || cause.cause !== undefined ? explainNetworkError(cause) : cause.message;
+  return sent
+    ? new GatewayError("upstream_closed", "upstream", `${server} gave no answer: ${why} (${host})`, {
+        cause,
+        server,
+        retryable: true,
+      })
+    : new GatewayError("upstream_unavailable", "upstream", `${server} cannot be reached: ${why} (${host})`, {
+        cause,
+        server,
+        retryable: true,
+      });
+}
+
+/** It answered, but not with a response to what was sent. `what` says with what, where the status does not. */
+export function statusError(
+  target: HttpTarget,
+  status: number,
+  headers: ResponseHeaders,
+  body: Buffer,
+  what = describeStatus(target, status, headers),
+): GatewayError {
+  const cause = new HttpStatusError(status, body.toString("utf8", 0, BODY_EXCERPT_BYTES), flat(headers));
+  const retryAfterMs = retryAfter(headers);
+  return new GatewayError("upstream_unavailable", "upstream", `${target.name} ${what}`, {
+    cause,
+    server: target.name,
+    // Both say that the request was not worked on; other errors leave it open.
+    retryable: status === 429 || status === 503,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function describeStatus(target: HttpTarget, status: number, headers: ResponseHeaders): string {
+  if (status >= 300 && status < 400)
+    return `redirects elsewhere${describeRedirect(target, headers.location)}`;
+  switch (status) {
+    case 401:
+      return "answered 401: it wants credentials, or others than it was given";
+    case 403:
+      return "answered 403: it does not allow this with these credentials";
+    case 404:
+      return `answered 404: there is nothing at ${target.host}${target.url.pathname}, or its session has ended`;
+    case 429:
+      return "answered 429: it is asked too much just now";
+    case 503:
+      return "answered 503: it is not available just now";
+    default:
+      return `answered with HTTP status ${status}`;
+  }
+}
+
+function describeRedirect(target: HttpTarget, location: string | string[] | undefined): string {
+  if (typeof location !== "string" || !URL.canParse(location, target.url.href)) return "";
+  const { origin, pathname } = new URL(location, target.url);
+  return `, to ${origin}${pathname}, and is not followed there; if that is right, write it in the config`;
+}

@@ -1,0 +1,231 @@
+/**
+ * One request POSTed to an HTTP server, until its response is there: as one JSON document, or as the last
+ * message of an event stream, which is resumed when it drops and the server gave its events ids.
+ */
+import { GatewayError } from "../../core/errors.js";
+import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
+import type { Answer, ExchangeOptions, Headers } from "./channel.js";
+import { HttpAnswer, readDocument, responseTo } from "./http-answer.js";
+import { connectionError, statusError } from "./http-errors.js";
+import { type HttpReceiver, HttpRequest } from "./http-request.js";
+import type { HttpTarget } from "./http-target.js";
+import { type Leftovers, MessageStream, TOO_LONG } from "./message-stream.js";
+import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+
+export interface ExchangeOwner {
+  readonly target: HttpTarget;
+  readonly leftovers: Leftovers;
+  /** Nothing of the exchange is left, its connection included. */
+  over(exchange: HttpExchange): void;
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** How long a stream may stay open after its response, before its connection is closed; in milliseconds. */
+const LINGER_MS = 1_000;
+/** The wait before a stream is resumed where the server names none, and the least there is; in milliseconds. */
+const RESUME_AFTER_MS = 1_000;
+const MIN_RESUME_AFTER_MS = 10;
+const MAX_RESUME_AFTER_MS = 30_000;
+const MAX_FAILED_RESUMES = 5;
+
+export class HttpExchange implements HttpReceiver {
+  readonly answer: Promise<Answer>;
+  readonly #owner: ExchangeOwner;
+  readonly #request: Request;
+  readonly #headers: Headers;
+  readonly #options: ExchangeOptions | undefined;
+  #resolve!: (answer: Answer) => void;
+  #reject!: (error: GatewayError) => void;
+  #http: HttpRequest | undefined;
+  #settled = false;
+  /** For the end of lingering, or for the next attempt to resume. */
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Of the response to the POST; a stream that was resumed goes on under them. */
+  #status = 0;
+  #responseHeaders: ResponseHeaders = {};
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  #stream: MessageStream | undefined;
+  #streaming = false;
+  #resuming = false;
+  /** Attempts in a row that opened no stream, and those that opened one on which nothing came. */
+  #failed = 0;
+  #fruitless = 0;
+
+  constructor(
+    owner: ExchangeOwner,
+    request: Request,
+    headers: Headers,
+    options: ExchangeOptions | undefined,
+  ) {
+    this.#owner = owner;
+    this.#request = request;
+    this.#headers = headers;
+    this.#options = options;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  start(): void {
+    this.#options?.signal?.addEventListener("abort", this.#cancel);
+    const body = JSON.stringify(this.#request);
+    this.#http = new HttpRequest(this.#owner.target, { method: "POST", headers: this.#headers, body }, this);
+  }
+
+  /** Fails the exchange if it still waits, and closes its connection. */
+  abandon(error: GatewayError): void {
+    this.#settle();
+    this.#reject(error);
+    this.#http?.abort();
+    this.#over();
+  }
+
+  head(status: number, headers: ResponseHeaders): void {
+    this.#streaming = status < 300 && isEventStream(headers);
+    if (!this.#resuming) {
+      this.#status = status;
+      this.#responseHeaders = headers;
+    } else if (!this.#streaming && status < 500 && status !== 429) {
+      this.abandon(this.#closed(`its stream could not be resumed (HTTP status ${status})`));
+    }
+    if (!this.#streaming) return;
+    this.#failed = 0;
+    this.#stream ??= new MessageStream(
+      {
+        message: (message) => this.#message(message),
+        broken: (id, cause) => {
+          if (id !== this.#request.id) return false;
+          this.abandon(this.#closed(`its response is not valid: ${cause.message}`, cause));
+          return true;
+        },
+        tooLong: () => this.abandon(this.#tooLarge(TOO_LONG)),
+      },
+      this.#owner.leftovers,
+    );
+    this.#stream.begin();
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#streaming) {
+      if (!this.#settled) this.#stream?.push(chunk);
+      return;
+    }
+    if (this.#resuming) return;
+    this.#size += chunk.length;
+    if (this.#size <= MAX_ANSWER_BYTES) this.#chunks.push(chunk);
+    else this.abandon(this.#tooLarge(`an answer longer than ${MAX_ANSWER_BYTES} bytes`));
+  }
+
+  end(): void {
+    if (this.#settled) {
+      this.#over();
+      return;
+    }
+    if (this.#streaming) this.#stream?.end();
+    else if (!this.#resuming) this.#readDocument();
+    if (this.#settled) this.#over();
+    else this.#resumeOrFail("it ended its stream before the response");
+  }
+
+  fail(error: Error, sent: boolean): void {
+    if (this.#settled) {
+      this.#over();
+    } else if (this.#stream === undefined) {
+      this.abandon(connectionError(this.#owner.target, error, sent));
+    } else {
+      this.#resumeOrFail(connectionError(this.#owner.target, error, true).message, error);
+    }
+  }
+
+  #message(message: Envelope): void {
+    if (this.#settled) return;
+    const response = responseTo(this.#request, message);
+    if (response !== undefined) {
+      this.#accept(response);
+      this.#linger();
+    } else if (isResponse(message)) {
+      this.#owner.leftovers.onStray?.(message);
+    } else {
+      this.#options?.hear?.(message);
+    }
+  }
+
+  #readDocument(): void {
+    const body =
+      this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks, this.#size);
+    const document = readDocument(this.#request, this.#status, body);
+    if (document.response === undefined) {
+      const { target } = this.#owner;
+      this.abandon(statusError(target, this.#status, this.#responseHeaders, body, document.refusal));
+      return;
+    }
+    for (const other of document.others) this.#message(other);
+    this.#accept(document.response);
+  }
+
+  #accept(response: Envelope): void {
+    this.#settle();
+    this.#resolve(new HttpAnswer(response, this.#status, this.#responseHeaders));
+  }
+
+  /** Lets the server end its stream itself, which keeps the connection for the next request. */
+  #linger(): void {
+    this.#timer = setTimeout(() => {
+      this.#http?.abort();
+      this.#over();
+    }, LINGER_MS);
+  }
+
+  #resumeOrFail(why: string, cause?: Error): void {
+    const lastEventId = this.#stream?.lastEventId;
+    if (this.#resuming && !this.#streaming) this.#failed++;
+    this.#fruitless = this.#streaming && this.#stream?.fruitful === true ? 0 : this.#fruitless + 1;
+    if (lastEventId === undefined || this.#failed > MAX_FAILED_RESUMES) {
+      this.abandon(this.#closed(why, cause));
+      return;
+    }
+    // A time that the server names is obeyed, however long: the call has a limit of its own.
+    const named = this.#stream?.retryMs;
+    const base = Math.max(named ?? RESUME_AFTER_MS, MIN_RESUME_AFTER_MS);
+    const wait = Math.min(base * 2 ** this.#fruitless, Math.max(base, MAX_RESUME_AFTER_MS), 2 ** 31 - 1);
+    this.#timer = setTimeout(() => this.#resume(lastEventId), wait);
+  }
+
+  #resume(lastEventId: string): void {
+    this.#resuming = true;
+    this.#streaming = false;
+    const { "content-type": _, ...rest } = this.#headers;
+    const headers = { ...rest, accept: "text/event-stream", "last-event-id": lastEventId };
+    this.#http = new HttpRequest(this.#owner.target, { method: "GET", headers }, this);
+  }
+
+  readonly #cancel = (): void => {
+    this.abandon(new GatewayError("cancelled", "downstream", "the call was cancelled"));
+  };
+
+  #settle(): void {
+    this.#settled = true;
+    this.#options?.signal?.removeEventListener("abort", this.#cancel);
+  }
+
+  #over(): void {
+    clearTimeout(this.#timer);
+    this.#http = undefined;
+    this.#owner.over(this);
+  }
+
+  #closed(why: string, cause?: Error): GatewayError {
+    const { name: server } = this.#owner.target;
+    const what = `${server} gave no answer: ${why}`;
+    return new GatewayError("upstream_closed", "upstream", what, { cause, server, retryable: true });
+  }
+
+  #tooLarge(what: string): GatewayError {
+    const { name: server } = this.#owner.target;
+    return new GatewayError("too_large", "upstream", `${server} sent ${what}`, { server });
+  }
+}

@@ -1,0 +1,130 @@
+/** The GET event stream of a legacy HTTP server, opened again whenever it drops and resumed where it stopped. */
+import type { GatewayError } from "../../core/errors.js";
+import { type Envelope, isResponse } from "../../wire/envelope.js";
+import type { Headers } from "./channel.js";
+import { connectionError, statusError } from "./http-errors.js";
+import { type HttpReceiver, HttpRequest } from "./http-request.js";
+import type { HttpTarget } from "./http-target.js";
+import { type Leftovers, MessageStream } from "./message-stream.js";
+import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+
+export interface ListenSettings {
+  readonly target: HttpTarget;
+  readonly headers: Headers;
+  readonly leftovers: Leftovers;
+  readonly hear: (message: Envelope) => void;
+  /** Told when a stream that had been open cannot be opened again, because the server refuses. */
+  readonly lost?: (reason: GatewayError) => void;
+}
+
+/** The wait before a stream is opened again where the server names none; doubled after each failure. In ms. */
+const REOPEN_AFTER_MS = 1_000;
+const MAX_REOPEN_AFTER_MS = 60_000;
+const MIN_REOPEN_AFTER_MS = 10;
+/** A stream that stood this long was worth opening: its end is no failure. */
+const STEADY_MS = 10_000;
+
+export class HttpListen implements HttpReceiver {
+  /** True once the stream is open; false when the server offers none, or `stop` came first. */
+  readonly opened: Promise<boolean>;
+  readonly #settings: ListenSettings;
+  readonly #stream: MessageStream;
+  #settleOpened!: (opened: boolean) => void;
+  #http: HttpRequest | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  /** When the stream that is open now was opened, and whether there ever was one. */
+  #openSince: number | undefined;
+  #everOpen = false;
+  #failures = 0;
+
+  constructor(settings: ListenSettings) {
+    this.#settings = settings;
+    this.opened = new Promise((resolve) => {
+      this.#settleOpened = resolve;
+    });
+    this.#stream = new MessageStream(
+      {
+        message: (message) => this.#message(message),
+        tooLong: () => {
+          this.#http?.abort();
+          this.#reopen();
+        },
+      },
+      settings.leftovers,
+    );
+  }
+
+  start(): void {
+    this.#open();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#http?.abort();
+    this.#http = undefined;
+    this.#settleOpened(false);
+  }
+
+  head(status: number, headers: ResponseHeaders): void {
+    if (status >= 300 || !isEventStream(headers)) {
+      // Out of order, or asked too much: that passes. Any other refusal would be the same next time.
+      const passes = status === 429 || (status >= 500 && status !== 501);
+      if (!passes) this.#giveUp(statusError(this.#settings.target, status, headers, Buffer.alloc(0)));
+      return;
+    }
+    this.#everOpen = true;
+    this.#openSince = performance.now();
+    this.#stream.begin();
+    this.#settleOpened(true);
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#openSince !== undefined) this.#stream.push(chunk);
+  }
+
+  end(): void {
+    if (this.#openSince !== undefined) this.#stream.end();
+    if (!this.#stopped) this.#reopen();
+  }
+
+  fail(cause: Error, sent: boolean): void {
+    const error = connectionError(this.#settings.target, cause, sent);
+    // A request that cannot be written will not get better by writing it again.
+    if (error.code === "bad_request") this.#giveUp(error);
+    else if (!this.#stopped) this.#reopen();
+  }
+
+  #open(): void {
+    const { target, headers } = this.#settings;
+    const { lastEventId } = this.#stream;
+    const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
+    const request = { ...headers, accept: "text/event-stream", ...resume };
+    this.#http = new HttpRequest(target, { method: "GET", headers: request }, this);
+  }
+
+  #reopen(): void {
+    const openSince = this.#openSince;
+    const stream = this.#stream;
+    const worthIt =
+      openSince !== undefined && (stream.fruitful || performance.now() - openSince >= STEADY_MS);
+    this.#openSince = undefined;
+    this.#failures = worthIt ? 0 : this.#failures + 1;
+    const base = Math.max(stream.retryMs ?? REOPEN_AFTER_MS, MIN_REOPEN_AFTER_MS);
+    const wait = Math.min(base * 2 ** Math.max(0, this.#failures - 1), Math.max(base, MAX_REOPEN_AFTER_MS));
+    // Many gateways that lost the same server should not all come back in the same moment.
+    this.#timer = setTimeout(() => this.#open(), Math.min(wait * (1 + Math.random() / 5), 2 ** 31 - 1));
+  }
+
+  #giveUp(reason: GatewayError): void {
+    this.stop();
+    if (this.#everOpen) this.#settings.lost?.(reason);
+  }
+
+  #message(message: Envelope): void {
+    if (this.#stopped) return;
+    if (isResponse(message)) this.#settings.leftovers.onStray?.(message);
+    else this.#settings.hear(message);
+  }
+}

@@ -1,0 +1,54 @@
+/** An HTTP request whose response matters only for its status: notifications, answers, farewells. */
+import type { GatewayError } from "../../core/errors.js";
+import { connectionError, statusError } from "./http-errors.js";
+import { HttpRequest, type Outgoing } from "./http-request.js";
+import type { HttpTarget } from "./http-target.js";
+import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+export interface Sending {
+  /** Resolves when the server has accepted it; rejects with a GatewayError (cause: HttpStatusError) if it has not. */
+  readonly accepted: Promise<void>;
+  /** Gives up; `accepted` then rejects with `reason`. */
+  abandon(reason: GatewayError): void;
+}
+
+export function send(target: HttpTarget, outgoing: Outgoing): Sending {
+  let abandon: (reason: GatewayError) => void = () => {};
+  const accepted = new Promise<void>((resolve, reject) => {
+    let status = 0;
+    let headers: ResponseHeaders = {};
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const finish = (): void => {
+      if (status < 300) resolve();
+      else reject(statusError(target, status, headers, Buffer.concat(chunks)));
+    };
+    const http = new HttpRequest(target, outgoing, {
+      head: (code, fields) => {
+        status = code;
+        headers = fields;
+        if (status < 300) resolve();
+        // Nothing that could come on it would be heard.
+        if (isEventStream(fields)) stop();
+      },
+      data: (chunk) => {
+        size += chunk.length;
+        if (status >= 300 && size <= MAX_BODY_BYTES) chunks.push(chunk);
+        else if (size > MAX_BODY_BYTES) stop();
+      },
+      end: finish,
+      fail: (error, sent) => reject(connectionError(target, error, sent)),
+    });
+    const stop = (): void => {
+      http.abort();
+      finish();
+    };
+    abandon = (reason) => {
+      http.abort();
+      reject(reason);
+    };
+  });
+  return { accepted, abandon: (reason) => abandon(reason) };
+}

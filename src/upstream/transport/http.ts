@@ -1,0 +1,151 @@
+/** A channel to a server over Streamable HTTP, as all revisions since 2025-03-26 have it. */
+import type { Dispatcher } from "undici";
+import { GatewayError } from "../../core/errors.js";
+import type { Envelope, Notification, Request } from "../../wire/envelope.js";
+import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
+import { type ExchangeOwner, HttpExchange } from "./http-exchange.js";
+import { HttpListen } from "./http-listen.js";
+import { type Sending, send } from "./http-send.js";
+import { createPool, type HttpServer, HttpTarget } from "./http-target.js";
+import type { Leftovers } from "./message-stream.js";
+
+export interface HttpOptions extends HttpServer, Leftovers {
+  /**
+   * Connections to share with other channels to the same server (see `createPool`). The channel does not close
+   * them. Default: connections of its own.
+   */
+  readonly pool?: Dispatcher;
+}
+
+const FAREWELL_MS = 2_000;
+
+/**
+ * A channel that connects when it is first used.
+ *
+ * @throws GatewayError `bad_request` when a header in the options cannot be sent.
+ */
+export function openHttpChannel(options: HttpOptions): Channel {
+  return new HttpChannel(options);
+}
+
+class HttpChannel implements Channel, ExchangeOwner {
+  readonly association = "stream";
+  readonly closed: Promise<GatewayError>;
+  readonly target: HttpTarget;
+  readonly leftovers: Leftovers;
+  readonly #ownPool: Dispatcher | undefined;
+  readonly #postHeaders: Headers;
+  readonly #exchanges = new Set<HttpExchange>();
+  readonly #sendings = new Set<Sending>();
+  readonly #listens = new Set<HttpListen>();
+  #over: GatewayError | undefined;
+  #settleClosed!: (reason: GatewayError) => void;
+
+  constructor(options: HttpOptions) {
+    this.#ownPool = options.pool === undefined ? createPool(options) : undefined;
+    this.target = new HttpTarget(options, options.pool ?? (this.#ownPool as Dispatcher));
+    this.leftovers = options;
+    this.#postHeaders = {
+      ...this.target.headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    this.closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
+  }
+
+  exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
+    if (this.#over !== undefined) return Promise.reject(this.#over);
+    if (options?.signal?.aborted === true) {
+      return Promise.reject(new GatewayError("cancelled", "downstream", "the call was cancelled"));
+    }
+    const exchange = new HttpExchange(this, request, this.#withHeaders(options?.headers), options);
+    this.#exchanges.add(exchange);
+    exchange.start();
+    return exchange.answer;
+  }
+
+  over(exchange: HttpExchange): void {
+    this.#exchanges.delete(exchange);
+  }
+
+  async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
+    if (this.#over !== undefined) throw this.#over;
+    await this.#send("POST", this.#withHeaders(options?.headers), JSON.stringify(message));
+  }
+
+  listen(
+    hear: (message: Envelope) => void,
+    options?: { readonly headers?: Headers; readonly lost?: (reason: GatewayError) => void },
+  ): { readonly opened: Promise<boolean>; stop(): void } {
+    if (this.#over !== undefined) return { opened: Promise.resolve(false), stop: () => {} };
+    const { target, leftovers } = this;
+    const lost = options?.lost;
+    const listen = new HttpListen({
+      target,
+      headers: { ...target.headers, ...options?.headers },
+      leftovers,
+      hear,
+      ...(lost === undefined ? {} : { lost }),
+    });
+    this.#listens.add(listen);
+    listen.start();
+    return {
+      opened: listen.opened,
+      stop: () => {
+        listen.stop();
+        this.#listens.delete(listen);
+      },
+    };
+  }
+
+  async close(farewell?: { readonly headers: Headers }): Promise<void> {
+    if (this.#over !== undefined) {
+      await this.closed;
+      return;
+    }
+    const { name: server } = this.target;
+    const over = new GatewayError(
+      "upstream_closed",
+      "upstream",
+      `the connection to ${server} was closed by the gateway`,
+      {
+        server,
+        retryable: true,
+      },
+    );
+    this.#over = over;
+    for (const listen of this.#listens) listen.stop();
+    this.#listens.clear();
+    for (const exchange of [...this.#exchanges]) exchange.abandon(over);
+    if (farewell !== undefined) await this.#sayFarewell({ ...this.target.headers, ...farewell.headers });
+    for (const sending of [...this.#sendings]) sending.abandon(over);
+    await this.#ownPool?.destroy();
+    this.#settleClosed(over);
+  }
+
+  #withHeaders(headers: Headers | undefined): Headers {
+    return headers === undefined ? this.#postHeaders : { ...this.#postHeaders, ...headers };
+  }
+
+  async #send(method: "POST" | "DELETE", headers: Headers, body?: string): Promise<void> {
+    const sending = send(this.target, body === undefined ? { method, headers } : { method, headers, body });
+    this.#sendings.add(sending);
+    try {
+      await sending.accepted;
+    } finally {
+      this.#sendings.delete(sending);
+    }
+  }
+
+  /** A courtesy: whether it arrives and what is answered makes no difference, and it may not hold up the end. */
+  async #sayFarewell(headers: Headers): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FAREWELL_MS);
+    });
+    await Promise.race([this.#send("DELETE", headers).catch(() => {}), late]);
+    clearTimeout(timer);
+  }
+}
