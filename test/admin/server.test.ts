@@ -1,0 +1,224 @@
+import { connect } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import type { AdminPages } from "../../src/admin/pages.js";
+import { type Admin, type AdminSettings, createAdmin } from "../../src/admin/server.js";
+import { type LogFields, SILENT } from "../../src/core/logger.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
+
+const pages: AdminPages = {
+  status: () => ({
+    version: "1.2.3",
+    node: "v20",
+    pid: 1,
+    uptimeSeconds: 5,
+    ready: true,
+    reasons: [],
+  }),
+  servers: () => [{ name: "files", transport: "stdio", state: "ready", required: false }],
+  catalog: () => ({
+    tools: [{ name: "files__read", server: "files" }],
+    prompts: [],
+    resources: [],
+    resourceTemplates: [],
+  }),
+  sessions: () => [],
+  decisions: (query) => ({ limit: query.get("limit") }),
+};
+
+let admin: Admin | undefined;
+afterEach(async () => {
+  await admin?.stop();
+  admin = undefined;
+});
+
+async function started(changes: Partial<AdminSettings> = {}) {
+  admin = createAdmin({
+    host: "127.0.0.1",
+    port: 0,
+    logger: SILENT,
+    metrics: new Metrics({ version: "1.2.3", process: false }),
+    ready: () => ({ ready: true, reasons: [] }),
+    pages,
+    ...changes,
+  });
+  return admin.start();
+}
+
+/** The answer to exactly these bytes; `fetch` would not send them. */
+function raw(port: number, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.end(request));
+    let text = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+    });
+    socket.on("end", () => resolve(text));
+    socket.on("error", reject);
+  });
+}
+
+describe("health", () => {
+  test("alive is alive, whatever else is wrong", async () => {
+    const { url } = await started({ ready: () => ({ ready: false, reasons: ["files is down"] }) });
+    const response = await fetch(`${url}/healthz`);
+    expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
+  });
+
+  test("ready says what is degraded all the same", async () => {
+    const { url } = await started({ ready: () => ({ ready: true, reasons: ["git is restarting"] }) });
+    const response = await fetch(`${url}/readyz`);
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { ready: true, reasons: ["git is restarting"] },
+    ]);
+  });
+
+  test("not ready is 503, with the reasons", async () => {
+    const { url } = await started({ ready: () => ({ ready: false, reasons: ["files is down"] }) });
+    const response = await fetch(`${url}/readyz`);
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { ready: false, reasons: ["files is down"] },
+    ]);
+  });
+});
+
+test("metrics are Prometheus text", async () => {
+  const { url } = await started();
+  const response = await fetch(`${url}/metrics`);
+  expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+  expect(await response.text()).toContain('cardea_build_info{version="1.2.3"');
+});
+
+describe("the API", () => {
+  test.each(["status", "servers", "catalog", "sessions"] as const)(
+    "/api/v1/%s is the page as JSON",
+    async (name) => {
+      const { url } = await started();
+      const response = await fetch(`${url}/api/v1/${name}`);
+      expect(response.headers.get("content-type")).toContain("application/json");
+      expect(await response.json()).toEqual(pages[name](new URLSearchParams()));
+    },
+  );
+
+  test("a page is given the query", async () => {
+    const { url } = await started();
+    expect(await (await fetch(`${url}/api/v1/decisions?limit=7`)).json()).toEqual({ limit: "7" });
+  });
+
+  test.each(["nothing", "__proto__", "constructor", "toString"])("there is no page %s", async (name) => {
+    const { url } = await started();
+    expect((await fetch(`${url}/api/v1/${name}`)).status).toBe(404);
+  });
+
+  test("a page that fails says so to the log and nothing to the caller", async () => {
+    const errors: LogFields[] = [];
+    const logger = { ...SILENT, error: (fields: LogFields) => void errors.push(fields) };
+    const failure = new Error("with a secret in it");
+    const { url } = await started({
+      logger,
+      pages: {
+        ...pages,
+        status: () => {
+          throw failure;
+        },
+      },
+    });
+    const response = await fetch(`${url}/api/v1/status`);
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain("secret");
+    expect(errors).toMatchObject([{ path: "/api/v1/status", error: failure }]);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+});
+
+describe("who may look", () => {
+  const PATHS = ["/", "/healthz", "/readyz", "/metrics", "/api/v1/status", "/console.js", "/nothing"];
+
+  test.each(PATHS)("%s is not served under a name that DNS was rebound to", async (path) => {
+    const { port } = await started();
+    const answer = await raw(port, `GET ${path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+  });
+
+  test.each(PATHS)(
+    "%s is not served to a page of another origin, and no CORS header invites it",
+    async (path) => {
+      const { url } = await started();
+      const response = await fetch(url + path, { headers: { origin: "https://evil.example" } });
+      expect(response.status).toBe(403);
+      expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+    },
+  );
+
+  test("two Host headers are none", async () => {
+    const { port } = await started();
+    const answer = await raw(
+      port,
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 40[03] /);
+  });
+
+  test.each(["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])("%s changes nothing here", async (method) => {
+    const { url } = await started();
+    const response = await fetch(`${url}/api/v1/servers`, { method });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+});
+
+describe("the console", () => {
+  test("is a page without inline script that loads from its own origin alone", async () => {
+    const { url } = await started();
+    const response = await fetch(`${url}/`);
+    const html = await response.text();
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(response.headers.get("content-security-policy")).toContain("default-src 'self'");
+    expect(html).not.toMatch(/<script(?![^>]*\ssrc=)|\son\w+=|style=|https?:\/\//);
+    const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? "");
+    for (const link of new Set(links)) {
+      const loaded = await fetch(url + link);
+      expect([link, loaded.status]).toEqual([link, 200]);
+      expect(loaded.headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
+
+  test("writes what servers say as text only", async () => {
+    const { url } = await started();
+    const script = await (await fetch(`${url}/console.js`)).text();
+    expect(script).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function/);
+  });
+
+  test.each(["/../package.json", "/console.js/../../server.ts", "/%2e%2e/package.json", "//etc/passwd"])(
+    "serves no file by path: %s",
+    async (path) => {
+      const { port } = await started();
+      const answer = await raw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+    },
+  );
+});
+
+describe("start and stop", () => {
+  test("a port that is taken is refused, and says so", async () => {
+    const { port } = await started();
+    const second = createAdmin({
+      host: "127.0.0.1",
+      port,
+      logger: SILENT,
+      metrics: new Metrics({ version: "1", process: false }),
+      ready: () => ({ ready: true, reasons: [] }),
+      pages,
+    });
+    await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
+  });
+
+  test("stopping ends connections that are kept alive", async () => {
+    const { url } = await started();
+    await (await fetch(`${url}/healthz`)).text();
+    await admin?.stop();
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+    admin = undefined;
+  });
+});

@@ -1,0 +1,196 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../src/core/errors.js";
+import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
+import { fakeCall, rawResult, textResult } from "../support/fake-call.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function guarded() {
+  const breaker = new CircuitBreaker();
+  let calls = 0;
+  let answer = async () => textResult("fine");
+  const handle = circuitBreaker(
+    breaker,
+    "files",
+  )(() => {
+    calls += 1;
+    return answer();
+  });
+  return {
+    breaker,
+    get calls() {
+      return calls;
+    },
+    async run(times: number, next: typeof answer = async () => textResult("fine")) {
+      answer = next;
+      const outcomes = await Promise.allSettled(Array.from({ length: times }, () => handle(fakeCall())));
+      return outcomes.map((outcome) => (outcome.status === "fulfilled" ? "reply" : outcome.reason));
+    },
+    handle: () => handle(fakeCall()),
+  };
+}
+
+const failing = async () => {
+  throw new GatewayError("upstream_closed", "upstream", "gone");
+};
+
+describe("a closed breaker", () => {
+  test("opens at half of twenty calls, and then fails at once without calling the server", async () => {
+    const server = guarded();
+    await server.run(10);
+    await server.run(9, failing);
+    expect(server.breaker.state).toBe("closed");
+    await server.run(1, failing);
+    expect(server.breaker.state).toBe("open");
+    const [error] = await server.run(1);
+    expect(error).toMatchObject({
+      code: "upstream_unavailable",
+      retryable: true,
+      options: { server: "files", retryAfterMs: 10_000 },
+    });
+    expect(server.calls).toBe(20);
+  });
+
+  test("does not open for a few failures, however bad the share", async () => {
+    const server = guarded();
+    await server.run(19, failing);
+    expect(server.breaker.state).toBe("closed");
+  });
+
+  test("forgets failures that are older than its window", async () => {
+    const server = guarded();
+    await server.run(19, failing);
+    vi.advanceTimersByTime(11_000);
+    await server.run(19, failing);
+    expect(server.breaker.state).toBe("closed");
+  });
+
+  test.each<[string, () => Promise<never> | Promise<ReturnType<typeof textResult>>]>([
+    ["a tool's own error", async () => rawResult('{"isError":true}')],
+    ["a server's own error", async () => ({ kind: "error", error: { code: -32603, message: "no" } })],
+    ["a refusal", () => Promise.reject(new GatewayError("queue_full", "gateway", "busy"))],
+    ["a client that gives up", () => Promise.reject(new GatewayError("cancelled", "downstream", "bored"))],
+    ["a fault of ours", () => Promise.reject(new TypeError("oops"))],
+  ])("%s says nothing about the way to the server", async (_, answer) => {
+    const server = guarded();
+    await server.run(50, answer);
+    expect(server.breaker.state).toBe("closed");
+  });
+});
+
+describe("an open breaker", () => {
+  async function opened() {
+    const server = guarded();
+    await server.run(20, failing);
+    expect(server.breaker.state).toBe("open");
+    return server;
+  }
+
+  test("lets one call through after ten seconds, and only one", async () => {
+    const server = await opened();
+    vi.advanceTimersByTime(9999);
+    expect(server.breaker.state).toBe("open");
+    vi.advanceTimersByTime(1);
+    expect(server.breaker.state).toBe("half_open");
+    const outcomes = await server.run(5);
+    expect(outcomes.filter((outcome) => outcome === "reply")).toHaveLength(1);
+  });
+
+  test("closes after three successes in a row", async () => {
+    const server = await opened();
+    vi.advanceTimersByTime(10_000);
+    await server.run(1);
+    await server.run(1);
+    expect(server.breaker.state).toBe("half_open");
+    await server.run(1);
+    expect(server.breaker.state).toBe("closed");
+    await server.run(19, failing);
+    expect(server.breaker.state).toBe("closed");
+  });
+
+  test("opens again when the probe fails, for the whole time", async () => {
+    const server = await opened();
+    vi.advanceTimersByTime(10_000);
+    await server.run(2);
+    await server.run(1, failing);
+    expect(server.breaker.state).toBe("open");
+    expect(server.breaker.retryAfterMs).toBe(10_000);
+    vi.advanceTimersByTime(10_000);
+    await server.run(2);
+    expect(server.breaker.state).toBe("half_open");
+  });
+
+  test("a probe that says nothing makes room for the next", async () => {
+    const server = await opened();
+    vi.advanceTimersByTime(10_000);
+    await server.run(1, () => Promise.reject(new GatewayError("cancelled", "downstream", "bored")));
+    expect(server.breaker.state).toBe("half_open");
+    expect(await server.run(1)).toEqual(["reply"]);
+  });
+
+  test("closes at once when the server was started anew", async () => {
+    const server = await opened();
+    server.breaker.reset();
+    expect(server.breaker.state).toBe("closed");
+    expect(await server.run(3)).toEqual(["reply", "reply", "reply"]);
+  });
+
+  test("a call from before it opened has no say in what comes after", async () => {
+    const server = guarded();
+    const early = server.breaker.enter();
+    await server.run(20, failing);
+    vi.advanceTimersByTime(10_000);
+    early?.("failure");
+    expect(server.breaker.state).toBe("half_open");
+  });
+});
+
+test("it behaves as a list of all that ever happened says it should", () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom("success", "failure", "none") },
+    { weight: 2, arbitrary: fc.integer({ min: 1, max: 12_000 }) },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+      const breaker = new CircuitBreaker();
+      // The model keeps everything and reckons anew each time.
+      let history: { readonly second: number; readonly failed: boolean }[] = [];
+      let openUntil: number | undefined;
+      let passed = 0;
+      const open = () => {
+        history = [];
+        passed = 0;
+        openUntil = performance.now() + 10_000;
+      };
+      for (const step of steps) {
+        if (typeof step === "number") vi.advanceTimersByTime(step);
+        else {
+          const leave = breaker.enter();
+          const mayCall = openUntil === undefined || performance.now() >= openUntil;
+          expect(leave !== undefined).toBe(mayCall);
+          leave?.(step);
+          if (mayCall && step !== "none") {
+            const failed = step === "failure";
+            const second = Math.floor(performance.now() / 1000);
+            if (openUntil === undefined) {
+              history.push({ second, failed });
+              const recent = history.filter((entry) => entry.second > second - 10);
+              const failures = recent.filter((entry) => entry.failed).length;
+              if (failed && recent.length >= 20 && failures * 2 >= recent.length) open();
+            } else if (failed) open();
+            else {
+              passed += 1;
+              if (passed === 3) openUntil = undefined;
+            }
+          }
+        }
+        const now = performance.now();
+        const expected = openUntil === undefined ? "closed" : now < openUntil ? "open" : "half_open";
+        expect(breaker.state).toBe(expected);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

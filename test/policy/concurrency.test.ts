@@ -1,0 +1,148 @@
+import { getEventListeners } from "node:events";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Call, Reply } from "../../src/core/call.js";
+import { concurrency } from "../../src/policy/concurrency.js";
+import { Line } from "../../src/policy/line.js";
+import { fakeCall, textResult } from "../support/fake-call.js";
+
+/** A server on which every call stays until it is let go, in any order. */
+function busyServer() {
+  const running = new Map<Call, (reply: Reply) => void>();
+  return {
+    handler: (call: Call) => new Promise<Reply>((resolve) => void running.set(call, resolve)),
+    get running() {
+      return [...running.keys()];
+    },
+    async finish(call: Call) {
+      running.get(call)?.(textResult("done"));
+      running.delete(call);
+      await settled();
+    },
+  };
+}
+
+const settled = () => new Promise((resolve) => void setImmediate(resolve));
+
+function place(places: number, room: number) {
+  const line = new Line(places, room);
+  const server = busyServer();
+  const handle = concurrency({ line, server: "files", rule: "narrow" })(server.handler);
+  return { line, server, handle };
+}
+
+describe("a server with two places", () => {
+  test("works on two calls; the third goes in when one is done, in order of arrival", async () => {
+    const { server, handle, line } = place(2, 10);
+    const calls = Array.from({ length: 4 }, () => fakeCall());
+    const replies = calls.map(handle);
+    expect(server.running).toEqual(calls.slice(0, 2));
+    expect([line.taken, line.waiting]).toEqual([2, 2]);
+    await server.finish(calls[1] as Call);
+    expect(server.running).toEqual([calls[0], calls[2]]);
+    await server.finish(calls[0] as Call);
+    await server.finish(calls[2] as Call);
+    await server.finish(calls[3] as Call);
+    await expect(Promise.all(replies)).resolves.toHaveLength(4);
+    expect([line.taken, line.waiting]).toEqual([0, 0]);
+  });
+
+  test("refuses at once when its line is full, and says so in words and facts", async () => {
+    const { handle } = place(2, 1);
+    for (let i = 0; i < 3; i += 1) void handle(fakeCall());
+    await expect(handle(fakeCall())).rejects.toMatchObject({
+      code: "queue_full",
+      message: '"files" is busy: 2 calls are running and 1 are waiting',
+      retryable: true,
+      options: { retryAfterMs: 1000, rule: "narrow", server: "files" },
+    });
+  });
+
+  test("a call that is given up leaves the line at once, and nobody else loses a place", async () => {
+    const { server, handle, line } = place(1, 10);
+    const first = fakeCall();
+    const controller = new AbortController();
+    const last = fakeCall();
+    const done = [handle(first)];
+    const given = handle(fakeCall({ signal: controller.signal }));
+    done.push(handle(last));
+    controller.abort();
+    await expect(given).rejects.toMatchObject({ code: "cancelled" });
+    expect(line.waiting).toBe(1);
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
+    await server.finish(first);
+    expect(server.running).toEqual([last]);
+    await server.finish(last);
+    await Promise.all(done);
+  });
+
+  test("a call that was given up before it came does not wait", async () => {
+    const { handle, line } = place(1, 10);
+    void handle(fakeCall());
+    await expect(handle(fakeCall({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
+      code: "cancelled",
+    });
+    expect(line.waiting).toBe(0);
+  });
+
+  test("a call that got in leaves no listener on its signal", async () => {
+    const { server, handle } = place(1, 10);
+    const [first, second] = [fakeCall(), fakeCall()];
+    const replies = [handle(first), handle(second)];
+    await server.finish(first);
+    expect(getEventListeners(second.signal, "abort")).toHaveLength(0);
+    await server.finish(second);
+    await Promise.all(replies);
+  });
+
+  test("a failing call gives its place back", async () => {
+    const line = new Line(1, 0);
+    const handle = concurrency({ line })(() => Promise.reject(new Error("broken")));
+    await expect(handle(fakeCall())).rejects.toThrow("broken");
+    await expect(handle(fakeCall())).rejects.toThrow("broken");
+    expect(line.taken).toBe(0);
+  });
+});
+
+test("whatever happens, no more are inside than there are places, and all places come back", async () => {
+  const step = fc.oneof(
+    fc.constant("arrive" as const),
+    fc.constant("finish" as const),
+    fc.constant("give up" as const),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (steps, places) => {
+        const { server, handle, line } = place(places, 5);
+        const waiting: AbortController[] = [];
+        const replies: Promise<unknown>[] = [];
+        for (const step of steps) {
+          if (step === "arrive") {
+            const controller = new AbortController();
+            const ahead = line.waiting;
+            replies.push(handle(fakeCall({ signal: controller.signal })).catch(() => undefined));
+            if (line.waiting > ahead) waiting.push(controller);
+          } else if (step === "finish") {
+            const [running] = server.running;
+            if (running !== undefined) await server.finish(running);
+          } else waiting.shift()?.abort();
+          expect(server.running.length).toBe(line.taken);
+          expect(line.taken).toBeLessThanOrEqual(places);
+          expect(line.waiting).toBeLessThanOrEqual(5);
+          // Nobody waits while a place is free.
+          expect(line.waiting === 0 || line.taken === places).toBe(true);
+        }
+        while (server.running.length > 0) await server.finish(server.running[0] as Call);
+        await Promise.all(replies);
+        expect([line.taken, line.waiting]).toEqual([0, 0]);
+      },
+    ),
+  );
+});
+
+test("a line without places is refused when it is made", () => {
+  expect(() => new Line(0, 1)).toThrow(RangeError);
+  expect(() => new Line(1, -1)).toThrow(RangeError);
+});

@@ -1,0 +1,178 @@
+import { getEventListeners } from "node:events";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Call, Reply } from "../../src/core/call.js";
+import { deadline } from "../../src/policy/deadline.js";
+import { fakeCall, textResult } from "../support/fake-call.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const settings = { server: "files", timeoutMs: 5000, capMs: 12_000 };
+
+/** A server that answers when the test says so. */
+function patientServer() {
+  let seen: Call | undefined;
+  let answer: (reply: Reply) => void = () => undefined;
+  const handler = (call: Call): Promise<Reply> => {
+    seen = call;
+    return new Promise((resolve, reject) => {
+      answer = resolve;
+      call.signal.addEventListener("abort", () => reject(call.signal.reason as Error));
+    });
+  };
+  return {
+    handler,
+    answer: (reply: Reply) => answer(reply),
+    progress: () => seen?.notify({ method: "notifications/progress" }),
+    get signal() {
+      return seen?.signal;
+    },
+  };
+}
+
+/** How a reply turned out so far. */
+function watch(reply: Promise<Reply>) {
+  const state: { reply?: Reply; error?: unknown } = {};
+  reply.then(
+    (value) => void (state.reply = value),
+    (error: unknown) => void (state.error = error),
+  );
+  return state;
+}
+
+describe("a silent server", () => {
+  test("is given up after the time-out, not before, and is told", async () => {
+    const server = patientServer();
+    const state = watch(deadline(settings)(server.handler)(fakeCall()));
+    await vi.advanceTimersByTimeAsync(4999);
+    expect(state.error).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state.error).toMatchObject({ code: "timed_out", source: "upstream", retryable: false });
+    expect(state.error).toHaveProperty("message", '"files" did not answer in time (5 s)');
+    expect(server.signal?.aborted).toBe(true);
+  });
+
+  test("that ignores the abort does not keep the client waiting", async () => {
+    const state = watch(deadline(settings)(() => new Promise(() => undefined))(fakeCall()));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(state.error).toMatchObject({ code: "timed_out" });
+  });
+
+  test.each([
+    [{ readOnlyHint: true }, true],
+    [{ idempotentHint: true }, true],
+    [{ destructiveHint: true }, false],
+  ])("with a tool of %j: trying again can help is %s", async (annotations, retryable) => {
+    const route = { upstream: "files", target: "read", exposed: "files__read", kind: "tools" } as const;
+    const call = fakeCall({ route: { ...route, item: { name: "read", annotations } } });
+    const state = watch(deadline(settings)(patientServer().handler)(call));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(state.error).toMatchObject({ retryable });
+  });
+});
+
+describe("a sign of life", () => {
+  test("starts the clock anew and still reaches the client", async () => {
+    const server = patientServer();
+    const notices: string[] = [];
+    const call = fakeCall({ notify: (notice) => void notices.push(notice.method) });
+    const state = watch(deadline(settings)(server.handler)(call));
+    await vi.advanceTimersByTimeAsync(4000);
+    server.progress();
+    await vi.advanceTimersByTimeAsync(4000);
+    expect(state.error).toBeUndefined();
+    server.answer(textResult("done"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.reply).toMatchObject({ kind: "result" });
+    expect(notices).toEqual(["notifications/progress"]);
+  });
+
+  test("cannot extend a call beyond its cap", async () => {
+    const server = patientServer();
+    const state = watch(deadline(settings)(server.handler)(fakeCall()));
+    for (let second = 0; second < 11; second += 1) {
+      await vi.advanceTimersByTimeAsync(1000);
+      server.progress();
+    }
+    await vi.advanceTimersByTimeAsync(999);
+    expect(state.error).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state.error).toMatchObject({ code: "timed_out" });
+  });
+
+  test("that comes too late is dropped, and starts nothing", async () => {
+    const server = patientServer();
+    let notices = 0;
+    const state = watch(deadline(settings)(server.handler)(fakeCall({ notify: () => void (notices += 1) })));
+    await vi.advanceTimersByTimeAsync(5000);
+    server.progress();
+    expect(state.error).toMatchObject({ code: "timed_out" });
+    expect(notices).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("nothing is left behind", () => {
+  test("after a reply", async () => {
+    const call = fakeCall();
+    await deadline(settings)(async () => textResult("quick"))(call);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
+  });
+
+  test("after a failure, thrown early or late", async () => {
+    const call = fakeCall();
+    const late = deadline(settings)(() => Promise.reject(new Error("late")));
+    const early = deadline(settings)(() => {
+      throw new Error("early");
+    });
+    await expect(late(call)).rejects.toThrow("late");
+    await expect(early(call)).rejects.toThrow("early");
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
+  });
+});
+
+describe("the client's own giving up", () => {
+  test("reaches the server at once, with its reason", async () => {
+    const controller = new AbortController();
+    const server = patientServer();
+    const state = watch(deadline(settings)(server.handler)(fakeCall({ signal: controller.signal })));
+    controller.abort(new Error("bored"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(server.signal?.reason).toHaveProperty("message", "bored");
+    expect(state.error).toHaveProperty("message", "bored");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("reaches the server also when it came before the call", async () => {
+    const server = patientServer();
+    const state = watch(deadline(settings)(server.handler)(fakeCall({ signal: AbortSignal.abort() })));
+    expect(server.signal?.aborted).toBe(true);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(state.error).toMatchObject({ code: "timed_out" });
+  });
+
+  test("still reaches a call that waits for input, and no clock runs meanwhile", async () => {
+    const controller = new AbortController();
+    let seen: Call | undefined;
+    await deadline(settings)(async (call) => {
+      seen = call;
+      return { kind: "input_required", requests: {} };
+    })(fakeCall({ signal: controller.signal }));
+    expect(vi.getTimerCount()).toBe(0);
+    controller.abort();
+    expect(seen?.signal.aborted).toBe(true);
+  });
+});
+
+test("a time-out of nothing is refused when the layer is made", () => {
+  expect(() => deadline({ server: "files", timeoutMs: 0 })).toThrow(RangeError);
+  expect(() => deadline({ server: "files", timeoutMs: Number.NaN })).toThrow(RangeError);
+});
+
+test("a time-out longer than a timer can run does not fire at once", async () => {
+  const state = watch(deadline({ server: "files", timeoutMs: 1e12 })(patientServer().handler)(fakeCall()));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(state.error).toBeUndefined();
+});

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import type { Call, Reply } from "../../src/core/call.js";
+import { GatewayError } from "../../src/core/errors.js";
+import { compose } from "../../src/core/handler.js";
+import { type LogFields, SILENT } from "../../src/core/logger.js";
+import { rescue } from "../../src/policy/rescue.js";
+import { accessLog } from "../../src/telemetry/access-log.js";
+import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
+
+async function linesOf(call: Call, handler: () => Promise<Reply>) {
+  const lines: [string, LogFields][] = [];
+  const logger = {
+    ...SILENT,
+    info: (fields: LogFields) => void lines.push(["info", fields]),
+    debug: (fields: LogFields) => void lines.push(["debug", fields]),
+  };
+  await compose([accessLog(logger), rescue(SILENT)], handler)(call);
+  return lines;
+}
+
+test("a call that went well leaves one quiet line with who, what, where and how long, and no arguments", async () => {
+  const call = fakeCall({ params: { name: "files__read", arguments: { path: "/secret/diary" } } });
+  const lines = await linesOf(call, async () => textResult("dear diary"));
+  expect(lines).toEqual([
+    [
+      "debug",
+      {
+        call: call.id,
+        method: "tools/call",
+        target: "files__read",
+        upstream: "files",
+        principal: "anonymous",
+        outcome: "ok",
+        ms: expect.any(Number),
+      },
+    ],
+  ]);
+});
+
+test("a refused call is worth a look", async () => {
+  const lines = await linesOf(fakeCall(), async () => {
+    throw new GatewayError("queue_full", "gateway", "busy");
+  });
+  expect(lines).toMatchObject([["info", { outcome: "queue_full" }]]);
+});
+
+test("a target that nobody owns is named as the client named it, but not at any length", async () => {
+  const lines = await linesOf(unroutedCall("tools/call", { name: "x".repeat(5000) }), async () => {
+    throw new GatewayError("unknown_target", "downstream", "unknown tool");
+  });
+  expect(lines).toMatchObject([["info", { target: "x".repeat(200), outcome: "unknown_target" }]]);
+});
+
+test.each<[string, Reply, string]>([
+  ["a tool that says so failed", rawResult('{"content":[],"isError":true}'), "tool_error"],
+  ["a blank before the value changes nothing", rawResult('{"isError": true,"content":[]}'), "tool_error"],
+  ["a tool that says it did not fail did not", rawResult('{"content":[],"isError":false}'), "ok"],
+  ["the words inside a text are no failure", rawResult('{"content":[{"text":"\\"isError\\":true"}]}'), "ok"],
+  ["nor deeper down", rawResult('{"structuredContent":{"isError":true}}'), "ok"],
+  ["a question is a round", { kind: "input_required", requests: {} }, "input_required"],
+  ["a server's own error", { kind: "error", error: { code: -32000, message: "no" } }, "error"],
+])("%s", async (_, reply, outcome) => {
+  const lines = await linesOf(fakeCall(), async () => reply);
+  expect(lines).toMatchObject([[expect.any(String), { outcome }]]);
+});
