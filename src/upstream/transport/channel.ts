@@ -44,6 +44,8 @@ export class HttpStatusError extends Error {
 export interface Channel {
   /** `stream`: messages that belong to a request come on that request's own stream. `pipe`: all come mixed. */
   readonly association: "stream" | "pipe";
+  /** What the process behind it wrote to stderr most recently; absent where there is no process. */
+  readonly stderr?: string;
   /**
    * Sends a request and resolves to its response, an error response included.
    * @throws GatewayError `upstream_unavailable` (never sent: retryable), `upstream_closed` (sent, and the

@@ -69,8 +69,9 @@ export class HttpListen implements HttpReceiver {
 
   head(status: number, headers: ResponseHeaders): void {
     if (status >= 300 || !isEventStream(headers)) {
-      // Out of order, or asked too much: that passes. Any other refusal would be the same next time.
-      const passes = status === 429 || (status >= 500 && status !== 501);
+      // Out of order, asked too much, or (409) not yet aware that the last stream is gone: that passes. Any
+      // other refusal would be the same next time.
+      const passes = status === 409 || status === 429 || (status >= 500 && status !== 501);
       if (!passes) this.#giveUp(statusError(this.#settings.target, status, headers, Buffer.alloc(0)));
       return;
     }

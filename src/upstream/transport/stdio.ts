@@ -1,18 +1,12 @@
 /** A channel to a server that is a child process and speaks JSON lines on its standard input and output. */
 import { GatewayError } from "../../core/errors.js";
-import {
-  type Envelope,
-  FrameError,
-  isResponse,
-  type Notification,
-  type Request,
-} from "../../wire/envelope.js";
+import { type Envelope, FrameError, type Notification, type Request } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
 import { readMessages } from "../../wire/message.js";
 import type { Answer, Channel, ExchangeOptions } from "./channel.js";
 import { childEnvironment } from "./child-environment.js";
 import { LineWriter } from "./line-writer.js";
-import { PendingExchanges } from "./pending-exchanges.js";
+import { MixedMessages } from "./mixed-messages.js";
 import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
 import { printable, RecentOutput } from "./recent-output.js";
 
@@ -70,8 +64,7 @@ class PipeChannel implements StdioChannel {
   readonly #options: StdioOptions;
   readonly #group: ProcessGroup;
   readonly #writer: LineWriter;
-  readonly #pending = new PendingExchanges();
-  readonly #hearers = new Set<(message: Envelope) => void>();
+  readonly #messages: MixedMessages;
   readonly #recent = new RecentOutput();
   /** Why nothing more can be sent; the first reason stands. */
   #over: GatewayError | undefined;
@@ -80,6 +73,7 @@ class PipeChannel implements StdioChannel {
     this.#options = options;
     this.#group = group;
     this.#writer = new LineWriter(group.stdin);
+    this.#messages = new MixedMessages(options.onStray);
     this.pid = group.pid;
     const lines = new LineSplitter({
       line: (bytes) => this.#receive(bytes),
@@ -98,9 +92,9 @@ class PipeChannel implements StdioChannel {
   async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
     const text = JSON.stringify(request);
     this.#refuseWhenOver();
-    const answer = this.#pending.open(request.id, options?.signal);
+    const answer = this.#messages.wait(request.id, options?.signal);
     if (options?.signal?.aborted !== true && !this.#writer.write(text)) {
-      this.#pending.reject(request.id, this.#notReading());
+      this.#messages.reject(request.id, this.#notReading());
     }
     return answer;
   }
@@ -112,9 +106,7 @@ class PipeChannel implements StdioChannel {
   }
 
   listen(hear: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
-    const hearer = (message: Envelope): void => hear(message);
-    this.#hearers.add(hearer);
-    return { opened: Promise.resolve(true), stop: () => this.#hearers.delete(hearer) };
+    return { opened: Promise.resolve(true), stop: this.#messages.listen(hear) };
   }
 
   async close(): Promise<void> {
@@ -133,22 +125,13 @@ class PipeChannel implements StdioChannel {
       this.#receiveBroken(line, error);
       return;
     }
-    for (const message of messages) this.#deliver(message);
-  }
-
-  #deliver(message: Envelope): void {
-    if (isResponse(message)) {
-      if (!this.#pending.settle(message)) this.#options.onStray?.(message);
-      return;
-    }
-    if (this.#hearers.size === 0) this.#options.onStray?.(message);
-    for (const hear of this.#hearers) hear(message);
+    for (const message of messages) this.#messages.deliver(message);
   }
 
   #receiveBroken(line: Buffer, error: FrameError): void {
     const answered =
       error.id !== undefined &&
-      this.#pending.reject(
+      this.#messages.reject(
         error.id,
         new GatewayError(
           "upstream_closed",
@@ -180,14 +163,13 @@ class PipeChannel implements StdioChannel {
   #breakOff(what: string): void {
     if (this.#over !== undefined) return;
     this.#over = this.#ended(what);
-    this.#pending.rejectAll(this.#over);
+    this.#messages.end(this.#over);
     this.#group.kill();
   }
 
   #finish(what: string): GatewayError {
     this.#over ??= this.#ended(what);
-    this.#pending.rejectAll(this.#over);
-    this.#hearers.clear();
+    this.#messages.end(this.#over);
     return this.#over;
   }
 

@@ -1,0 +1,88 @@
+/** What comes on a connection where all messages come mixed: responses find who waits for them, the rest who listens. */
+import { GatewayError } from "../../core/errors.js";
+import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
+import type { Answer } from "./channel.js";
+
+interface Waiting {
+  resolve(answer: Answer): void;
+  reject(error: GatewayError): void;
+  forget(): void;
+}
+
+export class MixedMessages {
+  readonly #waiting = new Map<MessageId, Waiting>();
+  readonly #hearers = new Set<(message: Envelope) => void>();
+  readonly #onStray: ((message: Envelope) => void) | undefined;
+
+  /** `onStray` is told of every message that nobody waited or listened for. */
+  constructor(onStray?: (message: Envelope) => void) {
+    this.#onStray = onStray;
+  }
+
+  /**
+   * Waits for the response with this id. The id is free again when that has come, or when the wait failed or
+   * was given up; what comes for it after that is a stray.
+   *
+   * @throws Error when somebody waits for this id already: whoever gives the ids must not repeat them.
+   */
+  wait(id: MessageId, signal: AbortSignal | undefined): Promise<Answer> {
+    if (this.#waiting.has(id)) throw new Error("a request with this id is in flight already");
+    return new Promise<Answer>((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(cancelled());
+        return;
+      }
+      const giveUp = (): void => void this.reject(id, cancelled());
+      signal?.addEventListener("abort", giveUp);
+      const forget = (): void => signal?.removeEventListener("abort", giveUp);
+      this.#waiting.set(id, { resolve, reject, forget });
+    });
+  }
+
+  /** Hears everything that is not a response, until the returned function is called. */
+  listen(hear: (message: Envelope) => void): () => void {
+    // The same function may listen twice, and each stops on its own.
+    const hearer = (message: Envelope): void => hear(message);
+    this.#hearers.add(hearer);
+    return () => this.#hearers.delete(hearer);
+  }
+
+  deliver(message: Envelope): void {
+    if (isResponse(message)) {
+      const waiting = this.#take(message.id);
+      if (waiting === undefined) this.#onStray?.(message);
+      else waiting.resolve({ message, status: 200, header: noHeader });
+      return;
+    }
+    if (this.#hearers.size === 0) this.#onStray?.(message);
+    for (const hear of this.#hearers) hear(message);
+  }
+
+  /** Fails the wait for one response; false when nobody waits for it. */
+  reject(id: MessageId, error: GatewayError): boolean {
+    const waiting = this.#take(id);
+    waiting?.reject(error);
+    return waiting !== undefined;
+  }
+
+  /** Nothing more will come: fails every wait, once, and forgets who listened. */
+  end(error: GatewayError): void {
+    for (const id of [...this.#waiting.keys()]) this.reject(id, error);
+    this.#hearers.clear();
+  }
+
+  /** Ids match in value and in type: "1" is not 1. */
+  #take(id: MessageId | undefined): Waiting | undefined {
+    const waiting = id === undefined ? undefined : this.#waiting.get(id);
+    if (waiting === undefined) return undefined;
+    this.#waiting.delete(id as MessageId);
+    waiting.forget();
+    return waiting;
+  }
+}
+
+const noHeader = (): undefined => undefined;
+
+function cancelled(): GatewayError {
+  return new GatewayError("cancelled", "downstream", "the call was cancelled");
+}

@@ -1,0 +1,200 @@
+/**
+ * A channel to a server of the 2024-11-05 HTTP+SSE transport: one event stream on which everything comes, and
+ * an endpoint, named by its first event, to which everything is POSTed.
+ */
+import type { Dispatcher } from "undici";
+import { GatewayError } from "../../core/errors.js";
+import type { Envelope, Notification, Request } from "../../wire/envelope.js";
+import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
+import { connectionError, statusError } from "./http-errors.js";
+import { HttpRequest } from "./http-request.js";
+import { type Sending, send } from "./http-send.js";
+import { createPool, type HttpServer, HttpTarget } from "./http-target.js";
+import { type Leftovers, MessageStream, TOO_LONG } from "./message-stream.js";
+import { MixedMessages } from "./mixed-messages.js";
+import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+
+export interface SseOptions extends HttpServer, Leftovers {
+  /** Connections to share with other channels to the same server. Default: connections of its own. */
+  readonly pool?: Dispatcher;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Opens the stream and waits for its `endpoint` event, no longer than `connectTimeoutMs`.
+ *
+ * @throws GatewayError `upstream_unavailable`, with an HttpStatusError as cause where the server does not offer
+ * such a stream; `bad_request` when the URL or a header cannot be used.
+ */
+export async function openSseChannel(options: SseOptions): Promise<Channel> {
+  const channel = new SseChannel(options);
+  try {
+    await channel.ready;
+  } catch (error) {
+    await channel.close();
+    throw error;
+  }
+  return channel;
+}
+
+class SseChannel implements Channel {
+  readonly association = "pipe";
+  readonly closed: Promise<GatewayError>;
+  /** Resolves when the endpoint is known. */
+  readonly ready: Promise<void>;
+  readonly #target: HttpTarget;
+  readonly #ownPool: Dispatcher | undefined;
+  readonly #messages: MixedMessages;
+  readonly #sendings = new Set<Sending>();
+  readonly #stream: HttpRequest;
+  #endpoint: string | undefined;
+  #over: GatewayError | undefined;
+  #settleClosed!: (reason: GatewayError) => void;
+  #settleReady!: (failure?: GatewayError) => void;
+
+  constructor(options: SseOptions) {
+    this.#ownPool = options.pool === undefined ? createPool(options) : undefined;
+    this.#target = new HttpTarget(options, options.pool ?? (this.#ownPool as Dispatcher));
+    this.#messages = new MixedMessages(options.onStray);
+    this.closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
+    this.ready = new Promise((resolve, reject) => {
+      const late = setTimeout(
+        () => this.#end(this.#closing("did not name its endpoint in time")),
+        options.connectTimeoutMs,
+      );
+      const giveUp = (): void => {
+        this.#end(new GatewayError("cancelled", "downstream", "the connection was given up"));
+      };
+      options.signal?.addEventListener("abort", giveUp);
+      this.#settleReady = (failure) => {
+        clearTimeout(late);
+        options.signal?.removeEventListener("abort", giveUp);
+        if (failure === undefined) resolve();
+        else reject(failure);
+      };
+    });
+    this.#stream = this.#open(options);
+  }
+
+  async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
+    if (this.#over !== undefined) throw this.#unavailable(this.#over);
+    const answer = this.#messages.wait(request.id, options?.signal);
+    if (options?.signal?.aborted !== true) {
+      // The response may come on the stream before the POST is answered, so neither waits for the other.
+      this.#send(request, options?.headers).catch((error: unknown) => {
+        if (!(error instanceof GatewayError)) throw error;
+        this.#messages.reject(request.id, error);
+      });
+    }
+    return answer;
+  }
+
+  async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
+    if (this.#over !== undefined) throw this.#unavailable(this.#over);
+    await this.#send(message, options?.headers);
+  }
+
+  listen(hear: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
+    return { opened: Promise.resolve(true), stop: this.#messages.listen(hear) };
+  }
+
+  async close(): Promise<void> {
+    this.#end(this.#closing("was closed by the gateway"));
+    await this.#ownPool?.destroy();
+  }
+
+  #open(options: SseOptions): HttpRequest {
+    const target = this.#target;
+    const messages = new MessageStream(
+      {
+        message: (message) => this.#messages.deliver(message),
+        broken: (id, cause) =>
+          this.#messages.reject(
+            id,
+            this.#closing(`answered with something that is no valid response: ${cause.message}`),
+          ),
+        event: (name, data) => {
+          if (name === "endpoint") this.#setEndpoint(data);
+        },
+        tooLong: () => this.#end(this.#closing(`sent ${TOO_LONG}`)),
+      },
+      options,
+    );
+    const headers = { ...target.headers, accept: "text/event-stream" };
+    return new HttpRequest(
+      target,
+      { method: "GET", headers },
+      {
+        head: (status, fields: ResponseHeaders) => {
+          if (status < 300 && isEventStream(fields)) messages.begin();
+          else this.#end(statusError(target, status, fields, Buffer.alloc(0), describe(status)));
+        },
+        data: (chunk) => messages.push(chunk),
+        end: () => this.#end(this.#closing("ended its event stream")),
+        fail: (error, sent) => this.#end(connectionError(target, error, sent)),
+      },
+    );
+  }
+
+  #setEndpoint(data: string): void {
+    const { url, name } = this.#target;
+    const endpoint = URL.canParse(data, url.href) ? new URL(data, url) : undefined;
+    // Elsewhere neither the credentials nor what is said may go.
+    if (endpoint?.origin !== url.origin) {
+      const what = `${name} named an endpoint that is not at ${url.origin}`;
+      this.#end(new GatewayError("upstream_unavailable", "upstream", what, { server: name }));
+      return;
+    }
+    this.#endpoint ??= endpoint.pathname + endpoint.search;
+    this.#settleReady();
+  }
+
+  async #send(message: Envelope, headers: Headers | undefined): Promise<void> {
+    const sending = send(this.#target, {
+      method: "POST",
+      path: this.#endpoint ?? this.#target.path,
+      headers: { ...this.#target.headers, "content-type": "application/json", ...headers },
+      body: JSON.stringify(message),
+    });
+    this.#sendings.add(sending);
+    try {
+      await sending.accepted;
+    } finally {
+      this.#sendings.delete(sending);
+    }
+  }
+
+  /** The stream is over, and with it the session; the first reason stands. */
+  #end(reason: GatewayError): void {
+    if (this.#over !== undefined) return;
+    this.#over = reason;
+    this.#stream?.abort();
+    this.#settleReady(reason);
+    this.#messages.end(reason);
+    for (const sending of [...this.#sendings]) sending.abandon(reason);
+    this.#settleClosed(reason);
+  }
+
+  #closing(what: string): GatewayError {
+    const { name } = this.#target;
+    return new GatewayError("upstream_closed", "upstream", `${name} ${what}`, {
+      server: name,
+      retryable: true,
+    });
+  }
+
+  #unavailable(cause: GatewayError): GatewayError {
+    const { name: server } = this.#target;
+    return new GatewayError("upstream_unavailable", "upstream", cause.message, {
+      cause,
+      server,
+      retryable: true,
+    });
+  }
+}
+
+function describe(status: number): string | undefined {
+  return status < 300 ? "offers no event stream at this address" : undefined;
+}
