@@ -28,9 +28,10 @@ export function readable(line: LogLine, colour: boolean): string {
 
 function stackOf(error: unknown): readonly string[] | undefined {
   if (typeof error !== "object" || error === null || !("stack" in error)) return undefined;
-  return typeof error.stack === "string"
-    ? error.stack.split("\n").map((frame) => `    ${frame.trim()}`)
-    : undefined;
+  if (typeof error.stack !== "string") return undefined;
+  const frames = error.stack.split("\n").map((frame) => `    ${frame.trim()}`);
+  const cause = "cause" in error ? stackOf(error.cause) : undefined;
+  return cause === undefined ? frames : [...frames, "    caused by", ...cause];
 }
 
 const shown = (value: unknown): string =>

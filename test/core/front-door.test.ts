@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { isLoopback, turnAway } from "../../src/core/front-door.js";
+import { type FrontDoor, isLoopback, turnAway } from "../../src/core/front-door.js";
 
-const loopback = { bindHost: "127.0.0.1", allowedHosts: [], allowedOrigins: [] };
-const everywhere = { bindHost: "0.0.0.0", allowedHosts: ["Gateway.example:8080"], allowedOrigins: [] };
+const loopback: FrontDoor = { bindHost: "127.0.0.1", allowedHosts: [], allowedOrigins: [] };
+const everywhere: FrontDoor = {
+  bindHost: "0.0.0.0",
+  allowedHosts: ["Gateway.example:8080"],
+  allowedOrigins: [],
+};
 
-const visit = (door: typeof loopback, host: string | readonly string[], origin?: string) =>
+const visit = (door: FrontDoor, host: string | readonly string[], origin?: string) =>
   turnAway(
     { hosts: typeof host === "string" ? [host] : host, origins: origin === undefined ? [] : [origin] },
     door,

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Call, Reply } from "../../src/core/call.js";
+import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { deadline } from "../../src/policy/deadline.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 
@@ -34,8 +34,12 @@ function patientServer() {
 function watch(reply: Promise<Reply>) {
   const state: { reply?: Reply; error?: unknown } = {};
   reply.then(
-    (value) => void (state.reply = value),
-    (error: unknown) => void (state.error = error),
+    (value) => {
+      state.reply = value;
+    },
+    (error: unknown) => {
+      state.error = error;
+    },
   );
   return state;
 }
@@ -102,12 +106,14 @@ describe("a sign of life", () => {
 
   test("that comes too late is dropped, and starts nothing", async () => {
     const server = patientServer();
-    let notices = 0;
-    const state = watch(deadline(settings)(server.handler)(fakeCall({ notify: () => void (notices += 1) })));
+    const notices: Notice[] = [];
+    const state = watch(
+      deadline(settings)(server.handler)(fakeCall({ notify: (notice) => void notices.push(notice) })),
+    );
     await vi.advanceTimersByTimeAsync(5000);
     server.progress();
     expect(state.error).toMatchObject({ code: "timed_out" });
-    expect(notices).toBe(0);
+    expect(notices).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

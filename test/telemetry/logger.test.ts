@@ -152,9 +152,10 @@ describe("the log for people", () => {
 
   test("a stack stands below its line", () => {
     const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
-    log.logger.error({ error: new TypeError("bad") }, "failed");
+    log.logger.error({ error: new TypeError("bad", { cause: new Error("worse") }) }, "failed");
     expect(log.lines()[0]).toMatch(/ERROR failed$/);
     expect(log.lines()[1]?.trim()).toBe("TypeError: bad");
+    expect(log.text()).toContain("caused by\n    Error: worse");
   });
 
   test.each<[string, LoggerOptions, boolean]>([

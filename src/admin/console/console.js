@@ -177,7 +177,7 @@ async function refresh() {
     at("health").textContent = "unreachable";
     drawReasons([error.message]);
   }
-  setTimeout(refresh, REFRESH_MS);
+  setTimeout(() => void refresh(), REFRESH_MS);
 }
 
 at("filter").addEventListener("input", () => latest && drawCatalog());
