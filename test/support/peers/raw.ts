@@ -24,8 +24,21 @@ export interface RawOptions {
   readonly logLevel?: string;
 }
 
+/** What a host may hear of between its calls, in the words of the modern era. */
+export interface Filter {
+  readonly toolsListChanged?: boolean;
+  readonly promptsListChanged?: boolean;
+  readonly resourcesListChanged?: boolean;
+  readonly resourceSubscriptions?: readonly string[];
+}
+
 export interface RawHost extends Host {
+  readonly era: "legacy" | "modern";
   readonly wire: Wire;
+  /** Hears of changes, in the way of its era, from when the promise resolves until the result is called. */
+  follow(filter: Filter, hear: (message: Json) => void): Promise<() => void>;
+  /** Gives up a request, in the way of its era and transport; `letGo` is the signal it was sent with. */
+  cancel(id: string | number, letGo: AbortController): Promise<void>;
   /** Sends a request with this id, dressed as its era demands, and resolves to the whole response. */
   send(id: string | number, method: string, params: Json, options?: SendOptions): Promise<Json>;
 }
@@ -48,7 +61,18 @@ export async function openLegacy(place: Place, options: RawOptions = {}): Promis
   await wire.post({ jsonrpc: "2.0", method: "notifications/initialized" });
   const send: RawHost["send"] = (id, method, params, sendOptions) =>
     wire.request({ jsonrpc: "2.0", id, method, params }, sendOptions);
-  return hostOf(wire, send, resultOf(initialize));
+  return {
+    ...hostOf(wire, send, resultOf(initialize)),
+    era: "legacy",
+    // A legacy host hears of everything that the server promised, and subscribes to resources one by one.
+    async follow({ resourceSubscriptions = [] }, hear) {
+      const stop = await wire.listen(hear);
+      for (const uri of resourceSubscriptions) await send(`subscribe ${uri}`, "resources/subscribe", { uri });
+      return stop;
+    },
+    cancel: (requestId) =>
+      wire.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }),
+  };
 }
 
 /** Asks a modern server who it is; there is nothing to open. */
@@ -65,8 +89,47 @@ export async function openModern(place: Place, options: RawOptions = {}): Promis
       { jsonrpc: "2.0", id, method, params: { ...params, _meta: { ...meta, ...(params._meta as Json) } } },
       sendOptions,
     );
-  return hostOf(wire, send, resultOf(await send("discover", "server/discover", {})));
+  const introduction = resultOf(await send("discover", "server/discover", {}));
+  const cancelled = (requestId: string | number): Promise<void> =>
+    wire.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } });
+  const onPipe = !("url" in place);
+  let listens = 0;
+  return {
+    ...hostOf(wire, send, introduction),
+    era: "modern",
+    async follow(filter, hear) {
+      listens += 1;
+      const id = `listen-${listens}`;
+      const letGo = new AbortController();
+      await new Promise<void>((resolve, reject) => {
+        send(
+          id,
+          "subscriptions/listen",
+          { notifications: filter },
+          {
+            signal: letGo.signal,
+            hear: (message) => {
+              if (message.method === "notifications/subscriptions/acknowledged") resolve();
+              else if (subscriptionOf(message) === id) hear(message);
+            },
+          },
+        ).catch(reject);
+      });
+      return () => {
+        letGo.abort();
+        if (onPipe) void cancelled(id);
+      };
+    },
+    // On HTTP, closing the stream of the response is the cancel.
+    async cancel(id, letGo) {
+      if (onPipe) await cancelled(id);
+      else letGo.abort();
+    },
+  };
 }
+
+const subscriptionOf = (message: Json): unknown =>
+  ((message.params as Json | undefined)?._meta as Json | undefined)?.[`${PREFIX}subscriptionId`];
 
 export const RAW_LEGACY: HostKind = {
   name: "raw legacy",
@@ -79,7 +142,11 @@ export const RAW_MODERN: HostKind = {
   connect: (place) => openModern(place),
 };
 
-function hostOf(wire: Wire, send: RawHost["send"], introduction: Json): RawHost {
+function hostOf(
+  wire: Wire,
+  send: RawHost["send"],
+  introduction: Json,
+): Omit<RawHost, "era" | "follow" | "cancel"> {
   let last = 0;
   const request = async (method: string, params: Json): Promise<Outcome> => {
     last += 1;

@@ -1,0 +1,56 @@
+/** The conformance fixture as an upstream: started over HTTP or named as a command, with its ledger at hand. */
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inRepository } from "./cardea.js";
+import type { Json } from "./peers/host.js";
+import { start } from "./processes.js";
+
+const MAIN = inRepository("test/support/fixture/server.mjs");
+
+export type Era = "legacy" | "modern";
+export type Transport = "stdio" | "http";
+
+export interface LedgerEntry {
+  readonly event: string;
+  readonly pid: number;
+  readonly label?: string;
+  readonly [key: string]: unknown;
+}
+
+export interface Fixture {
+  /** Its entry under `mcpServers`. */
+  readonly entry: Json;
+  /** Everything its tools have written down, in order. */
+  ledger(): readonly LedgerEntry[];
+  stop(): Promise<void>;
+}
+
+/** How a fixture is reached over stdio; whoever spawns it owns the process. */
+export const fixtureCommand = (era: Era | "both", ledger?: string) => ({
+  command: process.execPath,
+  args: [MAIN, "--era", era, "--transport", "stdio", ...(ledger === undefined ? [] : ["--ledger", ledger])],
+});
+
+export async function startFixture(era: Era | "both", transport: Transport): Promise<Fixture> {
+  const folder = mkdtempSync(join(tmpdir(), "fixture-"));
+  const file = join(folder, "ledger.jsonl");
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const ledger = (): readonly LedgerEntry[] =>
+    existsSync(file)
+      ? readFileSync(file, "utf8")
+          .split("\n")
+          .filter((line) => line !== "")
+          .map((line) => JSON.parse(line) as LedgerEntry)
+      : [];
+  if (transport === "stdio") return { entry: fixtureCommand(era, file), ledger, stop: remove };
+
+  const server = start(process.execPath, [MAIN, "--era", era, "--transport", "http", "--ledger", file]);
+  const [, url = ""] = await server.says(/ready (\S+)/);
+  const stop = async (): Promise<void> => {
+    await server.stop();
+    await remove();
+  };
+  return { entry: { type: "http", url }, ledger, stop };
+}
