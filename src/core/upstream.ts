@@ -63,7 +63,8 @@ export interface UpstreamObserver {
   /** A connection of this audience is open and its facts are known. */
   ready(audience: Audience): void;
   listChanged(kind: ListKind, audience: Audience): void;
-  resourceUpdated(uri: string): void;
+  /** `audience` is whose connection said so; only its clients are told. Without it everybody who follows is. */
+  resourceUpdated(uri: string, audience?: Audience): void;
   /** The shared connection is gone; the supervisor is about to try again. */
   unavailable(cause: GatewayError): void;
 }
