@@ -1,0 +1,122 @@
+/** One server under its own names: at /mcp/NAME, as `cardea -- COMMAND`, and as `cardea connect URL`. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bridge, MAIN, serve } from "../support/cardea.js";
+import { type Era, fixtureCommand, startFixture } from "../support/fixture.js";
+import { type Host, type Json, LISTS, type List, type Outcome, type Place } from "../support/peers/host.js";
+import { openLegacy, openModern } from "../support/peers/raw.js";
+import { withoutModernFrame, withoutTasks } from "./exposure.js";
+import { realServers } from "./servers.js";
+
+const EVERYTHING = realServers("/")[0]?.place as Extract<Place, { command: string }>;
+const open = (era: Era, place: Place): Promise<Host> =>
+  era === "legacy" ? openLegacy(place) : openModern(place);
+
+/** A few requests whose answers say enough, by the names of the fixture and of server-everything. */
+const REQUESTS: Readonly<Record<string, readonly (readonly [string, Json])[]>> = {
+  fixture: [
+    ["tools/call", { name: "echo", arguments: { value: { deep: [1, "two", null] } } }],
+    ["tools/call", { name: "test_multiple_content_types", arguments: {} }],
+    ["tools/call", { name: "test_resource_link", arguments: {} }],
+    ["tools/call", { name: "test_error_handling", arguments: {} }],
+    ["prompts/get", { name: "test_prompt_with_arguments", arguments: { arg1: "a", arg2: "b" } }],
+    ["resources/read", { uri: "test://static-binary" }],
+    ["resources/read", { uri: "test://template/7/data" }],
+    [
+      "completion/complete",
+      {
+        ref: { type: "ref/prompt", name: "test_prompt_with_arguments" },
+        argument: { name: "arg1", value: "par" },
+      },
+    ],
+  ],
+  everything: [
+    [
+      "tools/call",
+      { name: "get-annotated-message", arguments: { messageType: "error", includeImage: true } },
+    ],
+    ["tools/call", { name: "get-structured-content", arguments: { location: "Chicago" } }],
+    ["prompts/get", { name: "args-prompt", arguments: { city: "Paris" } }],
+    ["resources/read", { uri: "demo://resource/static/document/features.md" }],
+  ],
+};
+
+interface Face {
+  readonly introduction: Json;
+  readonly lists: Readonly<Record<string, readonly Json[]>>;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** What a host sees of a server, with what only its own era adds left out. */
+async function faceOf(host: Host, server: string): Promise<Face> {
+  const { capabilities, instructions } = host.introduction();
+  const lists: Record<string, readonly Json[]> = {};
+  for (const list of Object.keys(LISTS) as List[]) lists[list] = (await host.list(list)).map(withoutTasks);
+  const outcomes: Outcome[] = [];
+  for (const [method, params] of REQUESTS[server] ?? []) {
+    outcomes.push(withoutModernFrame(await host.request(method, params)));
+  }
+  await host.close();
+  return { introduction: { capabilities: comparable(capabilities), instructions }, lists, outcomes };
+}
+
+/**
+ * Capabilities without what a gateway may add (it can always tell that a list has changed), and without tasks,
+ * which are between a host and a server of one era.
+ */
+function comparable(capabilities: Json): Json {
+  const { tasks: _tasks, ...rest } = capabilities;
+  return Object.fromEntries(
+    Object.entries(rest).map(([name, value]) => [name, { ...(value as Json), listChanged: true }]),
+  );
+}
+
+const SERVERS = [
+  { server: "fixture", era: "legacy", place: fixtureCommand("legacy") },
+  { server: "fixture", era: "modern", place: fixtureCommand("modern") },
+  { server: "everything", era: "legacy", place: EVERYTHING },
+] as const satisfies readonly { server: string; era: Era; place: Place }[];
+const HOSTS: readonly Era[] = ["legacy", "modern"];
+
+describe.each(SERVERS)("a $era server ($server)", ({ server, era, place }) => {
+  let direct: Face;
+  beforeAll(async () => {
+    direct = await faceOf(await open(era, place), server);
+  });
+
+  test.each(HOSTS)("at /mcp/NAME, to a %s host", async (host) => {
+    const other = { ...fixtureCommand("legacy"), prefix: "other" };
+    const gateway = await serve({ mcpServers: { one: place, other } });
+    try {
+      expect(await faceOf(await open(host, { url: `${gateway.url}/one` }), server)).toEqual(direct);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
+  test.each(HOSTS)("as cardea -- COMMAND, to a %s host", async (host) => {
+    const gateway = await bridge(place.command, place.args);
+    try {
+      expect(await faceOf(await open(host, { url: gateway.url }), server)).toEqual(direct);
+    } finally {
+      await gateway.stop();
+    }
+  });
+});
+
+describe.each(HOSTS)("a %s server at a URL", (era) => {
+  let fixture: Awaited<ReturnType<typeof startFixture>>;
+  beforeAll(async () => {
+    fixture = await startFixture(era, "http");
+  });
+  afterAll(() => fixture.stop());
+
+  test.each(HOSTS)("as cardea connect URL, to a %s host", async (host) => {
+    const url = String(fixture.entry.url);
+    const direct = await faceOf(await open(era, { url }), "fixture");
+    const through = await open(host, {
+      command: process.execPath,
+      args: [MAIN, "connect", url, "--header", "X-Test: 1"],
+    });
+    expect(await faceOf(through, "fixture")).toEqual(direct);
+  });
+});

@@ -1,0 +1,113 @@
+/** A list that changes is told to hosts of both eras, over HTTP and over a pipe, exactly once. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAIN, type Serving, serve, writeConfig } from "../support/cardea.js";
+import { type Era, type Fixture, startFixture, type Transport } from "../support/fixture.js";
+import type { Json, Place } from "../support/peers/host.js";
+import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
+import { until } from "../support/until.js";
+
+const ERAS: readonly Era[] = ["legacy", "modern"];
+const UPSTREAMS: readonly { readonly era: Era; readonly transport: Transport }[] = [
+  { era: "legacy", transport: "http" },
+  { era: "legacy", transport: "stdio" },
+  { era: "modern", transport: "http" },
+  { era: "modern", transport: "stdio" },
+];
+const EVERYTHING = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+
+/** A host that writes down which lists it was told of. */
+interface Listener {
+  readonly host: RawHost;
+  readonly told: readonly string[];
+  readonly stop: () => void;
+}
+
+async function listenAs(era: Era, place: Place): Promise<Listener> {
+  const host = era === "legacy" ? await openLegacy(place) : await openModern(place);
+  const told: string[] = [];
+  // Told or not, a host that has never listed has no list that could have changed.
+  for (const list of ["tools", "prompts", "resources"] as const) await host.list(list);
+  const stop = await host.follow(EVERYTHING, ({ method }) => {
+    if (String(method).endsWith("list_changed")) told.push(String(method).split("/")[1] ?? "");
+  });
+  return { host, told, stop };
+}
+
+const trigger = (host: RawHost, prefix: string, list: string): Promise<unknown> =>
+  host.request("tools/call", { name: `${prefix}test_trigger_${list}_change`, arguments: {} });
+
+/** Changes the tools, then the prompts; when all have heard of the prompts, whatever was told of the tools is there. */
+async function changeAndWait(by: RawHost, listeners: readonly Listener[], prefix: string): Promise<void> {
+  await trigger(by, prefix, "tool");
+  await until("the news of the tools", () => listeners.every(({ told }) => told.includes("tools")));
+  await trigger(by, prefix, "prompt");
+  await until("the news of the prompts", () => listeners.every(({ told }) => told.includes("prompts")));
+}
+
+const count = (told: readonly string[]): Json =>
+  Object.fromEntries(
+    ["tools", "prompts", "resources"].map((list) => [list, told.filter((name) => name === list).length]),
+  );
+const ONCE_EACH = { tools: 1, prompts: 1, resources: 0 };
+
+describe.each(UPSTREAMS)("a $era server over $transport", (upstream) => {
+  let fixture: Fixture;
+  let gateway: Serving;
+  beforeAll(async () => {
+    fixture = await startFixture(upstream.era, upstream.transport);
+    gateway = await serve({ mcpServers: { fix: fixture.entry } });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await fixture.stop();
+  });
+
+  test("tells hosts of both eras over HTTP once, and what they list then has changed", async () => {
+    const listeners = await Promise.all(ERAS.map((era) => listenAs(era, { url: gateway.url })));
+    const [first] = listeners;
+    if (first === undefined) throw new Error("nobody listens");
+    await changeAndWait(first.host, listeners, "fix__");
+    for (const { host, told, stop } of listeners) {
+      expect(count(told), host.era).toEqual(ONCE_EACH);
+      const names = (await host.list("tools")).map(({ name }) => name);
+      expect(names, host.era).toContain("fix__changing_tool");
+      expect((await host.list("prompts")).map(({ name }) => name)).toContain("fix__changing_prompt");
+      stop();
+      await host.close();
+    }
+  });
+});
+
+describe.each(ERAS)("a %s host over a pipe", (era) => {
+  test.each(UPSTREAMS)("is told once by a $era server over $transport", async (upstream) => {
+    const fixture = await startFixture(upstream.era, upstream.transport);
+    const { file, remove } = writeConfig({ mcpServers: { fix: fixture.entry } });
+    const listener = await listenAs(era, {
+      command: process.execPath,
+      args: [MAIN, "stdio", "--config", file],
+    });
+    try {
+      await changeAndWait(listener.host, [listener], "fix__");
+      expect(count(listener.told)).toEqual(ONCE_EACH);
+    } finally {
+      await listener.host.close();
+      await remove();
+      await fixture.stop();
+    }
+  });
+});
+
+describe.each(ERAS)("without a gateway, a %s server", (era) => {
+  test("tells a host of its own era once", async () => {
+    const fixture = await startFixture(era, "http");
+    const listener = await listenAs(era, { url: String(fixture.entry.url) });
+    try {
+      await changeAndWait(listener.host, [listener], "");
+      expect(count(listener.told)).toEqual(ONCE_EACH);
+    } finally {
+      listener.stop();
+      await listener.host.close();
+      await fixture.stop();
+    }
+  });
+});

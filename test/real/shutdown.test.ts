@@ -1,0 +1,116 @@
+/** The program ends as it should: calls finished, streams closed, no process left behind, exit code 0. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAIN, serve, writeConfig } from "../support/cardea.js";
+import { type Fixture, startFixture } from "../support/fixture.js";
+import { pipeWire } from "../support/peers/pipe-wire.js";
+import { openLegacy, openModern } from "../support/peers/raw.js";
+import { descendantsOf, isAlive, start } from "../support/processes.js";
+import { until } from "../support/until.js";
+import { realServers } from "./servers.js";
+
+const folder = mkdtempSync(join(tmpdir(), "cardea-shutdown-"));
+let old: Fixture;
+let young: Fixture;
+let config: { readonly mcpServers: Readonly<Record<string, object>> };
+beforeAll(async () => {
+  [old, young] = await Promise.all([startFixture("legacy", "stdio"), startFixture("modern", "stdio")]);
+  const real = realServers(folder);
+  for (const server of real) server.reset();
+  const entries = real.map(({ name, place }) => [name, place] as const);
+  config = { mcpServers: { ...Object.fromEntries(entries), old: old.entry, young: young.entry } };
+});
+afterAll(async () => {
+  await Promise.all([old.stop(), young.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The ids of all child processes, as soon as there is at least one for every server. */
+const childrenOf = (pid: number): Promise<readonly number[]> =>
+  until("a process for every server", () => {
+    const pids = descendantsOf(pid);
+    return pids.length >= Object.keys(config.mcpServers).length && pids;
+  });
+
+describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
+  test("open calls are answered, streams end, every child is gone, and the exit code is 0", async () => {
+    const gateway = await serve(config);
+    const hosts = [await openLegacy({ url: gateway.url }), await openModern({ url: gateway.url })];
+    for (const host of hosts) await host.follow({ toolsListChanged: true }, () => {});
+    const children = await childrenOf(gateway.process.pid);
+
+    const label = (era: string): string => `${signal} ${era}`;
+    const answers = hosts.map((host) =>
+      host.send(1, "tools/call", {
+        name: "old__work",
+        arguments: { label: label(host.era), steps: 10, stepMs: 50 },
+      }),
+    );
+    await until("both calls at work", () =>
+      hosts.every(({ era }) => old.ledger().some((entry) => entry.label === label(era))),
+    );
+    const exit = gateway.process.stop(signal, 20_000);
+    for (const [index, answer] of (await Promise.all(answers)).entries()) {
+      const text = `${label(hosts[index]?.era ?? "")} took 10 steps`;
+      expect(answer).toMatchObject({ result: { content: [{ text }] } });
+    }
+    expect(await exit).toEqual({ code: 0, signal: null });
+    expect(children.filter(isAlive)).toEqual([]);
+    await gateway.stop();
+  });
+});
+
+describe("cardea stdio", () => {
+  test("ends with exit code 0 and without children when its stdin ends, and wrote nothing but messages", async () => {
+    const { file, remove } = writeConfig(config);
+    const wire = pipeWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
+    await wire.request({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+    });
+    const children = await childrenOf(wire.process.pid);
+    await wire.close();
+    expect(await wire.process.exited).toEqual({ code: 0, signal: null });
+    expect(children.filter(isAlive)).toEqual([]);
+    expect(wire.junk).toEqual([]);
+    await remove();
+  });
+});
+
+describe("what cannot be started", () => {
+  test("a config with an unknown key: exit code 78, and the place in the file", async () => {
+    const { file, remove } = writeConfig({ mcpServers: {}, listne: {} });
+    const program = start(process.execPath, [MAIN, "serve", "--config", file]);
+    expect(await program.exited).toEqual({ code: 78, signal: null });
+    expect(program.stderr()).toMatch(/cardea\.json:\d+:\d+/);
+    await remove();
+  });
+
+  test("an unknown flag: exit code 2", async () => {
+    const program = start(process.execPath, [MAIN, "serve", "--prot", "1"]);
+    expect(await program.exited).toEqual({ code: 2, signal: null });
+  });
+
+  test("a required server that is not there: exit code 69", async () => {
+    const { file, remove } = writeConfig({
+      mcpServers: { gone: { command: "/nowhere/to/be/found", required: true } },
+    });
+    const program = start(process.execPath, [
+      MAIN,
+      "serve",
+      "--config",
+      file,
+      "--port",
+      "0",
+      "--admin-port",
+      "0",
+    ]);
+    expect(await program.exited).toEqual({ code: 69, signal: null });
+    expect(program.stderr()).toContain("gone");
+    await remove();
+  });
+});
