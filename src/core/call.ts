@@ -69,6 +69,12 @@ export interface Notice {
 /** The client's answers to an earlier `input_required`, by the keys of its requests. */
 export interface InputAnswers {
   readonly responses: JsonObject;
+  /**
+   * The errors of requests that the client refused or could not be asked, by the same keys. A server that waits
+   * for a response to its own request is told the error, also where `responses` has something instead of it; to
+   * one that can only be given results, `responses` is all there is.
+   */
+  readonly refusals?: Readonly<Record<string, RpcError>>;
   readonly state?: string;
 }
 

@@ -1,5 +1,6 @@
 /** What an edge that faces clients sees of the gateway behind it. */
 import type { JsonObject } from "../wire/json.js";
+import type { Notice } from "./call.js";
 import type { ChangeFeed } from "./change.js";
 import type { Client } from "./client.js";
 import type { Handler } from "./handler.js";
@@ -21,6 +22,8 @@ export interface GatewayPort {
   tool(client: Client, name: string): JsonObject | undefined;
   /** Whether `/mcp/NAME` exists. */
   hasScope(name: string): boolean;
+  /** A notification of the client that belongs to no call, such as `notifications/roots/list_changed`. */
+  hear?(client: Client, notice: Notice): void;
   /** A client's session is over: everything kept for its affinity alone may go. */
   forget(affinity: string): void;
 }

@@ -1,0 +1,88 @@
+/** Asks one legacy client one question of a server, as far as that client can be asked. */
+import { GatewayError } from "../../core/errors.js";
+import type { RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { adaptQuestion } from "./adapt-question.js";
+import type { Outlet } from "./place.js";
+import { unreachable } from "./questions.js";
+import type { Session } from "./session.js";
+
+/**
+ * What a question came to. `refused` carries the error for servers that can be told of one, and `instead` the
+ * nearest thing to it that is a result, for those that can only be given results.
+ */
+export type Outcome =
+  | { readonly kind: "answered"; readonly result: JsonObject }
+  | { readonly kind: "refused"; readonly error: RpcError; readonly instead?: JsonObject };
+
+/**
+ * Asks on `outlet`. A client that has not declared what it would need to answer is never asked.
+ *
+ * @throws GatewayError `cancelled` when `signal` aborts or the session ends
+ */
+export async function askClient(
+  session: Session,
+  question: unknown,
+  outlet: Outlet,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const method = isObject(question) ? stringAt(question, "method") : undefined;
+  if (!isObject(question) || method === undefined) {
+    return refused("", { code: CODE.invalidRequest, message: "what the server asked is no request" });
+  }
+  const params = objectAt(question, "params");
+  const adapted = adaptQuestion(method, params, session.revision, session.client.capabilities);
+  if (adapted.kind === "unaskable") return refused(method, adapted.error);
+  try {
+    const answer = await session.questions.ask(method, adapted.params, outlet, signal);
+    return answer.kind === "result"
+      ? { kind: "answered", result: answer.result }
+      : refused(method, answer.error);
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code === "cancelled") throw error;
+    return refused(method, { code: CODE.internalError, message: error.message });
+  }
+}
+
+/**
+ * Asks a client between its calls, on its GET stream or its pipe.
+ *
+ * @throws GatewayError `denied` with the client's own error or the reason why it cannot be asked, `timed_out`
+ * when it has no stream open within `waitMs` or does not answer, `cancelled`
+ */
+export async function askBetweenCalls(
+  session: Session,
+  question: JsonObject,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<JsonObject> {
+  if (!(await session.general.listening(waitMs, signal))) {
+    if (signal.aborted || session.hasEnded) {
+      throw new GatewayError("cancelled", "downstream", "the question was taken back before it was asked");
+    }
+    throw unreachable();
+  }
+  const outcome = await askClient(session, question, session.general, signal);
+  if (outcome.kind === "answered") return outcome.result;
+  const { code, message, data } = outcome.error;
+  throw new GatewayError("denied", "downstream", message, {
+    rpc: code,
+    ...(isObject(data) && { data }),
+  });
+}
+
+/**
+ * What stands in for an answer that will not come. `cancel` says of a person only that they made no choice
+ * ("decline" would be a choice), and no roots is what a client without roots has. A completion that no model
+ * made cannot be made up.
+ */
+function refused(method: string, error: RpcError): Outcome {
+  const instead = INSTEAD.get(method);
+  return instead === undefined ? { kind: "refused", error } : { kind: "refused", error, instead };
+}
+
+const INSTEAD: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
+  ["elicitation/create", { action: "cancel" }],
+  ["roots/list", { roots: [] }],
+]);

@@ -1,0 +1,124 @@
+/** A result without what legacy hosts do not know; most come through untouched, as the bytes they were. */
+import type { Call } from "../../core/call.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { META } from "../../wire/names.js";
+import { Payload } from "../../wire/payload.js";
+import { downgradeBlocks, knowsAllBlocks } from "./downgrade-content.js";
+import type { Revision } from "./revision.js";
+import { hasObjectRoot, wrapOutputSchema } from "./wrap-output.js";
+
+/** Members that only modern results have (2026-07-28, basic/index, "Responses"). */
+const MODERN_MEMBERS = ["resultType", "ttlMs", "cacheScope"];
+const MODERN_MARKERS = [...MODERN_MEMBERS, META.serverInfo].map((key) => `"${key}"`);
+
+export function downgradeResult(
+  result: Payload,
+  call: Call,
+  revision: Revision,
+  port: Pick<GatewayPort, "tool">,
+): Payload {
+  const clean = MODERN_MARKERS.some((marker) => result.mayContain(marker)) ? strip(result) : result;
+  switch (call.method) {
+    case "tools/call":
+      return wrapStructured(downgradeContent(clean, revision), call, revision, port);
+    case "prompts/get":
+      return downgradeMessages(clean, revision);
+    case "tools/list":
+      return wrapSchemas(clean, revision);
+    default:
+      return clean;
+  }
+}
+
+/** The payload itself where the object did not change, so that its bytes can be sent as they came. */
+const changed = (before: Payload, after: JsonObject): Payload =>
+  after === before.object ? before : Payload.ofObject(after);
+
+function strip(result: Payload): Payload {
+  const clean = without(result.object, MODERN_MEMBERS);
+  const meta = objectAt(clean, "_meta");
+  if (meta === undefined || !Object.hasOwn(meta, META.serverInfo)) return changed(result, clean);
+  const kept = without(meta, [META.serverInfo]);
+  const rest = without(clean, ["_meta"]);
+  return changed(result, Object.keys(kept).length > 0 ? { ...rest, _meta: kept } : rest);
+}
+
+/** Whether a block the revision does not know may be in it. */
+const mayHaveUnknownBlocks = (result: Payload, revision: Revision): boolean =>
+  !knowsAllBlocks(revision) && (result.mayContain('"resource_link"') || result.mayContain('"audio"'));
+
+function downgradeContent(result: Payload, revision: Revision): Payload {
+  if (!mayHaveUnknownBlocks(result, revision)) return result;
+  const content = downgradeBlocks(result.object.content, revision);
+  return content === result.object.content ? result : Payload.ofObject({ ...result.object, content });
+}
+
+function downgradeMessages(result: Payload, revision: Revision): Payload {
+  const { messages } = mayHaveUnknownBlocks(result, revision) ? result.object : {};
+  if (!Array.isArray(messages)) return result;
+  const older = messages.map((message: unknown) =>
+    isObject(message) ? { ...message, content: downgradeBlocks(message.content, revision) } : message,
+  );
+  return Payload.ofObject({ ...result.object, messages: older });
+}
+
+/**
+ * Until 2026-07-28 `structuredContent` had to be an object (SEP-2106). Anything else goes into `{ result }`, and
+ * so does an object of a tool whose schema was wrapped in the list, because it must match what the list says.
+ */
+function wrapStructured(
+  result: Payload,
+  call: Call,
+  revision: Revision,
+  port: Pick<GatewayPort, "tool">,
+): Payload {
+  if (!revision.structured || !result.mayContain(STRUCTURED)) return result;
+  const schema = objectAt(port.tool(call.client, stringAt(call.params, "name") ?? ""), "outputSchema");
+  const asListed = schema === undefined || hasObjectRoot(schema);
+  if (asListed && isSurelyObject(result)) return result;
+  if (!Object.hasOwn(result.object, "structuredContent")) return result;
+  const { structuredContent: value, content } = result.object;
+  if (asListed && isObject(value)) return result;
+  const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
+  const hasText = blocks.some((block) => isObject(block) && block.type === "text");
+  return Payload.ofObject({
+    ...result.object,
+    structuredContent: { result: value },
+    ...(!hasText && { content: [...blocks, { type: "text", text: JSON.stringify(value) }] }),
+  });
+}
+
+const STRUCTURED = '"structuredContent"';
+
+/** Seen without parsing: the member stands there once, and what follows is an object. The ordinary case. */
+function isSurelyObject(result: Payload): boolean {
+  const { text } = result;
+  const at = text.indexOf(STRUCTURED);
+  return text.indexOf(`${STRUCTURED}:{`) === at && text.indexOf(STRUCTURED, at + 1) === -1;
+}
+
+/** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
+const wrappedLists = new WeakMap<Payload, Payload>();
+
+function wrapSchemas(result: Payload, revision: Revision): Payload {
+  if (!revision.structured || !result.mayContain('"outputSchema"')) return result;
+  const known = wrappedLists.get(result);
+  if (known !== undefined) return known;
+  const wrapped = wrapTools(result);
+  wrappedLists.set(result, wrapped);
+  return wrapped;
+}
+
+function wrapTools(result: Payload): Payload {
+  const { tools } = result.object;
+  if (!Array.isArray(tools)) return result;
+  const older = tools.map((tool: unknown) => {
+    const schema = isObject(tool) ? objectAt(tool, "outputSchema") : undefined;
+    if (!isObject(tool) || schema === undefined || hasObjectRoot(schema)) return tool;
+    return { ...tool, outputSchema: wrapOutputSchema(schema) };
+  });
+  return older.every((tool, at) => tool === tools[at])
+    ? result
+    : Payload.ofObject({ ...result.object, tools: older });
+}

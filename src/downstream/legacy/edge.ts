@@ -1,0 +1,135 @@
+/** The legacy era, facing clients: sessions opened by `initialize`, over HTTP and over pipes. */
+import type { ClientDirectory } from "../../core/client.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import { type Logger, SILENT } from "../../core/logger.js";
+import type { LegacyRevision } from "../../wire/names.js";
+import type { HttpEdge, Pipe, PipeEdge } from "../edge.js";
+import { askBetweenCalls } from "./ask-client.js";
+import type { StreamKind } from "./event-stream.js";
+import { LegacyHttpEdge } from "./http-edge.js";
+import { LegacyPipeEdge } from "./pipe-edge.js";
+import { type SessionEnd, type SessionLimits, SessionStore } from "./session-store.js";
+import type { Ending } from "./sse-connection.js";
+
+/** What the edge tells of itself, for metrics. */
+export interface LegacyHooks {
+  sessionOpened?(): void;
+  sessionEnded?(why: SessionEnd): void;
+  streamOpened?(kind: StreamKind): void;
+  streamClosed?(kind: StreamKind, why: Ending): void;
+  /** A client was asked something by a server, and it took this long until there was an outcome. */
+  asked?(method: string, waitedMs: number): void;
+}
+
+export interface LegacyEdgeOptions {
+  readonly port: GatewayPort;
+  readonly sessions: SessionLimits;
+  /** A comment is written to an idle stream this often, in ms. */
+  readonly keepAliveMs: number;
+  readonly logger?: Logger;
+  readonly hooks?: LegacyHooks;
+  /** So long has a person to answer a server's question, in ms. Default 10 minutes. */
+  readonly answerMs?: number;
+  /** Rounds of questions one call may take. Default 8. */
+  readonly maxRounds?: number;
+  /** When a host that lost its stream should come back, in ms. Default 1 s. */
+  readonly retryMs?: number;
+}
+
+/** One open session, as the status page shows it. */
+export interface SessionStatus {
+  /** The first characters of its id; the whole id would be enough to speak in its name. */
+  readonly id: string;
+  readonly principal: string;
+  readonly scope: string;
+  readonly revision: LegacyRevision;
+  readonly client: string | undefined;
+  readonly transport: "http" | "pipe";
+  readonly openedAt: Date;
+  readonly inFlight: number;
+  readonly openQuestions: number;
+  readonly followed: number;
+}
+
+export interface LegacyEdge extends Required<HttpEdge> {
+  /** Serves a host at the other end of a pipe. */
+  pipe(pipe: Pipe): PipeEdge;
+  readonly directory: ClientDirectory;
+  sessions(): readonly SessionStatus[];
+}
+
+/** A client that is to be asked between its calls has this long to open a stream, in ms. */
+const LISTEN_MS = 10_000;
+const MIB = 1024 * 1024;
+
+export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
+  const { port, hooks = {}, logger = SILENT } = options;
+  const store = new SessionStore(options.sessions, (session, why) => {
+    hooks.sessionEnded?.(why);
+    port.forget(session.client.affinity);
+  });
+  const opener = {
+    port,
+    store,
+    questions: { answerMs: options.answerMs ?? 600_000, maxOpen: 100 },
+    opened: () => hooks.sessionOpened?.(),
+  };
+  const behind = {
+    port,
+    logger,
+    inputLoop: {
+      maxRounds: options.maxRounds ?? 8,
+      paceMs: 250,
+      onAsked: (method: string, waitedMs: number) => hooks.asked?.(method, waitedMs),
+    },
+  };
+  const http = new LegacyHttpEdge({
+    store,
+    opener,
+    behind,
+    patienceMs: options.keepAliveMs,
+    streams: {
+      keepAliveMs: options.keepAliveMs,
+      maxWaitingBytes: MIB,
+      stallMs: 30_000,
+      retryMs: options.retryMs ?? 1000,
+      log: { maxLength: MIB, maxEvents: 1000 },
+      maxGeneral: 8,
+      lingerMs: 30_000,
+      onOpen: (kind) => hooks.streamOpened?.(kind),
+      onClose: (kind, why) => {
+        hooks.streamClosed?.(kind, why);
+        if (why === "over_budget" || why === "stalled") {
+          logger.warn({ stream: kind, why }, "a host did not read its event stream, so it was closed");
+        }
+      },
+    },
+  });
+  return {
+    post: (post) => http.post(post),
+    get: (exchange) => http.get(exchange),
+    delete: (exchange) => http.delete(exchange),
+    pipe: (pipe) => new LegacyPipeEdge(pipe, opener, behind),
+    directory: {
+      find(affinity) {
+        const session = store.byAffinity(affinity);
+        if (session === undefined) return undefined;
+        return { ask: (request, signal) => askBetweenCalls(session, request, LISTEN_MS, signal) };
+      },
+    },
+    sessions: () =>
+      store.all().map((session) => ({
+        id: session.id.slice(0, 8),
+        principal: session.client.principal.id,
+        scope: session.client.scope,
+        revision: session.revision.name,
+        client: typeof session.client.info?.name === "string" ? session.client.info.name : undefined,
+        transport: session.streams === undefined ? "pipe" : "http",
+        openedAt: new Date(session.openedAt),
+        inFlight: session.inFlight,
+        openQuestions: session.questions.size,
+        followed: session.subscriptions.followed.size,
+      })),
+    close: async () => store.close(),
+  };
+}

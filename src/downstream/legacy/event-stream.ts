@@ -1,0 +1,100 @@
+/**
+ * One event stream of a session. It outlives the connection it is written to: a host that lost the connection
+ * comes back with the id of the last event it saw (2025-11-25, basic/transports, "Resumability and Redelivery").
+ */
+import type { ServerResponse } from "node:http";
+import { formatEvent } from "../../wire/sse.js";
+import type { EventLog } from "./event-log.js";
+import { type ConnectionLimits, type Ending, SseConnection } from "./sse-connection.js";
+import type { Text } from "./text.js";
+
+/** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
+export type StreamKind = "call" | "general";
+
+export interface StreamSettings extends ConnectionLimits {
+  /** When a host that lost its connection should come back, in ms. */
+  readonly retryMs: number;
+  readonly onOpen: (kind: StreamKind) => void;
+  readonly onClose: (kind: StreamKind, ending: Ending) => void;
+}
+
+export class EventStream {
+  #seq = 0;
+  #connection: SseConnection | undefined;
+  #finished = false;
+  #deliveredAt: number | undefined;
+
+  constructor(
+    /** Unique in its session; the first half of its events' ids. */
+    readonly number: number,
+    readonly kind: StreamKind,
+    private readonly log: EventLog,
+    private readonly settings: StreamSettings,
+  ) {}
+
+  /** Whether somebody is connected and reading. */
+  get isConnected(): boolean {
+    return this.#connection?.isOpen === true;
+  }
+
+  /** Whether it was given its last message. */
+  get isFinished(): boolean {
+    return this.#finished;
+  }
+
+  /** When a connected reader was given the last message, by `performance.now()`. */
+  get deliveredAt(): number | undefined {
+    return this.#deliveredAt;
+  }
+
+  /** Writes to a fresh connection. `prime` sends an event without data first, with an id to resume from. */
+  open(response: ServerResponse, prime: boolean): void {
+    this.#connect(response);
+    if (!prime) return;
+    this.#connection?.write(`retry: ${this.settings.retryMs}\n${formatEvent({ id: this.#id(0), data: "" })}`);
+  }
+
+  /** Goes on at another connection, with everything after the event `seq` first. */
+  resume(response: ServerResponse, seq: number): void {
+    // The old connection may look alive from here long after the host has lost it.
+    this.#connection?.end();
+    this.#connect(response);
+    for (const event of this.log.after(this.number, seq)) this.#write(event.seq, event.data);
+    if (this.#finished) this.finish();
+  }
+
+  send(text: Text): void {
+    this.#seq += 1;
+    const data = text.toString();
+    this.log.append({ stream: this.number, seq: this.#seq, data });
+    this.#write(this.#seq, data);
+  }
+
+  /** Nothing more will be sent: ends the connection, now or after it was resumed. */
+  finish(): void {
+    this.#finished = true;
+    if (this.isConnected) this.#deliveredAt = performance.now();
+    this.#connection?.end();
+  }
+
+  #connect(response: ServerResponse): void {
+    this.settings.onOpen(this.kind);
+    this.#connection = new SseConnection(response, this.settings, (ending) =>
+      this.settings.onClose(this.kind, ending),
+    );
+  }
+
+  #write(seq: number, data: string): void {
+    this.#connection?.write(formatEvent({ id: this.#id(seq), data }));
+  }
+
+  #id(seq: number): string {
+    return `${this.number}-${seq}`;
+  }
+}
+
+/** The stream and the event an id names; undefined when it is none of ours. */
+export function readEventId(id: string): { readonly stream: number; readonly seq: number } | undefined {
+  const found = /^(\d{1,15})-(\d{1,15})$/.exec(id);
+  return found === null ? undefined : { stream: Number(found[1]), seq: Number(found[2]) };
+}

@@ -1,0 +1,24 @@
+/** A place to wait at until something may have changed. */
+export class Gate {
+  readonly #waiting = new Set<() => void>();
+
+  /** Resolves at the next `wake`, after `ms`, or when `signal` aborts. */
+  wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", wake);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      signal.addEventListener("abort", wake);
+      this.#waiting.add(wake);
+    });
+  }
+
+  wake(): void {
+    for (const wake of this.#waiting) wake();
+  }
+}

@@ -1,0 +1,93 @@
+/** What a host says of itself at `initialize`, and what it is told of the gateway. */
+import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import type { Introduction } from "../../core/gateway-port.js";
+import type { ListKind } from "../../core/upstream.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { negotiate, type Revision } from "./revision.js";
+
+export interface Opening {
+  readonly revision: Revision;
+  /** Only what the revision knows: nothing else could be asked of such a host. */
+  readonly capabilities: JsonObject;
+  readonly info?: JsonObject;
+}
+
+/** The extension that 2025-11-25 has in another form (SEP-2663: not to be enabled under it). */
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** @throws GatewayError when the parameters of `initialize` cannot be read */
+export function readOpening(params: JsonObject | undefined): Opening {
+  const requested = stringAt(params, "protocolVersion");
+  if (requested === undefined) throw invalid('"protocolVersion" must be a string');
+  const declared = params?.capabilities ?? {};
+  if (!isObject(declared)) throw invalid('"capabilities" must be an object');
+  const revision = negotiate(requested);
+  const info = objectAt(params, "clientInfo");
+  return {
+    revision,
+    capabilities: clientCapabilities(declared, revision),
+    ...(info !== undefined && { info }),
+  };
+}
+
+/** The result of `initialize`. */
+export function initializeResult(revision: Revision, introduction: Introduction): JsonObject {
+  const { serverInfo, instructions } = introduction;
+  return {
+    protocolVersion: revision.name,
+    capabilities: serverCapabilities(introduction.capabilities, revision),
+    serverInfo,
+    ...(instructions !== undefined && { instructions }),
+  };
+}
+
+/** The lists whose changes these server capabilities promise to tell of. */
+export function promisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
+  const promised = (key: string, ...kinds: ListKind[]) =>
+    objectAt(capabilities, key)?.listChanged === true ? kinds : [];
+  return new Set([
+    ...promised("tools", "tools"),
+    ...promised("prompts", "prompts"),
+    ...promised("resources", "resources", "resourceTemplates"),
+  ]);
+}
+
+function clientCapabilities(declared: JsonObject, revision: Revision): JsonObject {
+  let known = withoutTasks(declared, revision);
+  if (!revision.elicitation) known = without(known, ["elicitation"]);
+  // Whatever it holds in 2025-06-18, it stands for forms.
+  else if (!revision.elicitationModes && isObject(known.elicitation)) known = { ...known, elicitation: {} };
+  const sampling = objectAt(known, "sampling");
+  if (sampling === undefined || revision.samplingTools) return known;
+  return { ...known, sampling: without(sampling, ["tools", "context"]) };
+}
+
+function serverCapabilities(merged: JsonObject, revision: Revision): JsonObject {
+  const known = withoutTasks(merged, revision);
+  return revision.completions ? known : without(known, ["completions"]);
+}
+
+function withoutTasks(capabilities: JsonObject, revision: Revision): JsonObject {
+  const known = revision.tasks ? capabilities : without(capabilities, ["tasks"]);
+  const extensions = objectAt(known, "extensions");
+  if (extensions === undefined) return known;
+  const kept = without(extensions, [TASKS_EXTENSION]);
+  return Object.keys(kept).length > 0 ? { ...known, extensions: kept } : without(known, ["extensions"]);
+}
+
+/** The client of a session that is named `id`. */
+export function clientOf(opening: Opening, id: string, who: Pick<Client, "principal" | "scope">): Client {
+  return {
+    principal: who.principal,
+    scope: who.scope,
+    affinity: id,
+    session: true,
+    capabilities: opening.capabilities,
+    ...(opening.info !== undefined && { info: opening.info }),
+  };
+}
+
+const invalid = (what: string) =>
+  new GatewayError("bad_request", "downstream", `initialize: ${what}`, { rpc: CODE.invalidParams });

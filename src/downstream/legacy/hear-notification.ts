@@ -1,0 +1,25 @@
+/** What a session makes of a client's notification. */
+import type { GatewayPort } from "../../core/gateway-port.js";
+import type { Notification } from "../../wire/envelope.js";
+import type { Session } from "./session.js";
+
+export function hearNotification(
+  session: Session,
+  notification: Notification,
+  port: Pick<GatewayPort, "hear">,
+): void {
+  const { method, params } = notification;
+  switch (method) {
+    case "notifications/initialized":
+      session.initialized();
+      return;
+    case "notifications/cancelled": {
+      // A malformed one is ignored (2025-11-25, basic/utilities/cancellation, "Error Handling").
+      const id = params?.requestId;
+      if (typeof id === "string" || typeof id === "number") session.cancel(id);
+      return;
+    }
+    default:
+      port.hear?.(session.client, params === undefined ? { method } : { method, params });
+  }
+}

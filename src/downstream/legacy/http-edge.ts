@@ -1,0 +1,189 @@
+/** Serves legacy sessions over Streamable HTTP: POST, GET and DELETE on one path. */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { GatewayError } from "../../core/errors.js";
+import { refusalError } from "../../core/refusal.js";
+import {
+  type Envelope,
+  isNotification,
+  isRequest,
+  type MessageId,
+  type Request,
+} from "../../wire/envelope.js";
+import { CODE, HEADER } from "../../wire/names.js";
+import { Payload } from "../../wire/payload.js";
+import type { HttpExchange, HttpPost } from "../edge.js";
+import { hearNotification } from "./hear-notification.js";
+import { type Opener, openSession } from "./open-session.js";
+import { PostPlace, writeJson } from "./post-place.js";
+import { findRevision } from "./revision.js";
+import { type Behind, serveRequest } from "./serve-request.js";
+import type { Session } from "./session.js";
+import type { SessionStore } from "./session-store.js";
+import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
+import { errorText, resultText } from "./text.js";
+
+export interface HttpEdgeParts {
+  readonly store: SessionStore;
+  readonly opener: Opener;
+  readonly behind: Behind;
+  readonly streams: SessionStreamSettings;
+  /** A call that takes longer gets its event stream although there is nothing to say yet, in ms. */
+  readonly patienceMs: number;
+}
+
+/** Messages in one batch. */
+const MAX_BATCH = 100;
+
+export class LegacyHttpEdge {
+  constructor(private readonly parts: HttpEdgeParts) {}
+
+  async post(post: HttpPost): Promise<void> {
+    const { message } = post;
+    if (isBatch(message)) {
+      const session = this.#sessionOf(post);
+      const problem = session && problemWith(message, session);
+      if (problem !== undefined) refuse(post, 400, problem);
+      else if (session !== undefined) await this.#serve(session, message, true, post);
+    } else if (isRequest(message) && message.method === "initialize") {
+      await this.#initialize(post, message);
+    } else {
+      const session = this.#sessionOf(post, message);
+      if (session !== undefined) await this.#serve(session, [message], false, post);
+    }
+  }
+
+  get(exchange: HttpExchange): void {
+    const session = this.#sessionOf(exchange);
+    if (session === undefined) return;
+    const streams = streamsOf(session);
+    const lastEventId = headerOf(exchange.request, HEADER.lastEventId);
+    if (!accepts(exchange.request, "text/event-stream")) {
+      refuse(exchange, 406, "a GET must accept text/event-stream");
+    } else if (lastEventId === undefined) streams.openGeneral(exchange.response);
+    else if (!streams.resume(exchange.response, lastEventId)) {
+      refuse(exchange, 400, "nothing is kept of the stream that Last-Event-ID names");
+    }
+  }
+
+  delete(exchange: HttpExchange): void {
+    const session = this.#sessionOf(exchange);
+    if (session === undefined) return;
+    this.parts.store.end(session, "deleted");
+    exchange.response.writeHead(204).end();
+  }
+
+  async #initialize(post: HttpPost, request: Request): Promise<void> {
+    // A host that has lost its session may send the old id once more with `initialize`; it gets a new session.
+    const old = headerOf(post.request, HEADER.sessionId);
+    if (old !== undefined && this.parts.store.find(old, post.principal, post.scope) !== undefined) {
+      return refuse(post, 400, "this session is initialized already", request.id);
+    }
+    try {
+      const { session, result } = await openSession(this.parts.opener, request.params, post, (revision) => {
+        const streams = new SessionStreams(this.parts.streams, revision.primes);
+        return { id: randomUUID(), general: streams, streams };
+      });
+      // Nobody will ever learn the id of this session.
+      if (post.response.destroyed) return this.parts.store.end(session, "deleted");
+      post.response.setHeader(HEADER.sessionId, session.id);
+      writeJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      const status = error.code === "overloaded" ? 503 : 200;
+      writeJson(post.response, status, errorText(request.id, refusalError(error)));
+    }
+  }
+
+  async #serve(
+    session: Session,
+    messages: readonly Envelope[],
+    batch: boolean,
+    post: HttpPost,
+  ): Promise<void> {
+    const requests = messages.filter(isRequest);
+    for (const message of messages) {
+      if (isNotification(message)) hearNotification(session, message, this.parts.behind.port);
+      else if (!isRequest(message)) session.questions.answer(message);
+    }
+    if (requests.length === 0) {
+      post.response.writeHead(202).end();
+      return;
+    }
+    const streamable = accepts(post.request, "text/event-stream");
+    const json = accepts(post.request, "application/json") || !streamable;
+    const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch };
+    const places = new PostPlace(post.response, streamsOf(session), settings, requests.length);
+    await Promise.all(
+      requests.map((request) => serveRequest(session, request, places.place(), this.parts.behind)),
+    );
+  }
+
+  /** The session of an exchange; answers it and returns undefined where there is none. */
+  #sessionOf(exchange: HttpExchange, message?: Envelope): Session | undefined {
+    const version = headerOf(exchange.request, HEADER.protocolVersion);
+    if (version !== undefined && findRevision(version) === undefined) {
+      return refuse(
+        exchange,
+        400,
+        `the protocol version ${JSON.stringify(version.slice(0, 40))} is not supported`,
+        message?.id,
+      );
+    }
+    const id = headerOf(exchange.request, HEADER.sessionId);
+    if (id === undefined) {
+      if (message !== undefined && isRequest(message) && message.method === "ping") {
+        writeJson(exchange.response, 200, resultText(message.id, Payload.ofObject({})));
+        return undefined;
+      }
+      return refuse(exchange, 400, "there is no Mcp-Session-Id: send initialize first", message?.id);
+    }
+    // Whose session it is makes no difference to what a stranger is told.
+    const session = this.parts.store.find(id, exchange.principal, exchange.scope);
+    return session?.streams === undefined
+      ? refuse(
+          exchange,
+          404,
+          "there is no such session (any more): send initialize without a session id",
+          message?.id,
+        )
+      : session;
+  }
+}
+
+const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
+  Array.isArray(message);
+
+/** Batches came with 2025-03-26 and went with 2025-06-18; `initialize` was never part of one. */
+function problemWith(batch: readonly Envelope[], session: Session): string | undefined {
+  if (!session.revision.batches) return `batches do not exist in ${session.revision.name}`;
+  if (batch.length > MAX_BATCH) return `a batch may have ${MAX_BATCH} messages`;
+  return batch.some(({ method }) => method === "initialize")
+    ? "initialize must not be part of a batch"
+    : undefined;
+}
+
+function streamsOf(session: Session): SessionStreams {
+  if (session.streams === undefined) throw new TypeError("a session over HTTP has streams");
+  return session.streams;
+}
+
+/** Whether the client can take `type`. A client that says nothing takes everything (RFC 9110, 12.5.1). */
+function accepts(request: IncomingMessage, type: string): boolean {
+  const accept = request.headers.accept?.toLowerCase();
+  if (accept === undefined) return true;
+  const range = `${type.slice(0, type.indexOf("/"))}/*`;
+  return accept.includes(type) || accept.includes(range) || accept.includes("*/*");
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+function refuse(exchange: HttpExchange, status: number, sentence: string, id?: MessageId): undefined {
+  const error = refusalError(
+    new GatewayError("bad_request", "downstream", sentence, { rpc: CODE.invalidRequest }),
+  );
+  writeJson(exchange.response, status, errorText(id, error));
+}

@@ -1,0 +1,102 @@
+/**
+ * The answer to one POST: JSON when there is nothing but responses to send, an event stream as soon as something
+ * has to be sent before them, or when the responses are long in coming.
+ */
+import type { ServerResponse } from "node:http";
+import type { EventStream } from "./event-stream.js";
+import type { Place } from "./place.js";
+import type { SessionStreams } from "./session-streams.js";
+import type { Text } from "./text.js";
+
+export interface PostSettings {
+  /** Whether the client can read an event stream; without one, nothing can be said before the responses. */
+  readonly streamable: boolean;
+  /** Whether the client can read a JSON answer. */
+  readonly json: boolean;
+  /** So long may a client see nothing at all before the stream is opened, with its keep-alive. In ms. */
+  readonly patienceMs: number;
+  /** The requests were sent as an array, so a JSON answer is one too. */
+  readonly batch: boolean;
+}
+
+export class PostPlace {
+  readonly #replies: Text[] = [];
+  readonly #timer: NodeJS.Timeout | undefined;
+  #stream: EventStream | undefined;
+  #open: number;
+
+  /** `requests`: how many places will be asked for, and so how many responses there will be at most. */
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly streams: SessionStreams,
+    private readonly settings: PostSettings,
+    requests: number,
+  ) {
+    this.#open = requests;
+    if (!settings.json) this.#openStream();
+    else if (settings.streamable) {
+      this.#timer = setTimeout(() => this.#openStream(), settings.patienceMs);
+      this.#timer.unref();
+    }
+  }
+
+  /** The place of one of the requests. */
+  place(): Place {
+    let done = false;
+    const once = (finish: () => void) => {
+      if (done) return;
+      done = true;
+      finish();
+      this.#open -= 1;
+      if (this.#open === 0) this.#finish();
+    };
+    return {
+      say: (text) => !done && this.#say(text),
+      reply: (text) => once(() => this.#reply(text)),
+      withdraw: () => once(() => {}),
+    };
+  }
+
+  #say(text: Text): boolean {
+    if (this.#stream === undefined && !this.settings.streamable) return false;
+    // The client lost this connection before it learned of an event id to come back with, so what is said here
+    // would never be read; on a GET stream it still may.
+    if (this.#stream === undefined && this.response.destroyed) return this.streams.say(text);
+    this.#openStream()?.send(text);
+    return true;
+  }
+
+  #reply(text: Text): void {
+    if (this.#stream === undefined) this.#replies.push(text);
+    else this.#stream.send(text);
+  }
+
+  #openStream(): EventStream | undefined {
+    if (this.#stream !== undefined || this.response.destroyed) return this.#stream;
+    this.#stream = this.streams.openCall(this.response);
+    for (const text of this.#replies.splice(0)) this.#stream.send(text);
+    return this.#stream;
+  }
+
+  #finish(): void {
+    clearTimeout(this.#timer);
+    const [only] = this.#replies;
+    if (this.#stream !== undefined) this.#stream.finish();
+    else if (this.response.destroyed) return;
+    // Every request was cancelled: there is nothing to say but that they were taken.
+    else if (only === undefined) this.response.writeHead(202).end();
+    else writeJson(this.response, 200, this.settings.batch ? arrayOf(this.#replies) : only);
+  }
+}
+
+/** Answers with one JSON document. */
+export function writeJson(response: ServerResponse, status: number, body: Text): void {
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
+/** The array of those messages. */
+export const arrayOf = (texts: readonly Text[]): Text => `[${texts.map(String).join(",")}]`;

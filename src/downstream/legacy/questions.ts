@@ -1,0 +1,110 @@
+/** The questions one client was asked and has not answered yet, by the ids of their requests. */
+import { GatewayError } from "../../core/errors.js";
+import type { Envelope, MessageId, RpcError } from "../../wire/envelope.js";
+import type { JsonObject } from "../../wire/json.js";
+import type { Outlet } from "./place.js";
+import { noticeText, requestText } from "./text.js";
+
+/** What the client made of a question. */
+export type Answer =
+  | { readonly kind: "result"; readonly result: JsonObject }
+  | { readonly kind: "error"; readonly error: RpcError };
+
+export interface QuestionLimits {
+  /** So long has a person to answer, in ms. */
+  readonly answerMs: number;
+  /** Questions that may be open at once in one session. */
+  readonly maxOpen: number;
+}
+
+interface Open {
+  settle(answer: Answer): void;
+  fail(error: GatewayError): void;
+}
+
+export class Questions {
+  readonly #open = new Map<MessageId, Open>();
+  #lastId = 0;
+  #closed = false;
+
+  constructor(private readonly limits: QuestionLimits) {}
+
+  /** How many wait for an answer. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Sends a request to the client and resolves to its response.
+   *
+   * @throws GatewayError `cancelled` (the signal, or the session ended: the client is told), `timed_out`,
+   * `overloaded`.
+   */
+  async ask(
+    method: string,
+    params: JsonObject | undefined,
+    outlet: Outlet,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    if (this.#closed || signal.aborted) throw cancelled();
+    if (this.#open.size >= this.limits.maxOpen) {
+      throw new GatewayError("overloaded", "downstream", "too many questions are open in this session");
+    }
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise<Answer>((resolve, reject) => {
+      const over = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", aborted);
+        this.#open.delete(id);
+      };
+      const takeBack = (error: GatewayError, reason: string) => {
+        over();
+        outlet.say(noticeText("notifications/cancelled", { requestId: id, reason }));
+        reject(error);
+      };
+      const aborted = () => takeBack(cancelled(), "the call it belonged to was cancelled");
+      const late = () => takeBack(timedOut(this.limits.answerMs), "nobody answered in time");
+      const timer = setTimeout(late, this.limits.answerMs);
+      const settle = (answer: Answer) => {
+        over();
+        resolve(answer);
+      };
+      const fail = (error: GatewayError) => {
+        over();
+        reject(error);
+      };
+      signal.addEventListener("abort", aborted);
+      this.#open.set(id, { settle, fail });
+      if (!outlet.say(requestText(id, method, params))) fail(unreachable());
+    });
+  }
+
+  /** Hands a response to the question it answers; false when there is none (any more) with that very id. */
+  answer(message: Envelope): boolean {
+    const open = message.id === undefined ? undefined : this.#open.get(message.id);
+    if (open === undefined) return false;
+    if (message.error !== undefined) open.settle({ kind: "error", error: message.error });
+    else open.settle({ kind: "result", result: message.result ?? {} });
+    return true;
+  }
+
+  /** The session is over: every open question fails. */
+  close(): void {
+    this.#closed = true;
+    for (const open of this.#open.values()) open.fail(cancelled());
+  }
+}
+
+const cancelled = () =>
+  new GatewayError("cancelled", "downstream", "the question was taken back before the client answered it");
+
+const timedOut = (ms: number) =>
+  new GatewayError(
+    "timed_out",
+    "downstream",
+    `the client did not answer a question within ${Math.round(ms / 1000)} s`,
+  );
+
+export const unreachable = () =>
+  new GatewayError("timed_out", "downstream", "the client has no stream open on which it could be asked");

@@ -1,0 +1,53 @@
+/** A table of what each legacy revision knows, so that nobody else compares revisions. */
+import { LEGACY_REVISIONS, type LegacyRevision } from "../../wire/names.js";
+
+export interface Revision {
+  readonly name: LegacyRevision;
+  /** Arrays of messages (2025-03-26, basic/index, "Batching"; gone again in 2025-06-18). */
+  readonly batches: boolean;
+  /** The server capability `completions`; before it, support could only be found out by trying. */
+  readonly completions: boolean;
+  /** Content blocks of type `audio`. */
+  readonly audio: boolean;
+  /** Content blocks of type `resource_link`. */
+  readonly resourceLinks: boolean;
+  /** `structuredContent` and `outputSchema`, objects only. */
+  readonly structured: boolean;
+  /** `elicitation/create`, at first as a form without a `mode`. */
+  readonly elicitation: boolean;
+  /** Elicitation by `mode`, also of a URL; error -32042; enums with titles; several choices. */
+  readonly elicitationModes: boolean;
+  /** `sampling.tools` and `sampling.context`. */
+  readonly samplingTools: boolean;
+  /** The experimental `tasks` capability. */
+  readonly tasks: boolean;
+  /** An event without data opens each stream, with an id to resume from and a `retry`. */
+  readonly primes: boolean;
+}
+
+const since = (name: LegacyRevision, first: LegacyRevision): boolean => name >= first;
+
+const revisionOf = (name: LegacyRevision): Revision => ({
+  name,
+  batches: name === "2025-03-26",
+  completions: since(name, "2025-03-26"),
+  audio: since(name, "2025-03-26"),
+  resourceLinks: since(name, "2025-06-18"),
+  structured: since(name, "2025-06-18"),
+  elicitation: since(name, "2025-06-18"),
+  elicitationModes: since(name, "2025-11-25"),
+  samplingTools: since(name, "2025-11-25"),
+  tasks: since(name, "2025-11-25"),
+  primes: since(name, "2025-11-25"),
+});
+
+const REVISIONS: ReadonlyMap<string, Revision> = new Map(
+  LEGACY_REVISIONS.map((name) => [name, revisionOf(name)]),
+);
+
+/** The revision of that name; undefined when it is none of the legacy ones. */
+export const findRevision = (name: string): Revision | undefined => REVISIONS.get(name);
+
+/** The one asked for when it is known, else the newest (2025-11-25, basic/lifecycle, "Version Negotiation"). */
+export const negotiate = (requested: string): Revision =>
+  findRevision(requested) ?? revisionOf(LEGACY_REVISIONS[0]);

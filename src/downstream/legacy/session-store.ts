@@ -1,0 +1,89 @@
+/** The sessions that are open, by id: capped, ended when nobody uses them, and the way to reach their clients. */
+import { LRUCache } from "lru-cache";
+import type { Principal } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import type { Session } from "./session.js";
+
+export interface SessionLimits {
+  /** Sessions that may be open at once. The least recently used one that is not busy makes room for another. */
+  readonly max: number;
+  /** A session that is not busy ends this long after it was last used, in ms. */
+  readonly idleMs: number;
+}
+
+export type SessionEnd = "deleted" | "idle" | "displaced" | "closed";
+
+export class SessionStore {
+  /** Reading an entry makes it the most recently used one, so the idle ones gather at the other end. */
+  readonly #sessions: LRUCache<string, Session>;
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor(
+    private readonly limits: SessionLimits,
+    /** Hears of each session that came to its end. */
+    private readonly ended: (session: Session, why: SessionEnd) => void,
+  ) {
+    this.#sessions = new LRUCache({ max: limits.max });
+    this.#sweep = setInterval(() => this.#sweepNow(), Math.min(limits.idleMs, 60_000) / 2);
+    this.#sweep.unref();
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** All of them, the most recently used first. */
+  all(): readonly Session[] {
+    return [...this.#sessions.values()].filter((session) => session !== undefined);
+  }
+
+  /** @throws GatewayError `overloaded` when all that are open are busy. */
+  add(session: Session): void {
+    if (this.#sessions.size >= this.limits.max) this.#makeRoom();
+    this.#sessions.set(session.id, session);
+  }
+
+  /** The session of that id, if it is this principal's and of this scope. To everybody else it does not exist. */
+  find(id: string, principal: Principal, scope: string): Session | undefined {
+    const session = this.byAffinity(id);
+    const own = session?.client.principal.id === principal.id && session.client.scope === scope;
+    return own ? session : undefined;
+  }
+
+  /** The session whose client has that affinity. */
+  byAffinity(affinity: string): Session | undefined {
+    const session = this.#sessions.get(affinity);
+    session?.touch();
+    return session;
+  }
+
+  end(session: Session, why: SessionEnd): void {
+    if (!this.#sessions.delete(session.id)) return;
+    session.end();
+    this.ended(session, why);
+  }
+
+  close(): void {
+    clearInterval(this.#sweep);
+    for (const session of this.all()) this.end(session, "closed");
+  }
+
+  #makeRoom(): void {
+    const idle = this.all().findLast((session) => !session.isBusy);
+    if (idle !== undefined) this.end(idle, "displaced");
+    else
+      throw new GatewayError("overloaded", "gateway", "no more sessions can be opened now", {
+        retryable: true,
+      });
+  }
+
+  /** No time-to-live of the cache's own: a session whose stream is open may be silent for ever, and is not idle. */
+  #sweepNow(): void {
+    const over = performance.now() - this.limits.idleMs;
+    for (const session of this.all()) {
+      session.streams?.sweep();
+      if (session.isBusy) session.touch();
+      else if (session.usedAt <= over) this.end(session, "idle");
+    }
+  }
+}

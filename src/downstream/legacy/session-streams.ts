@@ -1,0 +1,145 @@
+/** The event streams of one HTTP session: one per call that needs one, and those a GET opened. */
+import type { ServerResponse } from "node:http";
+import { EventLog, type EventLogLimits } from "./event-log.js";
+import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
+import { Gate } from "./gate.js";
+import type { General } from "./place.js";
+import type { Text } from "./text.js";
+
+export interface SessionStreamSettings extends StreamSettings {
+  readonly log: EventLogLimits;
+  /** GET streams that may be connected at once; a further one ends the oldest. */
+  readonly maxGeneral: number;
+  /** So long a delivered stream can still be resumed, in case its end was lost on the way. In ms. */
+  readonly lingerMs: number;
+}
+
+/** Messages that wait for a first GET stream; list changes say little, so few are enough. */
+const MAX_WAITING = 100;
+/** GET streams whose host is gone and may come back. */
+const MAX_ABANDONED = 4;
+/** Finished streams that can still be resumed. */
+const MAX_FINISHED = 16;
+
+export class SessionStreams implements General {
+  readonly #log: EventLog;
+  readonly #streams = new Map<number, EventStream>();
+  readonly #waiting: string[] = [];
+  readonly #gate = new Gate();
+  #lastNumber = 0;
+  #closed = false;
+
+  constructor(
+    private readonly settings: SessionStreamSettings,
+    /** Whether the session's revision opens streams with an event without data. */
+    private readonly primes: boolean,
+  ) {
+    this.#log = new EventLog(settings.log);
+  }
+
+  /** The connected streams. */
+  get connected(): number {
+    return [...this.#streams.values()].filter((stream) => stream.isConnected).length;
+  }
+
+  /** A stream for what is sent before, and with, the response to a POST. */
+  openCall(response: ServerResponse): EventStream {
+    return this.#open("call", response);
+  }
+
+  /** A stream for what belongs to no request. */
+  openGeneral(response: ServerResponse): void {
+    const connected = this.#general().filter((stream) => stream.isConnected);
+    if (connected.length >= this.settings.maxGeneral) this.#end(connected[0]);
+    this.#open("general", response);
+    this.#flush();
+  }
+
+  /** Goes on with the stream that `lastEventId` is of; false when it is not kept (any more). */
+  resume(response: ServerResponse, lastEventId: string): boolean {
+    const id = readEventId(lastEventId);
+    const stream = id && this.#streams.get(id.stream);
+    if (id === undefined || stream === undefined) return false;
+    stream.resume(response, id.seq);
+    if (stream.kind === "general") this.#flush();
+    return true;
+  }
+
+  /**
+   * Says it on one GET stream (no message goes to two: 2025-11-25, basic/transports, "Multiple Connections"),
+   * the youngest, which is the likeliest to be alive. With none connected it waits for the next one.
+   */
+  say(text: Text): boolean {
+    if (this.#closed) return false;
+    const stream = this.#general().findLast(({ isConnected }) => isConnected);
+    if (stream !== undefined) stream.send(text);
+    else this.#keepWaiting(text.toString());
+    return true;
+  }
+
+  async listening(waitMs: number, signal: AbortSignal): Promise<boolean> {
+    if (!this.#isHeard() && !this.#closed) await this.#gate.wait(waitMs, signal);
+    return this.#isHeard();
+  }
+
+  /** Forgets what nobody will come back for: delivered streams after a while, and all but the last of the rest. */
+  sweep(): void {
+    const over = performance.now() - this.settings.lingerMs;
+    const streams = [...this.#streams.values()];
+    const finished = streams.filter(({ isFinished }) => isFinished);
+    for (const stream of finished) {
+      if (stream.deliveredAt !== undefined && stream.deliveredAt <= over) this.#forget(stream);
+    }
+    for (const stream of finished.slice(0, -MAX_FINISHED)) this.#forget(stream);
+    const abandoned = this.#general().filter(({ isConnected }) => !isConnected);
+    for (const stream of abandoned.slice(0, -MAX_ABANDONED)) this.#forget(stream);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const stream of this.#streams.values()) stream.finish();
+    this.#streams.clear();
+    this.#waiting.length = 0;
+    this.#gate.wake();
+  }
+
+  #open(kind: "call" | "general", response: ServerResponse): EventStream {
+    this.sweep();
+    this.#lastNumber += 1;
+    const stream = new EventStream(this.#lastNumber, kind, this.#log, this.settings);
+    this.#streams.set(stream.number, stream);
+    stream.open(response, this.primes);
+    return stream;
+  }
+
+  #general(): EventStream[] {
+    return [...this.#streams.values()].filter(({ kind }) => kind === "general");
+  }
+
+  #isHeard(): boolean {
+    return this.#general().some(({ isConnected }) => isConnected);
+  }
+
+  #flush(): void {
+    for (const text of this.#waiting.splice(0)) this.say(text);
+    this.#gate.wake();
+  }
+
+  /** "The list has changed" need not be said twice to somebody who was not there. */
+  #keepWaiting(text: string): void {
+    if (this.#waiting.includes(text)) return;
+    this.#waiting.push(text);
+    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
+  }
+
+  #end(stream: EventStream | undefined): void {
+    if (stream === undefined) return;
+    stream.finish();
+    this.#forget(stream);
+  }
+
+  #forget(stream: EventStream): void {
+    this.#streams.delete(stream.number);
+    this.#log.forget(stream.number);
+  }
+}

@@ -1,0 +1,123 @@
+/** One client's session: what it declared, what it has in flight, what it was asked, and what it hears of. */
+import type { LogLevel } from "../../core/call.js";
+import type { ChangeFeed } from "../../core/change.js";
+import type { Client } from "../../core/client.js";
+import type { ListKind } from "../../core/upstream.js";
+import type { MessageId } from "../../wire/envelope.js";
+import type { General } from "./place.js";
+import { type QuestionLimits, Questions } from "./questions.js";
+import type { Revision } from "./revision.js";
+import type { SessionStreams } from "./session-streams.js";
+import { Subscriptions } from "./subscriptions.js";
+
+export interface SessionParts {
+  readonly id: string;
+  readonly client: Client;
+  readonly revision: Revision;
+  /** Where everything goes that belongs to no request. */
+  readonly general: General;
+  /** The event streams, where it came over HTTP; they are `general` then. */
+  readonly streams?: SessionStreams;
+  readonly changes: ChangeFeed;
+  readonly questions: QuestionLimits;
+}
+
+export class Session {
+  readonly id: string;
+  readonly client: Client;
+  readonly revision: Revision;
+  readonly general: General;
+  readonly streams: SessionStreams | undefined;
+  readonly questions: Questions;
+  readonly subscriptions: Subscriptions;
+  readonly openedAt = Date.now();
+  /** The level of `logging/setLevel`; undefined until the client has set one. */
+  logLevel: LogLevel | undefined;
+  readonly #calls = new Map<MessageId, AbortController>();
+  #usedAt = performance.now();
+  #promised: ReadonlySet<ListKind> = new Set();
+  #initialized = false;
+  #ended = false;
+
+  constructor(parts: SessionParts) {
+    this.id = parts.id;
+    this.client = parts.client;
+    this.revision = parts.revision;
+    this.general = parts.general;
+    this.streams = parts.streams;
+    this.questions = new Questions(parts.questions);
+    this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.general);
+  }
+
+  get inFlight(): number {
+    return this.#calls.size;
+  }
+
+  /** True while it is in use, so that no idle time may end it: a pipe is open, a stream is read, a call runs. */
+  get isBusy(): boolean {
+    return this.#calls.size > 0 || this.streams === undefined || this.streams.connected > 0;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  /** When it was last used, by `performance.now()`. */
+  get usedAt(): number {
+    return this.#usedAt;
+  }
+
+  touch(): void {
+    this.#usedAt = performance.now();
+  }
+
+  /** `initialize` was answered with the promise to tell when these lists change. */
+  promise(lists: ReadonlySet<ListKind>): void {
+    this.#promised = lists;
+  }
+
+  /** `notifications/initialized`: before it, only pings and log messages may be sent (basic/lifecycle). */
+  initialized(): void {
+    if (this.#initialized || this.#ended) return;
+    this.#initialized = true;
+    this.general.begin?.();
+    this.subscriptions.promise(this.#promised);
+  }
+
+  /** A request begins; undefined when one with that very id is in flight already. */
+  begin(id: MessageId): AbortController | undefined {
+    if (this.#calls.has(id)) return undefined;
+    const controller = new AbortController();
+    this.#calls.set(id, controller);
+    return controller;
+  }
+
+  /** Whether a request with that very id is in flight, and is the one of `controller` where one is given. */
+  isInFlight(id: MessageId, controller?: AbortController): boolean {
+    const found = this.#calls.get(id);
+    return found !== undefined && (controller === undefined || found === controller);
+  }
+
+  /** Its response is about to be written; false when it was cancelled, and none may be. */
+  finish(id: MessageId, controller: AbortController): boolean {
+    return this.isInFlight(id, controller) && this.#calls.delete(id);
+  }
+
+  /** `notifications/cancelled`. An id that is not in flight is passed over, as the specification asks. */
+  cancel(id: MessageId): void {
+    const controller = this.#calls.get(id);
+    this.#calls.delete(id);
+    controller?.abort();
+  }
+
+  /** Ends everything it holds. Calls in flight are aborted; their places are told so by whoever serves them. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.subscriptions.close();
+    this.questions.close();
+    for (const controller of this.#calls.values()) controller.abort();
+    this.#calls.clear();
+    this.general.close();
+  }
+}

@@ -1,0 +1,93 @@
+/** One HTTP response that is an event stream: opened, kept alive, and cut when its reader does not keep up. */
+import type { ServerResponse } from "node:http";
+import { formatComment } from "../../wire/sse.js";
+
+export interface ConnectionLimits {
+  /** A comment is written this often, so that nobody on the way takes the stream for dead. In ms. */
+  readonly keepAliveMs: number;
+  /** With more than this waiting to be read, the next event cuts the connection. In bytes. */
+  readonly maxWaitingBytes: number;
+  /** So long may a reader read nothing of what waits. In ms. */
+  readonly stallMs: number;
+}
+
+/** Why a connection came to its end; `ended` is our own doing. */
+export type Ending = "ended" | "dropped" | "over_budget" | "stalled";
+
+const HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  // nginx and its like hold small writes back unless they are told not to.
+  "x-accel-buffering": "no",
+} as const;
+
+export class SseConnection {
+  readonly #keepAlive: NodeJS.Timeout;
+  #stall: NodeJS.Timeout | undefined;
+  #open = true;
+
+  /** `closed` is called once, when the connection is over for whatever reason. */
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly limits: ConnectionLimits,
+    private readonly closed: (ending: Ending) => void,
+  ) {
+    response.writeHead(200, HEADERS);
+    response.flushHeaders();
+    response.on("close", () => this.#close("dropped"));
+    response.on("drain", () => this.#drained());
+    this.#keepAlive = setInterval(() => this.#writeComment(), limits.keepAliveMs);
+    this.#keepAlive.unref();
+    if (response.destroyed) this.#close("dropped");
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  /**
+   * Writes one event. What waits is judged before the event is added: a single big reply may go over the
+   * budget, or it could never be delivered at all.
+   */
+  write(event: string): void {
+    if (!this.#open) return;
+    if (this.response.writableLength > this.limits.maxWaitingBytes) this.#cut("over_budget");
+    else if (!this.response.write(event)) this.#stalls();
+  }
+
+  /** Ends the response properly, after what was written. */
+  end(): void {
+    if (!this.#open) return;
+    // The stall timer stays: an end that nobody reads must not keep the socket for ever.
+    this.response.end();
+    this.#close("ended");
+  }
+
+  #writeComment(): void {
+    if (!this.response.writableNeedDrain) this.write(formatComment());
+  }
+
+  #stalls(): void {
+    if (this.#stall !== undefined) return;
+    this.#stall = setTimeout(() => this.#cut("stalled"), this.limits.stallMs);
+    this.#stall.unref();
+  }
+
+  #drained(): void {
+    clearTimeout(this.#stall);
+    this.#stall = undefined;
+  }
+
+  #cut(ending: Ending): void {
+    this.#close(ending);
+    this.response.destroy();
+  }
+
+  #close(ending: Ending): void {
+    if (ending !== "ended") clearTimeout(this.#stall);
+    if (!this.#open) return;
+    this.#open = false;
+    clearInterval(this.#keepAlive);
+    this.closed(ending);
+  }
+}

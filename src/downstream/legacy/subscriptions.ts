@@ -1,0 +1,100 @@
+/** What one session hears between its calls: lists that changed, and the resources it follows. */
+import type { Change, ChangeFeed } from "../../core/change.js";
+import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import type { ListKind } from "../../core/upstream.js";
+import { CODE } from "../../wire/names.js";
+import type { Outlet } from "./place.js";
+import { noticeText } from "./text.js";
+
+/** Resources one session may follow at once. */
+const MAX_FOLLOWED = 1000;
+
+export class Subscriptions {
+  #lists: ReadonlySet<ListKind> = new Set();
+  #resources: ReadonlySet<string> = new Set();
+  #stop: () => void = () => {};
+  #closed = false;
+
+  constructor(
+    private readonly feed: ChangeFeed,
+    private readonly client: Client,
+    private readonly outlet: Outlet,
+  ) {}
+
+  /** The URIs it follows. */
+  get followed(): ReadonlySet<string> {
+    return this.#resources;
+  }
+
+  /** Begins to tell when one of `lists` changes, as `initialize` promised. */
+  promise(lists: ReadonlySet<ListKind>): void {
+    this.#lists = lists;
+    this.#subscribe();
+  }
+
+  /** @throws GatewayError when updates of `uri` could not be delivered. */
+  follow(uri: string): void {
+    if (this.#resources.has(uri)) return;
+    if (this.#resources.size >= MAX_FOLLOWED) {
+      throw new GatewayError(
+        "overloaded",
+        "downstream",
+        `this session follows ${MAX_FOLLOWED} resources already`,
+      );
+    }
+    if (this.feed.followable(this.client, [uri]).length === 0) {
+      throw new GatewayError(
+        "unknown_target",
+        "downstream",
+        "no server would tell of updates of this resource",
+        {
+          rpc: CODE.methodNotFound,
+          data: { uri },
+        },
+      );
+    }
+    this.#resources = new Set([...this.#resources, uri]);
+    this.#subscribe();
+  }
+
+  unfollow(uri: string): void {
+    if (!this.#resources.has(uri)) return;
+    this.#resources = new Set([...this.#resources].filter((followed) => followed !== uri));
+    this.#subscribe();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stop();
+    this.#stop = () => {};
+  }
+
+  /** The new subscription begins before the old one ends, so that no server is told to stop and start again. */
+  #subscribe(): void {
+    if (this.#closed) return;
+    const stopOld = this.#stop;
+    const interest = { lists: this.#lists, resources: this.#resources };
+    const wanted = interest.lists.size > 0 || interest.resources.size > 0;
+    this.#stop = wanted
+      ? this.feed.subscribe(this.client, interest, (change) => this.#tell(change))
+      : () => {};
+    stopOld();
+  }
+
+  #tell(change: Change): void {
+    this.outlet.say(
+      change.kind === "list"
+        ? noticeText(LIST_CHANGED[change.list])
+        : noticeText("notifications/resources/updated", { uri: change.uri }),
+    );
+  }
+}
+
+const LIST_CHANGED: Readonly<Record<ListKind, string>> = {
+  tools: "notifications/tools/list_changed",
+  prompts: "notifications/prompts/list_changed",
+  resources: "notifications/resources/list_changed",
+  // Templates have no notification of their own; hosts list both again.
+  resourceTemplates: "notifications/resources/list_changed",
+};

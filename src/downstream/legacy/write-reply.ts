@@ -1,0 +1,64 @@
+/** A Reply as a response that a legacy host knows how to read. */
+import type { Call, Reply } from "../../core/call.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import type { MessageId, RpcError } from "../../wire/envelope.js";
+import { isObject, stringAt } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { Payload } from "../../wire/payload.js";
+import { downgradeResult } from "./downgrade-result.js";
+import type { Revision } from "./revision.js";
+import { errorText, resultText, type Text } from "./text.js";
+
+/** The response to the request `id` that became `call`. */
+export function writeReply(
+  id: MessageId,
+  call: Call,
+  reply: Reply,
+  revision: Revision,
+  port: Pick<GatewayPort, "tool">,
+): Text {
+  switch (reply.kind) {
+    case "result":
+      return resultText(id, downgradeResult(reply.result, call, revision, port));
+    case "error": {
+      const links = urlsToOpen(reply.error);
+      if (links === undefined || revision.elicitationModes)
+        return errorText(id, downgradeError(reply.error, call));
+      return call.method === "tools/call"
+        ? resultText(id, failedTool(links))
+        : errorText(id, { code: CODE.internalError, message: links });
+    }
+    case "input_required":
+      // The input loop stands before this and leaves none over.
+      return errorText(id, {
+        code: CODE.internalError,
+        message: "the server asked for input in a place where it may not",
+      });
+  }
+}
+
+/** Before 2026-07-28 a missing resource had a code of its own. */
+function downgradeError(error: RpcError, call: Call): RpcError {
+  const missing = error.code === CODE.invalidParams && call.method.startsWith("resources/");
+  const uri = isObject(error.data) ? stringAt(error.data, "uri") : undefined;
+  return missing && uri !== undefined ? { ...error, code: CODE.legacyResourceNotFound } : error;
+}
+
+/**
+ * Error -32042 asks a host to send a person to some URLs first. A host that knows nothing of it can still show
+ * them to the person.
+ */
+function urlsToOpen(error: RpcError): string | undefined {
+  if (error.code !== CODE.legacyUrlElicitationRequired) return undefined;
+  const elicitations =
+    isObject(error.data) && Array.isArray(error.data.elicitations) ? error.data.elicitations : [];
+  const lines = elicitations.filter(isObject).map((elicitation) => {
+    const message = stringAt(elicitation, "message");
+    const url = stringAt(elicitation, "url") ?? "";
+    return message === undefined ? url : `${message} ${url}`;
+  });
+  return [error.message, ...lines].join("\n");
+}
+
+const failedTool = (text: string): Payload =>
+  Payload.ofObject({ content: [{ type: "text", text }], isError: true });
