@@ -10,6 +10,8 @@ export interface Command {
   /** The whole environment; see `childEnvironment`. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** How long it may take to end of itself, and again after SIGTERM, in milliseconds. Default: 2,000. */
+  readonly patienceMs?: number;
 }
 
 export interface Exit {
@@ -33,7 +35,6 @@ export interface ProcessGroup {
   kill(): void;
 }
 
-/** How long a process may take to end of itself, and after SIGTERM, in milliseconds. */
 const PATIENCE_MS = 2_000;
 /** How long what a process left behind may take after SIGTERM. */
 const LEFTOVER_PATIENCE_MS = 500;
@@ -61,7 +62,7 @@ export async function startProcessGroup(command: Command): Promise<ProcessGroup>
       reject(new Error(whyNotStarted(command, cause), { cause }));
     });
   });
-  return new Group(child);
+  return new Group(child, command.patienceMs ?? PATIENCE_MS);
 }
 
 class Group implements ProcessGroup {
@@ -72,14 +73,16 @@ class Group implements ProcessGroup {
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
+  readonly #patienceMs: number;
   #ending: Promise<void> | undefined;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, patienceMs: number) {
     const { pid, stdin, stdout, stderr } = child;
     if (pid === undefined || stdin === null || stdout === null || stderr === null) {
       throw new Error("a spawned process must have an id and three pipes");
     }
     this.#child = child;
+    this.#patienceMs = patienceMs;
     this.pid = pid;
     this.stdin = stdin;
     this.stdout = stdout;
@@ -111,7 +114,7 @@ class Group implements ProcessGroup {
   async #end(): Promise<void> {
     this.stdin.end();
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      if (await within(this.#gone, PATIENCE_MS)) return;
+      if (await within(this.#gone, this.#patienceMs)) return;
       if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
     }
     await this.#gone;

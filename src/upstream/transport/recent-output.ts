@@ -51,6 +51,7 @@ const TERMINAL_SEQUENCE = new RegExp(
 export function printable(text: string): string {
   return text
     .replace(TERMINAL_SEQUENCE, "")
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029\s]+/gu, " ")
+    .replace(/\p{Cf}+/gu, "")
+    .replace(/[\p{Cc}\s]+/gu, " ")
     .trim();
 }

@@ -19,6 +19,8 @@ export interface StdioOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly cwd: string;
+  /** How long the process may take to end once its input is closed, and again after SIGTERM. Default: 2,000 ms. */
+  readonly patienceMs?: number;
   /** Hears every line the process writes to stderr, cut at 8 KiB. */
   readonly onStderr?: (line: string) => void;
   /** Told of every line on stdout that is no message, with its beginning. */

@@ -1,0 +1,50 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { exceedsDepth } from "../../src/wire/depth.js";
+
+const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+
+function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+test("64 levels are taken and 65 are not", () => {
+  expect(exceedsDepth(nested(64))).toBe(false);
+  expect(exceedsDepth(nested(65))).toBe(true);
+  expect(exceedsDepth(`${'{"a":'.repeat(65)}1${"}".repeat(65)}`)).toBe(true);
+});
+
+test("brackets in strings do not count, escaped quotes and backslashes included", () => {
+  const brackets = "[{".repeat(200);
+  for (const text of [brackets, `"${brackets}`, `\\${brackets}`, `\\"${brackets}`, `${brackets}\\`]) {
+    expect(exceedsDepth(JSON.stringify({ text, more: text }))).toBe(false);
+  }
+});
+
+test("siblings do not add up", () => {
+  expect(exceedsDepth(JSON.stringify(Array.from({ length: 1000 }, () => [[1], { a: [] }])))).toBe(false);
+});
+
+test("a string without end, or nothing but backslashes, takes no time", () => {
+  const begun = performance.now();
+  expect(exceedsDepth(`["${"\\".repeat(2_000_000)}`)).toBe(false);
+  expect(exceedsDepth(`[${'"\\"'.repeat(500_000)}`)).toBe(false);
+  expect(performance.now() - begun).toBeLessThan(1_000);
+});
+
+test("it agrees with the parsed value", () => {
+  fc.assert(
+    fc.property(
+      fc.json({ maxDepth: 8 }),
+      fc.integer({ min: 0, max: 8 }),
+      fc.boolean(),
+      (json, limit, spaced) => {
+        const value: unknown = JSON.parse(json);
+        const text = spaced ? JSON.stringify(value, null, 2) : json;
+        expect(exceedsDepth(text, limit)).toBe(depthOf(value) > limit);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});

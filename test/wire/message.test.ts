@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { FrameError } from "../../src/wire/envelope.js";
+import { readMessages } from "../../src/wire/message.js";
+
+const read = (text: string) => readMessages(Buffer.from(text));
+
+function refusal(text: string): FrameError {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof FrameError) return error;
+    throw error;
+  }
+  throw new Error("it was read");
+}
+
+test("a message comes as it is, unknown members included", () => {
+  const message = { jsonrpc: "2.0", id: 1, result: { x: { y: [null] } }, vendor: "z" };
+  expect(read(JSON.stringify(message))).toEqual([message]);
+});
+
+test("a byte order mark before it does no harm", () => {
+  expect(read('\ufeff{"jsonrpc":"2.0","method":"a"}')).toEqual([{ jsonrpc: "2.0", method: "a" }]);
+});
+
+test("a batch is several messages", () => {
+  expect(read('[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":{}}]')).toHaveLength(2);
+});
+
+test("an error whose id is null comes without an id", () => {
+  const error = { code: -32700, message: "no" };
+  expect(read(JSON.stringify({ jsonrpc: "2.0", id: null, error }))).toEqual([{ jsonrpc: "2.0", error }]);
+});
+
+test("a key named __proto__ stays an ordinary key", () => {
+  const [message] = read('{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"polluted":1}}}');
+  expect(Object.keys(message?.result ?? {})).toEqual(["__proto__"]);
+  expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+});
+
+test("a bad byte in a text costs that character and not the answer", () => {
+  const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"text":"a?b"}}');
+  bytes[bytes.indexOf("?")] = 0xff;
+  expect(readMessages(bytes)[0]?.result).toEqual({ text: "a\ufffdb" });
+});
+
+describe("what is no message is refused:", () => {
+  test.each([
+    ["no JSON", "{]", -32700],
+    ["nothing", "", -32700],
+    ["a number", "1", -32600],
+    ["another object", '{"level":30,"msg":"started"}', -32600],
+    [
+      "an answer with result and error",
+      '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}',
+      -32600,
+    ],
+  ])("%s", (_, text, code) => {
+    expect(refusal(text).code).toBe(code);
+  });
+});
+
+test("a bad response tells whose it would be, a bad request does not", () => {
+  expect(refusal('{"jsonrpc":"2.0","id":7,"result":"done"}').id).toBe(7);
+  expect(refusal('{"id":"x","result":{}}').id).toBe("x");
+  expect(refusal('{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}').id).toBeUndefined();
+});
+
+test("an answer nested too deeply is refused by its id, before anything recurses into it", () => {
+  const deep = (depth: number): string =>
+    `{"jsonrpc":"2.0","id":3,"result":{"x":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
+  expect(read(deep(500))).toHaveLength(1);
+  expect(refusal(deep(20_000))).toMatchObject({ code: -32600, id: 3 });
+});

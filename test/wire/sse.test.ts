@@ -1,0 +1,107 @@
+import { createParser } from "eventsource-parser";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { formatComment, formatEvent, type SseEvent, SseReader } from "../../src/wire/sse.js";
+
+function read(chunks: readonly Buffer[], limit?: number) {
+  const events: SseEvent[] = [];
+  const retries: number[] = [];
+  let tooLong = 0;
+  const reader = new SseReader(
+    { event: (event) => events.push(event), retry: (ms) => retries.push(ms), tooLong: () => tooLong++ },
+    limit,
+  );
+  for (const chunk of chunks) reader.push(chunk);
+  reader.end();
+  return { events: events.map(clean), retries, tooLong };
+}
+
+const clean = (event: SseEvent): SseEvent =>
+  Object.fromEntries(Object.entries(event).filter(([, value]) => value !== undefined)) as unknown as SseEvent;
+
+const STREAM = Buffer.from(
+  '\ufeff: hello\nid: 1\nretry: 250\ndata:\n\nevent: message\r\nid: 2\r\ndata: {"text":"世界 👩‍💻"}\r\n\r\n' +
+    ":\n\ndata: a\rdata: b\r\rdata\n\nunknown: x\ndata:  two spaces\n\n",
+);
+
+test("a stream split at every byte gives the same events", () => {
+  const whole = read([STREAM]);
+  expect(whole.retries).toEqual([250]);
+  expect(whole.events).toEqual([
+    { id: "1", data: "" },
+    { id: "2", event: "message", data: '{"text":"世界 👩‍💻"}' },
+    { data: "a\nb" },
+    { data: "" },
+    { data: " two spaces" },
+  ]);
+  for (let at = 0; at <= STREAM.length; at++) {
+    expect(read([STREAM.subarray(0, at), STREAM.subarray(at)])).toEqual(whole);
+  }
+  expect(read([...STREAM].map((byte) => Buffer.from([byte])))).toEqual(whole);
+});
+
+test("an event that only the end of the stream ends is handed on", () => {
+  expect(read([Buffer.from('data: {"a":1}')]).events).toEqual([{ data: '{"a":1}' }]);
+});
+
+test("an event over the limit is told of once, and nothing after it is read", () => {
+  const { events, tooLong } = read(
+    [
+      Buffer.from("data: ok\n\n"),
+      ...Array.from({ length: 50 }, () => Buffer.from("data: xxxxxxxxxx\n")),
+      Buffer.from("\n"),
+    ],
+    100,
+  );
+  expect(events).toEqual([{ data: "ok" }]);
+  expect(tooLong).toBe(1);
+});
+
+test("a large event in many chunks is read in linear time", () => {
+  const data = "x".repeat(8 * 1024 * 1024);
+  const bytes = Buffer.from(`data: ${data}\n\n`);
+  const chunks = Array.from({ length: Math.ceil(bytes.length / 1024) }, (_, i) =>
+    bytes.subarray(i * 1024, (i + 1) * 1024),
+  );
+  const begun = performance.now();
+  expect(read(chunks).events[0]?.data).toHaveLength(data.length);
+  expect(performance.now() - begun).toBeLessThan(2_000);
+});
+
+describe("what is written", () => {
+  const line = fc.string({ unit: fc.constantFrom("a", ":", " ", "世", "\u2028", "\u0085", "{", '"') });
+  const text = fc.array(line, { minLength: 1 }).map((lines) => lines.join("\n"));
+
+  test("is read back, by this reader and by another one", () => {
+    const event = fc.record(
+      {
+        id: line.filter((id) => id !== "" && !id.startsWith(" ")),
+        event: fc.constantFrom("message", "endpoint"),
+        data: text,
+      },
+      { requiredKeys: ["data"] },
+    );
+    fc.assert(
+      fc.property(fc.array(event), (events) => {
+        const stream = events.map((one) => formatEvent(one) + formatComment("ping")).join("");
+        expect(read([Buffer.from(stream)]).events).toEqual(events);
+        const others: SseEvent[] = [];
+        createParser({ onEvent: (one) => others.push(one) }).feed(stream);
+        expect(others.map(clean)).toEqual(events);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("has no field and no event that the caller did not ask for, whatever the data holds", () => {
+    const hostile = "x\r\n\r\nevent: evil\rid: 9\n\ndata: {}\n\n";
+    const { events } = read([Buffer.from(formatEvent({ data: hostile }))]);
+    expect(events).toEqual([{ data: hostile.replaceAll("\r\n", "\n").replaceAll("\r", "\n") }]);
+    expect(read([Buffer.from(formatComment(hostile))]).events).toEqual([]);
+  });
+
+  test.each(["a\nb", "a\rb", "a\0b"])("never is the id or the name %j", (value) => {
+    expect(() => formatEvent({ id: value, data: "" })).toThrow(TypeError);
+    expect(() => formatEvent({ event: value, data: "" })).toThrow(TypeError);
+  });
+});
