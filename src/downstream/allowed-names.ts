@@ -1,0 +1,68 @@
+/**
+ * Which names a browser-born request may come under: its Host must be this gateway's own, and an Origin must be
+ * one that was let in. Without both checks any web page could reach a gateway on the loopback interface by
+ * rebinding a name of its own (GHSA-w48q-cv73-mx4w; spec 2026-07-28: basic/transports/streamable-http, "Security").
+ */
+import { isIP } from "node:net";
+
+export interface AllowedNames {
+  /** Whether a `Host` header names this gateway. */
+  host(header: string): boolean;
+  /** Whether pages of this `Origin` may call. `null`, which sandboxes and files send, never may. */
+  origin(header: string): boolean;
+}
+
+export interface NameSettings {
+  /** The address the listener is bound to. */
+  readonly bind: string;
+  /** Names, with or without a port; without one every port is meant. */
+  readonly allowedHosts: readonly string[];
+  /** Whole origins, such as `https://app.example.com`. */
+  readonly allowedOrigins: readonly string[];
+}
+
+/** Loopback names are always allowed on a loopback bind; beyond that an empty list allows nothing. */
+export function allowedNames({ bind, allowedHosts, allowedOrigins }: NameSettings): AllowedNames {
+  const onLoopback = isLoopback(bind);
+  const hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  // An address cannot be rebound, so whoever names the very one we are bound to means us.
+  if (isIP(bind) !== 0 && !isUnspecified(bind)) hosts.add(inUrl(bind));
+  const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
+  return {
+    host(header) {
+      const [name, whole] = split(header);
+      if (name === undefined) return false;
+      return hosts.has(whole) || hosts.has(name) || (onLoopback && isLoopback(name));
+    },
+    origin(header) {
+      const origin = header.toLowerCase();
+      if (origins.has(origin)) return true;
+      const [, authority] = /^https?:\/\/([^/]+)$/.exec(origin) ?? [];
+      const [name] = split(authority ?? "");
+      return onLoopback && name !== undefined && isLoopback(name);
+    },
+  };
+}
+
+/** Whether `host` can be reached from this machine alone. Takes bind addresses and names as they stand in a Host. */
+export function isLoopback(host: string): boolean {
+  const name = bare(host);
+  return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
+}
+
+/** Whether a Host header is an address rather than a name: no name server can have a say in it. */
+export function isAddress(header: string): boolean {
+  const [name] = split(header);
+  return name !== undefined && isIP(bare(name)) !== 0;
+}
+
+/** The name without its port, and the whole, in lower case; nothing when it is no `name[:port]`. */
+function split(header: string): readonly [name: string | undefined, whole: string] {
+  const whole = header.trim().toLowerCase();
+  const [, name] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(whole) ?? [];
+  return [name, whole];
+}
+
+const bare = (host: string): string => host.replace(/^\[|\]$/g, "");
+const inUrl = (address: string): string => (isIP(address) === 6 ? `[${address.toLowerCase()}]` : address);
+const isUnspecified = (address: string): boolean => address === "0.0.0.0" || address === "::";

@@ -1,0 +1,119 @@
+/** The endpoint that speaks MCP: one request, checked from the cheap to the dear, and handed to its era. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { GatewayError } from "../core/errors.js";
+import type { GatewayPort } from "../core/gateway-port.js";
+import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
+import { type Envelope, type MessageId, parseDocument } from "../wire/envelope.js";
+import { HEADER } from "../wire/names.js";
+import { checkContent } from "./admit.js";
+import type { Authenticate } from "./authenticate.js";
+import { answerPreflight } from "./cors.js";
+import { eraOfHeader, eraOfMessage } from "./detect-era.js";
+import type { HttpEdge, HttpExchange } from "./edge.js";
+import { HttpRefusal } from "./http-errors.js";
+import { readBody } from "./read-body.js";
+
+export interface McpEndpointSettings {
+  readonly port: Pick<GatewayPort, "hasScope">;
+  readonly modern: HttpEdge;
+  readonly legacy: HttpEdge;
+  readonly authenticate: Authenticate;
+  readonly maxBodyBytes: number;
+}
+
+/** Serves one request that `admit` let in, under the name after the path ("" for the path alone). */
+export type McpEndpoint = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  scope: string,
+) => Promise<void>;
+
+/** Something failed after the message was read, so its answer can carry the id. */
+export class FailedMessage extends Error {
+  constructor(
+    override readonly cause: unknown,
+    readonly id: MessageId | undefined,
+  ) {
+    super("a message failed", { cause });
+  }
+}
+
+/**
+ * The endpoint rejects with a GatewayError, a FrameError or a fault of ours; where the id of the message is known
+ * by then, inside a FailedMessage.
+ */
+export function mcpEndpoint({
+  port,
+  modern,
+  legacy,
+  authenticate,
+  maxBodyBytes,
+}: McpEndpointSettings): McpEndpoint {
+  const edges = { modern, legacy };
+
+  return async function mcpEndpoint(request, response, scope) {
+    switch (request.method) {
+      case "POST":
+        return post(request, response, scope);
+      case "GET":
+        return streamless("get", await arrive(request, response, scope));
+      case "DELETE":
+        return streamless("delete", await arrive(request, response, scope));
+      case "OPTIONS":
+        if (request.headers.origin !== undefined) return answerPreflight(request, response);
+    }
+    throw notAllowed(ALLOWED);
+  };
+
+  async function post(request: IncomingMessage, response: ServerResponse, scope: string): Promise<void> {
+    checkContent(request);
+    const exchange = await arrive(request, response, scope);
+    const text = await readBody(request, maxBodyBytes);
+    if (exceedsDepth(text)) {
+      throw new GatewayError(
+        "bad_request",
+        "downstream",
+        `the body is nested deeper than ${MAX_DEPTH} levels`,
+      );
+    }
+    const message = parseDocument(text);
+    const era = eraOfMessage(message, versionOf(request));
+    try {
+      await edges[era].post({ ...exchange, message });
+    } catch (error) {
+      throw new FailedMessage(error, idOf(message));
+    }
+  }
+
+  /** Credentials come before the body is read: strangers cost no memory. */
+  async function arrive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    scope: string,
+  ): Promise<HttpExchange> {
+    const principal = await authenticate(request);
+    if (scope !== "" && !port.hasScope(scope)) {
+      throw new HttpRefusal(404, "unknown_target", "there is no server and no profile of this name here");
+    }
+    return { request, response, principal, scope };
+  }
+
+  async function streamless(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
+    const edge = edges[eraOfHeader(versionOf(exchange.request))];
+    if (edge[verb] === undefined) throw notAllowed("POST, OPTIONS");
+    await edge[verb](exchange);
+  }
+}
+
+const ALLOWED = "GET, POST, DELETE, OPTIONS";
+
+const notAllowed = (allow: string): HttpRefusal =>
+  new HttpRefusal(405, "bad_request", "this method is not allowed here", { allow });
+
+function versionOf({ headers }: IncomingMessage): string | undefined {
+  const version = headers[HEADER.protocolVersion];
+  return typeof version === "string" ? version.trim() : undefined;
+}
+
+const idOf = (message: Envelope | readonly Envelope[]): MessageId | undefined =>
+  "jsonrpc" in message && message.method !== undefined ? message.id : undefined;

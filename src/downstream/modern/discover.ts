@@ -1,0 +1,22 @@
+/** What the gateway answers to `server/discover` (spec 2026-07-28: server/discover). */
+import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import { Payload } from "../../wire/payload.js";
+import { SUPPORTED_VERSIONS } from "./read-meta.js";
+
+/** Capabilities follow the servers behind, what the caller may see, and what it declared. */
+const FRESHNESS: Freshness = { ttlMs: 0, scope: "private" };
+
+/** The reply to `server/discover` for the client of `call`. */
+export async function discover(call: Call, port: Pick<GatewayPort, "introduce">): Promise<Reply> {
+  const { capabilities, instructions } = await port.introduce(call.client);
+  return {
+    kind: "result",
+    result: Payload.ofObject({
+      supportedVersions: SUPPORTED_VERSIONS,
+      capabilities,
+      ...(instructions !== undefined && { instructions }),
+    }),
+    freshness: FRESHNESS,
+  };
+}

@@ -1,0 +1,77 @@
+/** The 2026-07-28 way of serving HTTP and pipes: every request stands for itself. */
+import { GatewayError } from "../../core/errors.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import { type Logger, SILENT } from "../../core/logger.js";
+import { isNotification, isRequest } from "../../wire/envelope.js";
+import type { JsonObject } from "../../wire/json.js";
+import type { HttpEdge, HttpPost, Pipe, PipeEdge } from "../edge.js";
+import { EventStream, type StreamLimits } from "./event-stream.js";
+import { OWN_METHODS } from "./methods.js";
+import { OpenSubscriptions } from "./open-subscriptions.js";
+import { pipeEdge } from "./pipe.js";
+import { createServe } from "./serve.js";
+import { replyWriter } from "./write-reply.js";
+
+export interface ModernEdgeOptions {
+  readonly port: GatewayPort;
+  /** The gateway's own name and version, which every result carries. */
+  readonly gatewayInfo: JsonObject;
+  /** How often a quiet response stream says that it is alive, in milliseconds. Default 25 s. */
+  readonly keepAliveMs?: number;
+  readonly limits?: ModernLimits;
+  readonly logger?: Logger;
+  /** Told of event streams that open (1) and end (-1). */
+  readonly streams?: (kind: "response" | "subscription", change: 1 | -1) => void;
+}
+
+export interface ModernLimits {
+  /** The most subscriptions open at once over HTTP, and on each pipe. Default 10,000. */
+  readonly subscriptions?: number;
+  /** The most resources that one subscription may name. Default 1,000. */
+  readonly resourcesEach?: number;
+  /** How much a reader may leave unread before its stream is cut off, in bytes. Default 1 MiB. */
+  readonly streamBytes?: number;
+}
+
+export interface ModernEdge extends HttpEdge {
+  /** Serves the modern messages of one pipe. */
+  pipe(pipe: Pipe): PipeEdge;
+}
+
+export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
+  const { port, keepAliveMs = 25_000, limits = {}, logger = SILENT, streams = () => {} } = options;
+  const { subscriptions = 10_000, resourcesEach = 1_000, streamBytes = 1024 * 1024 } = limits;
+  const writeReply = replyWriter(options.gatewayInfo);
+  const serve = createServe(port, writeReply, logger);
+  const openSubscriptions = (): OpenSubscriptions =>
+    new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach });
+  const overHttp = openSubscriptions();
+  const limitsOf = (kind: "response" | "subscription"): StreamLimits => ({
+    keepAliveMs,
+    budgetBytes: streamBytes,
+    counted: (change) => streams(kind, change),
+    tooSlow: () => logger.warn({ kind }, "a stream was cut off: its reader is too slow"),
+  });
+  const forResponses = limitsOf("response");
+  const forSubscriptions = limitsOf("subscription");
+
+  return {
+    post: (post) => receive(post),
+    close: async () => overHttp.endAll(),
+    pipe: (pipe) => pipeEdge(pipe, serve, openSubscriptions()),
+  };
+
+  async function receive({ request, response, message, principal, scope }: HttpPost): Promise<void> {
+    if (!("jsonrpc" in message)) throw invalid("this revision knows no batches");
+    if (isRequest(message)) {
+      const listens = message.method === OWN_METHODS.listen;
+      const outlet = new EventStream(response, listens ? forSubscriptions : forResponses);
+      await serve(message, { principal, scope, headers: request.headers }, outlet, overHttp);
+    } else if (isNotification(message)) {
+      // No notification is defined that a client of this era sends over HTTP: closing a stream is the cancel.
+      response.writeHead(202).end();
+    } else throw invalid("this revision knows no responses from clients");
+  }
+}
+
+const invalid = (message: string): GatewayError => new GatewayError("bad_request", "downstream", message);

@@ -1,0 +1,118 @@
+/**
+ * The response to one POST: a single JSON object, or a stream of server-sent events when something has to be
+ * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
+ */
+import type { ServerResponse } from "node:http";
+import { GatewayError } from "../../core/errors.js";
+import type { Outlet } from "./outlet.js";
+import type { Response } from "./write-reply.js";
+
+export interface StreamLimits {
+  /** A quiet response says that it is alive this often, in milliseconds. */
+  readonly keepAliveMs: number;
+  /** A reader that leaves more than this unread is cut off, in bytes. */
+  readonly budgetBytes: number;
+  /** Told when a response becomes a stream (1) and when that ends (-1). */
+  readonly counted: (change: 1 | -1) => void;
+  /** Told when a reader is cut off. */
+  readonly tooSlow: () => void;
+}
+
+/** The response stream of one request; it ends with the answer, or when the client closes it. */
+export class EventStream implements Outlet {
+  readonly #response: ServerResponse;
+  readonly #limits: StreamLimits;
+  readonly #gone = new AbortController();
+  readonly #pulse: NodeJS.Timeout;
+  #streaming = false;
+  #ended = false;
+
+  constructor(response: ServerResponse, limits: StreamLimits) {
+    this.#response = response;
+    this.#limits = limits;
+    // A client that hears nothing at all gives up after minutes (undici: 300 s for the headers alone), so a
+    // slow answer becomes a stream too.
+    this.#pulse = setInterval(() => this.#write(":\n\n"), limits.keepAliveMs);
+    response.once("close", () => this.#closed());
+    if (response.destroyed) this.#closed();
+  }
+
+  /** Aborted when the client closes the stream before its answer: in this era that is the cancellation. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Sends one message before the answer; what comes after it is dropped. */
+  send(message: string): void {
+    this.#write(`data: ${oneLine(message)}\n\n`);
+  }
+
+  /** Sends the answer and ends the stream. */
+  answer({ status, pieces }: Response): void {
+    if (this.#ended) return;
+    this.#end();
+    const response = this.#response;
+    if (response.destroyed) return;
+    if (this.#streaming) {
+      sendAll(response, ["data: ", ...pieces.map(oneLine), "\n\n"]);
+      return;
+    }
+    const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+    response.writeHead(status, { "content-type": "application/json", "content-length": length });
+    sendAll(response, pieces);
+  }
+
+  #write(text: string): void {
+    const response = this.#response;
+    if (this.#ended || response.destroyed) return;
+    if (!this.#streaming) {
+      this.#streaming = true;
+      this.#limits.counted(1);
+      response.writeHead(200, {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        // Asks nginx and its like not to hold events back.
+        "x-accel-buffering": "no",
+      });
+    }
+    if (response.writableLength > this.#limits.budgetBytes) {
+      this.#limits.tooSlow();
+      response.destroy();
+      return;
+    }
+    response.write(text);
+  }
+
+  #closed(): void {
+    if (this.#ended) return;
+    this.#end();
+    this.#gone.abort(new GatewayError("cancelled", "downstream", "the client closed its stream"));
+  }
+
+  #end(): void {
+    this.#ended = true;
+    clearInterval(this.#pulse);
+    if (this.#streaming) this.#limits.counted(-1);
+  }
+}
+
+/** Text alone goes out in one write with the headers; bytes are never copied. */
+function sendAll(response: ServerResponse, pieces: readonly (string | Buffer)[]): void {
+  if (pieces.every((piece) => typeof piece === "string")) {
+    response.end(pieces.join(""));
+    return;
+  }
+  for (const piece of pieces) response.write(piece);
+  response.end();
+}
+
+/**
+ * JSON text without line breaks, which would end an event or a line. Inside a JSON string they are always
+ * escaped, so those that are there stand between tokens and mean nothing.
+ */
+export function oneLine(text: string): string;
+export function oneLine(text: string | Buffer): string | Buffer;
+export function oneLine(text: string | Buffer): string | Buffer {
+  if (typeof text === "string") return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text;
+  return text.includes(10) || text.includes(13) ? oneLine(text.toString("utf8")) : text;
+}

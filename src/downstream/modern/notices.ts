@@ -1,0 +1,39 @@
+/** Which notifications may reach a client on the stream of its own request. */
+import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+
+/** Notifications of the core protocol that belong elsewhere, or to the other era. */
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  "notifications/cancelled",
+  "notifications/initialized",
+  "notifications/resources/updated",
+  "notifications/resources/list_changed",
+  "notifications/tools/list_changed",
+  "notifications/prompts/list_changed",
+  "notifications/roots/list_changed",
+  "notifications/elicitation/complete",
+  "notifications/subscriptions/acknowledged",
+]);
+
+/** What the request asked to hear. */
+export interface Wishes {
+  readonly progressToken: string | number | undefined;
+  readonly logLevel: LogLevel | undefined;
+}
+
+/**
+ * Progress reaches only who gave the very token, log messages only who named a level and none below it (server/
+ * utilities/logging: without a level there must be none). What no revision defines belongs to an extension and passes.
+ */
+export function isWished({ method, params }: Notice, wishes: Wishes): boolean {
+  switch (method) {
+    case "notifications/progress":
+      return wishes.progressToken !== undefined && params?.progressToken === wishes.progressToken;
+    case "notifications/message":
+      return wishes.logLevel !== undefined && severity(params?.level) >= severity(wishes.logLevel);
+    default:
+      return !ELSEWHERE.has(method);
+  }
+}
+
+/** -1 for what is no level. */
+const severity = (level: unknown): number => (LOG_LEVELS as readonly unknown[]).indexOf(level);

@@ -1,0 +1,11 @@
+/** Where the messages of one request go: its own HTTP response, or a pipe that many requests share. */
+import type { Response } from "./write-reply.js";
+
+export interface Outlet {
+  /** Aborted when the client gives up on the request before its answer. */
+  readonly signal: AbortSignal;
+  /** Sends one message before the answer; what comes after the answer is dropped. */
+  send(message: string): void;
+  /** Sends the answer, and nothing after it. */
+  answer(response: Response): void;
+}

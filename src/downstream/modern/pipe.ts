@@ -1,0 +1,53 @@
+/** The modern side of a pipe: requests run side by side, and a notification is what cancels one. */
+import { GatewayError } from "../../core/errors.js";
+import { refusalError } from "../../core/refusal.js";
+import {
+  type Envelope,
+  isNotification,
+  isRequest,
+  type MessageId,
+  type Request,
+} from "../../wire/envelope.js";
+import type { Pipe, PipeEdge } from "../edge.js";
+import type { OpenSubscriptions } from "./open-subscriptions.js";
+import { oneDocument, PipeOutlet } from "./pipe-outlet.js";
+import type { Serve } from "./serve.js";
+import { writeError } from "./write-reply.js";
+
+/** @param subscriptions those of this pipe alone */
+export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscriptions): PipeEdge {
+  const running = new Map<MessageId, PipeOutlet>();
+
+  return {
+    async receive(message) {
+      if (isRequest(message)) await run(message);
+      else if (isNotification(message) && message.method === "notifications/cancelled") cancel(message);
+      // Clients of this era send no other notification and no response; what comes all the same is dropped.
+    },
+    async close() {
+      subscriptions.endAll();
+      for (const outlet of running.values()) outlet.cancel("the pipe is closed");
+    },
+  };
+
+  async function run(request: Request): Promise<void> {
+    const { id } = request;
+    if (running.has(id)) {
+      const inUse = new GatewayError(
+        "bad_request",
+        "downstream",
+        "this id belongs to a request that is running",
+      );
+      pipe.send(oneDocument(writeError(id, refusalError(inUse))));
+      return;
+    }
+    const outlet = new PipeOutlet(pipe, () => running.delete(id));
+    running.set(id, outlet);
+    await serve(request, { principal: pipe.principal, scope: pipe.scope }, outlet, subscriptions);
+  }
+
+  function cancel(notification: Envelope): void {
+    const id = notification.params?.requestId;
+    if (typeof id === "string" || typeof id === "number") running.get(id)?.cancel("the client cancelled");
+  }
+}

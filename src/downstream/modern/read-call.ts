@@ -1,0 +1,81 @@
+/** A modern request becomes a call: everything about its sender stands in the request itself. */
+import type { IncomingHttpHeaders } from "node:http";
+import { type Call, type InputAnswers, type Notice, nextCallId } from "../../core/call.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import type { Request } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./check-headers.js";
+import { RESUMABLE_METHODS } from "./methods.js";
+import { isWished } from "./notices.js";
+import {
+  checkVersion,
+  claimedVersion,
+  malformed,
+  progressToken,
+  readClient,
+  readLogLevel,
+  type Sender,
+  withoutHopKeys,
+} from "./read-meta.js";
+
+/** What comes with a request beside its message. */
+export interface Circumstances extends Sender {
+  /** Absent on a pipe, which has no headers to disagree with. */
+  readonly headers?: IncomingHttpHeaders;
+  readonly signal: AbortSignal;
+  /** Hears what the client asked to hear of this request, and nothing else. */
+  readonly notify: (notice: Notice) => void;
+}
+
+/**
+ * Reads one request. The order of the checks decides what a request with several faults is told: the claimed
+ * revision comes first, because everything else is judged by its rules.
+ *
+ * @throws GatewayError `bad_request`: -32602 for missing metadata or a malformed answer, -32020 where header and
+ * body disagree, -32022 for a revision that is not served
+ */
+export function readCall(request: Request, came: Circumstances, port: Pick<GatewayPort, "tool">): Call {
+  const sent = request.params ?? {};
+  const meta = objectAt(sent, "_meta") ?? {};
+  const version = claimedVersion(meta);
+  if (came.headers !== undefined) checkVersionHeader(came.headers, version);
+  checkVersion(version);
+  const client = readClient(meta, came);
+  const logLevel = readLogLevel(meta);
+  if (came.headers !== undefined) checkStandardHeaders(came.headers, request);
+  const answers = RESUMABLE_METHODS.has(request.method) ? readAnswers(sent) : undefined;
+  const name = request.method === "tools/call" ? stringAt(sent, "name") : undefined;
+  const tool = name === undefined || came.headers === undefined ? undefined : port.tool(client, name);
+  const extraHeaders = came.headers === undefined ? undefined : checkParamHeaders(came.headers, sent, tool);
+  const params = withoutHopKeys(sent, meta);
+  const wishes = { progressToken: progressToken(meta), logLevel };
+  return {
+    id: nextCallId(),
+    method: request.method,
+    params: answers === undefined ? params : without(params, ANSWER_KEYS),
+    client,
+    ...(answers !== undefined && { answers }),
+    ...(logLevel !== undefined && { logLevel }),
+    ...(extraHeaders !== undefined && { extraHeaders }),
+    signal: came.signal,
+    notify: (notice) => {
+      if (isWished(notice, wishes)) came.notify(notice);
+    },
+  };
+}
+
+const ANSWER_KEYS = ["inputResponses", "requestState"];
+
+/**
+ * What the client brings to resume an earlier round (basic/patterns/mrtr). Whether the answers fit the
+ * questions is for the server to say; that they are answers at all is checked here ("Error Handling").
+ */
+function readAnswers(params: JsonObject): InputAnswers | undefined {
+  if (!ANSWER_KEYS.some((key) => Object.hasOwn(params, key))) return undefined;
+  const { inputResponses: responses = {}, requestState: state } = params;
+  if (!isObject(responses) || !Object.values(responses).every(isObject)) {
+    throw malformed("inputResponses must be an object of objects");
+  }
+  if (state !== undefined && typeof state !== "string") throw malformed("requestState must be a string");
+  return { responses, ...(state !== undefined && { state }) };
+}

@@ -1,0 +1,90 @@
+/** What a request says of its sender: the reserved keys of `_meta`, read and taken out. */
+
+import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
+import type { Client, Principal } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import { canonicalText } from "../../wire/canonical.js";
+import { type JsonObject, objectAt, without } from "../../wire/json.js";
+import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
+
+/** The revisions this edge serves, as `server/discover` and refusals name them. */
+export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_REVISION];
+
+/** Keys that describe the client's own hop; each hop writes its own. */
+const HOP_KEYS = [META.protocolVersion, META.clientCapabilities, META.clientInfo, META.logLevel];
+
+export interface Sender {
+  readonly principal: Principal;
+  readonly scope: string;
+}
+
+/**
+ * The revision the body claims.
+ * @throws GatewayError -32602 when it claims none (basic/index, "Per-request protocol fields").
+ */
+export function claimedVersion(meta: JsonObject | undefined): string {
+  const version = meta?.[META.protocolVersion];
+  if (typeof version === "string") return version;
+  throw malformed(`_meta["${META.protocolVersion}"] must be there and be a string`);
+}
+
+/** @throws GatewayError -32022 that lists what is supported. */
+export function checkVersion(requested: string): void {
+  if (SUPPORTED_VERSIONS.includes(requested)) return;
+  throw new GatewayError("bad_request", "downstream", "Unsupported protocol version", {
+    rpc: CODE.unsupportedProtocolVersion,
+    data: { supported: SUPPORTED_VERSIONS, requested },
+  });
+}
+
+/** @throws GatewayError -32602 when the capabilities are missing. */
+export function readClient(meta: JsonObject, { principal, scope }: Sender): Client {
+  const capabilities = objectAt(meta, META.clientCapabilities);
+  if (capabilities === undefined) {
+    throw malformed(`_meta["${META.clientCapabilities}"] must be there and be an object`);
+  }
+  const info = objectAt(meta, META.clientInfo);
+  return {
+    principal,
+    affinity: affinityOf(principal, capabilities),
+    session: false,
+    scope,
+    capabilities,
+    ...(info !== undefined && { info }),
+  };
+}
+
+/** @throws GatewayError -32602 for a level that does not exist (server/utilities/logging, "Error Handling"). */
+export function readLogLevel(meta: JsonObject): LogLevel | undefined {
+  if (!Object.hasOwn(meta, META.logLevel)) return undefined;
+  const level = LOG_LEVELS.find((known) => known === meta[META.logLevel]);
+  if (level === undefined)
+    throw malformed(`_meta["${META.logLevel}"] must be one of ${LOG_LEVELS.join(", ")}`);
+  return level;
+}
+
+/** The token under which this client wants to hear of progress. */
+export function progressToken(meta: JsonObject): string | number | undefined {
+  const token = meta[META.progressToken];
+  return typeof token === "string" || typeof token === "number" ? token : undefined;
+}
+
+/** The parameters as they may travel on: trace context, progress token and vendor keys stay. */
+export function withoutHopKeys(params: JsonObject, meta: JsonObject): JsonObject {
+  const kept = without(meta, HOP_KEYS);
+  if (kept === meta) return params;
+  return Object.keys(kept).length === 0 ? without(params, ["_meta"]) : { ...params, _meta: kept };
+}
+
+export const malformed = (message: string): GatewayError =>
+  new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
+
+/**
+ * A client of this era has no session, so what is kept for it is kept for its principal and for what it
+ * declared: a server may list and ask differently by that.
+ */
+function affinityOf(principal: Principal, capabilities: JsonObject): string {
+  return JSON.stringify([principal.id, isEmpty(capabilities) ? "" : canonicalText(capabilities)]);
+}
+
+const isEmpty = (object: JsonObject): boolean => Object.keys(object).length === 0;

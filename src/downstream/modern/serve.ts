@@ -1,0 +1,68 @@
+/** One request from reading to answer. What differs between HTTP and a pipe is in the outlet. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Call, Notice, Reply } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
+import type { GatewayPort } from "../../core/gateway-port.js";
+import type { Logger } from "../../core/logger.js";
+import { refusalError } from "../../core/refusal.js";
+import type { Request } from "../../wire/envelope.js";
+import { CODE } from "../../wire/names.js";
+import { discover } from "./discover.js";
+import { OWN_METHODS, REMOVED_METHODS } from "./methods.js";
+import type { OpenSubscriptions } from "./open-subscriptions.js";
+import type { Outlet } from "./outlet.js";
+import { readCall } from "./read-call.js";
+import type { Sender } from "./read-meta.js";
+import { type WriteReply, writeError } from "./write-reply.js";
+
+/** Where a request came from. */
+export interface Origin extends Sender {
+  /** Absent on a pipe. */
+  readonly headers?: IncomingHttpHeaders;
+}
+
+/** Serves one request through its outlet; never rejects. */
+export type Serve = (
+  request: Request,
+  origin: Origin,
+  outlet: Outlet,
+  subscriptions: OpenSubscriptions,
+) => Promise<void>;
+
+export function createServe(port: GatewayPort, writeReply: WriteReply, logger: Logger): Serve {
+  return async function serve(request, origin, outlet, subscriptions) {
+    const { id } = request;
+    try {
+      const call = readCall(request, { ...origin, signal: outlet.signal, notify: noticesTo(outlet) }, port);
+      if (call.method === OWN_METHODS.listen) subscriptions.open(request, call, outlet);
+      else outlet.answer(writeReply(id, call, await replyTo(call)));
+    } catch (error) {
+      if (error instanceof GatewayError) {
+        outlet.answer(writeError(id, refusalError(error), error.code));
+        return;
+      }
+      logger.error({ method: request.method, error }, "a request failed at the edge");
+      outlet.answer(
+        writeError(id, {
+          code: CODE.internalError,
+          message: "the gateway failed on this request; its log says why",
+        }),
+      );
+    }
+  };
+
+  function replyTo(call: Call): Reply | Promise<Reply> {
+    if (call.method === OWN_METHODS.discover) return discover(call, port);
+    return REMOVED_METHODS.has(call.method) ? notFound(call.method) : port.handle(call);
+  }
+}
+
+const notFound = (method: string): Reply => ({
+  kind: "error",
+  error: { code: CODE.methodNotFound, message: `Method not found: ${method}` },
+});
+
+const noticesTo =
+  (outlet: Outlet) =>
+  ({ method, params }: Notice): void =>
+    outlet.send(JSON.stringify({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) }));

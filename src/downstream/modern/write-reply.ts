@@ -1,0 +1,156 @@
+/** A reply becomes the JSON-RPC response of this era, and its HTTP status. */
+import type { Call, Freshness, Reply } from "../../core/call.js";
+import { ERRORS, type ErrorCode } from "../../core/errors.js";
+import type { MessageId, RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { CODE, META } from "../../wire/names.js";
+import type { Payload } from "../../wire/payload.js";
+import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
+
+/** One response, in the pieces it is written in: large results are carried, not copied. */
+export interface Response {
+  readonly status: number;
+  readonly pieces: readonly (string | Buffer)[];
+}
+
+/** Where a server's own name stays when the gateway puts its own in its place. */
+export const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
+
+/** Not to be kept at all; for whatever nobody vouches for. */
+const STALE: Freshness = { ttlMs: 0, scope: "private" };
+
+/** Writes the response to `id` that says `reply`. */
+export type WriteReply = (id: MessageId, call: Call, reply: Reply) => Response;
+
+/** Makes the writer of responses; `serverInfo` is the gateway's own name and version. */
+export function replyWriter(serverInfo: JsonObject): WriteReply {
+  const ownMeta = `"_meta":{${JSON.stringify(META.serverInfo)}:${JSON.stringify(serverInfo)}}`;
+
+  return function writeReply(id, call, reply) {
+    switch (reply.kind) {
+      case "result":
+        return framed(id, "result", resultPieces(reply.result, hintsFor(call, reply.freshness)));
+      case "input_required":
+        return inputRequired(id, call, reply);
+      case "error":
+        return writeError(id, reply.error, reply.refusal);
+    }
+  };
+
+  function resultPieces(result: Payload, hints: Freshness | undefined): readonly (string | Buffer)[] {
+    // What certainly is not in it can be put in front of it, and the rest stays the bytes it came as.
+    const untouched =
+      !result.mayContain('"resultType"') &&
+      !result.mayContain('"_meta"') &&
+      (hints === undefined || (!result.mayContain('"ttlMs"') && !result.mayContain('"cacheScope"')));
+    if (!untouched) return [JSON.stringify(completed(result.object, hints))];
+    const cache = hints === undefined ? "" : `,"ttlMs":${hints.ttlMs},"cacheScope":"${hints.scope}"`;
+    return spliced(`{"resultType":"complete",${ownMeta}${cache}`, result.text);
+  }
+
+  function completed(result: JsonObject, hints: Freshness | undefined): JsonObject {
+    const resultType = Object.hasOwn(result, "resultType") ? result.resultType : "complete";
+    return {
+      ...result,
+      resultType,
+      ...(resultType === "complete" &&
+        hints !== undefined && { ttlMs: hints.ttlMs, cacheScope: hints.scope }),
+      _meta: signed(objectAt(result, "_meta") ?? {}),
+    };
+  }
+
+  function signed(meta: JsonObject): JsonObject {
+    const theirs = objectAt(meta, META.serverInfo);
+    return {
+      ...meta,
+      [META.serverInfo]: serverInfo,
+      ...(theirs !== undefined &&
+        !Object.hasOwn(meta, UPSTREAM_SERVER_INFO) && { [UPSTREAM_SERVER_INFO]: theirs }),
+    };
+  }
+
+  function inputRequired(id: MessageId, call: Call, reply: Reply & { kind: "input_required" }): Response {
+    const { requests, state } = reply;
+    if (!RESUMABLE_METHODS.has(call.method)) return writeError(id, outOfPlace(call.method));
+    const missing = undeclared(requests, call.client.capabilities);
+    if (missing !== undefined) return writeError(id, missing);
+    const result = {
+      resultType: "input_required",
+      // One of the two must be there, so questions are left out only beside a state.
+      ...((state === undefined || Object.keys(requests).length > 0) && { inputRequests: requests }),
+      ...(state !== undefined && { requestState: state }),
+    };
+    return framed(id, "result", spliced(`{${ownMeta}`, JSON.stringify(result)));
+  }
+}
+
+/** The response to `id` that says `error`; `refusal` is the gateway's own word for it, where it has one. */
+export function writeError(id: MessageId, error: RpcError, refusal?: string): Response {
+  return { ...framed(id, "error", [JSON.stringify(error)]), status: statusOf(error.code, refusal) };
+}
+
+function framed(id: MessageId, member: "result" | "error", pieces: readonly (string | Buffer)[]): Response {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"${member}":`;
+  const [first, ...rest] = pieces;
+  return {
+    status: 200,
+    pieces: typeof first === "string" ? [`${head}${first}`, ...rest, "}"] : [head, ...pieces, "}"],
+  };
+}
+
+/** `head`, an object without its closing brace, and all members of `text`, which is a whole object. */
+function spliced(head: string, text: string | Buffer): readonly (string | Buffer)[] {
+  if (typeof text === "string") return [`${head}${EMPTY.test(text) ? "" : ","}${text.slice(1)}`];
+  return [EMPTY.test(text.toString("latin1", 0, 64)) ? head : `${head},`, text.subarray(1)];
+}
+
+const EMPTY = /^\{\s*\}/;
+
+/** What the client may keep. A later round depends on answers that are no part of its key, so it may keep nothing. */
+function hintsFor(call: Call, freshness: Freshness | undefined): Freshness | undefined {
+  if (!CACHEABLE_METHODS.has(call.method)) return undefined;
+  return call.answers === undefined ? (freshness ?? STALE) : STALE;
+}
+
+/** HTTP statuses of this era (basic/transports/streamable-http); what it does not speak of is answered with 200. */
+function statusOf(code: number, refusal: string | undefined): number {
+  switch (code) {
+    case CODE.methodNotFound:
+      return 404;
+    case CODE.headerMismatch:
+    case CODE.missingClientCapability:
+    case CODE.unsupportedProtocolVersion:
+      return 400;
+    default:
+      return refusal !== undefined && isErrorCode(refusal) ? ERRORS[refusal].http : 200;
+  }
+}
+
+const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, word);
+
+const outOfPlace = (method: string): RpcError => ({
+  code: CODE.internalError,
+  message: `the server asked for input in answer to ${method}, where none may be asked`,
+});
+
+/** Which capability allows which question. */
+const ASKED_UNDER: ReadonlyMap<unknown, string> = new Map([
+  ["elicitation/create", "elicitation"],
+  ["sampling/createMessage", "sampling"],
+  ["roots/list", "roots"],
+]);
+
+/** The error for questions that this client has not said it can answer (basic/index, "_meta"). */
+function undeclared(requests: JsonObject, capabilities: JsonObject): RpcError | undefined {
+  const required: Record<string, JsonObject> = {};
+  for (const request of Object.values(requests)) {
+    const capability = isObject(request) ? ASKED_UNDER.get(request.method) : undefined;
+    if (capability !== undefined && !Object.hasOwn(capabilities, capability)) required[capability] = {};
+  }
+  if (Object.keys(required).length === 0) return undefined;
+  return {
+    code: CODE.missingClientCapability,
+    message: `this needs a client that declares ${Object.keys(required).join(" and ")}`,
+    data: { requiredCapabilities: required },
+  };
+}

@@ -1,0 +1,54 @@
+/** The body of an HTTP request as text, whole and within a limit. */
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
+import { GatewayError } from "../core/errors.js";
+import { FrameError } from "../wire/envelope.js";
+
+/**
+ * Reads the body. What goes over the limit is not kept: the declared length is believed before the first byte,
+ * and without one the bytes are counted as they come. Node discards the rest once the refusal is answered, and
+ * its request time-out ends a body that drips.
+ *
+ * @param limit the most bytes taken
+ * @throws GatewayError `too_large`, or `cancelled` when the client went away; FrameError when it is no UTF-8
+ */
+export async function readBody(request: IncomingMessage, limit: number): Promise<string> {
+  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge(limit);
+  const body = await collect(request, limit);
+  // A replacement character would let policy judge another text than the one that was sent.
+  if (!isUtf8(body)) throw new FrameError(-32700, "the body is not valid UTF-8");
+  return body.toString("utf8");
+}
+
+function collect(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const take = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size <= limit) {
+        chunks.push(chunk);
+        return;
+      }
+      request.off("data", take);
+      request.resume();
+      reject(tooLarge(limit));
+    };
+    request.on("data", take);
+    request.once("end", () => resolve(joined(chunks)));
+    request.once("error", (cause) => reject(gone(cause)));
+    request.once("close", () => reject(gone(undefined)));
+  });
+}
+
+/** Most bodies come in one piece, which needs no copy. */
+const joined = (chunks: readonly Buffer[]): Buffer => {
+  const [first] = chunks;
+  return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks);
+};
+
+const tooLarge = (limit: number): GatewayError =>
+  new GatewayError("too_large", "downstream", `the body is larger than ${limit} bytes`);
+
+const gone = (cause: unknown): GatewayError =>
+  new GatewayError("cancelled", "downstream", "the client went away before its request was read", { cause });
