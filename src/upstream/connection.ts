@@ -1,5 +1,6 @@
 /** One open conversation with a server, era already settled; a lease holds it, both eras implement it. */
 
+import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
@@ -7,10 +8,17 @@ import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
 export interface Connection {
   readonly facts: ServerFacts;
   readonly call: Handler;
-  /** Walks all pages (cursor loops cut). A list the server does not offer is empty. */
-  list(kind: ListKind, signal: AbortSignal): Promise<ServerList>;
+  /**
+   * Walks all pages (cursor loops cut). A list the server does not offer is empty. Where capabilities go with
+   * each request, those of `client` do.
+   */
+  list(kind: ListKind, signal: AbortSignal, client?: Client): Promise<ServerList>;
   /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
   follow(uri: string): () => void;
+  /** Asks for a sign of life. @throws GatewayError when there is none before `signal` is aborted. */
+  check(signal: AbortSignal): Promise<void>;
+  /** Since when (`performance.now()`) nothing has been heard; undefined while something is under way. */
+  readonly quietSince: number | undefined;
   /** Resolves when it can carry no more calls, with the reason; never rejects. */
   readonly closed: Promise<GatewayError>;
   close(): Promise<void>;

@@ -1,0 +1,315 @@
+/** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
+import type { ServerConfig } from "../config/config.js";
+import type { Client } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
+import type { JsonObject } from "../wire/json.js";
+import { LEGACY_REVISIONS } from "../wire/names.js";
+import type { Connection } from "./connection.js";
+import type { ConversationSettings } from "./conversation/settings.js";
+import { HandshakeRefused } from "./legacy/handshake.js";
+import { LegacyConnection } from "./legacy/upstream.js";
+import { type Finding, probe } from "./modern/probe.js";
+import { ModernConnection } from "./modern/upstream.js";
+import { type Channel, HttpStatusError } from "./transport/channel.js";
+import { type EraVerdict, type Pin, pinOf, type Way } from "./verdict.js";
+
+export type OpenChannel = (way: Way, server: ServerConfig, signal: AbortSignal) => Promise<Channel>;
+
+export interface ConnectSettings extends Omit<ConversationSettings, "server"> {
+  readonly server: ServerConfig;
+  readonly openChannel: OpenChannel;
+  readonly verdict: EraVerdict;
+  /** What a legacy server is promised at the handshake. */
+  readonly capabilities: JsonObject;
+  /** What a modern server is promised with each request of `client`. */
+  readonly promise: (client: Client) => JsonObject;
+}
+
+export interface Met {
+  readonly era: "legacy" | "modern";
+  readonly connection: Connection;
+}
+
+/** A server on a pipe that is silent for so long (ms) is spoken to in the old way as well. */
+const SILENCE_MS = 3_000;
+
+/**
+ * @throws GatewayError `upstream_unavailable`, with what the server said last, when it cannot be met within its
+ * `connectTimeout`; `cancelled` when `signal` is aborted.
+ */
+export async function connect(settings: ConnectSettings, signal: AbortSignal): Promise<Met> {
+  const { server } = settings;
+  const limit = new AbortController();
+  const stop = (): void => limit.abort(signal.reason);
+  const timer = setTimeout(() => limit.abort(), server.connectTimeoutMs);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const meeting = new Meeting(settings, limit.signal);
+  try {
+    return await (server.transport.kind === "stdio" ? meeting.overPipe() : meeting.overHttp());
+  } catch (error) {
+    const words = meeting.lastWords();
+    meeting.giveUp();
+    if (limit.signal.aborted && !signal.aborted) throw tooLate(server, words);
+    throw explained(server, error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** One attempt to meet a server, with the one channel it has open at a time. */
+class Meeting {
+  readonly #settings: ConnectSettings;
+  readonly #signal: AbortSignal;
+  readonly #pin: Pin | undefined;
+  #channel: Channel | undefined;
+
+  constructor(settings: ConnectSettings, signal: AbortSignal) {
+    this.#settings = settings;
+    this.#signal = signal;
+    this.#pin = pinOf(settings.server.protocol);
+  }
+
+  async overPipe(): Promise<Met> {
+    const { verdict } = this.#settings;
+    const channel = await this.#open("stdio");
+    if (this.#pin !== undefined) return this.#asPinned(channel, this.#pin);
+    const known = verdict.legacy;
+    if (known !== undefined) return this.#asRemembered(channel, "stdio", known.sure);
+    try {
+      return await this.#probePipe(channel);
+    } catch (error) {
+      // Some servers end when the first message is not `initialize`; that is an answer too.
+      if (!hasEnded(error)) throw error;
+      verdict.learn("stdio", false);
+      return await this.#asLegacy(await this.#open("stdio"), "stdio");
+    }
+  }
+
+  async overHttp(): Promise<Met> {
+    const { server, verdict } = this.#settings;
+    if (this.#pin?.era === "modern") return this.#asPinned(await this.#open("http"), this.#pin);
+    const prefersSse = server.transport.kind === "http" && server.transport.sse;
+    const known = verdict.legacy;
+    if (prefersSse || known?.way === "sse") {
+      try {
+        return await this.#asLegacy(await this.#open("sse"), "sse");
+      } catch (error) {
+        if (!isElsewhere(error)) throw error;
+        verdict.forget();
+      }
+    }
+    const channel = await this.#open("http");
+    if (this.#pin?.era === "legacy") return this.#asLegacyHttp(channel);
+    if (verdict.legacy !== undefined) return this.#asRemembered(channel, "http", true);
+    const found = await this.#probe(channel);
+    return found.era === "modern"
+      ? this.#asModern(channel, found)
+      : this.#asLegacyHttp(channel, found.revision);
+  }
+
+  /** The last line that the process wrote to stderr, where there is one. */
+  lastWords(): string {
+    return this.#channel?.stderr?.trimEnd().split("\n").at(-1) ?? "";
+  }
+
+  /** Leaves nothing open. A process may take its time to end; nobody waits for it. */
+  giveUp(): void {
+    const { log, server } = this.#settings;
+    const closing = this.#channel?.close();
+    closing?.catch((error: unknown) =>
+      log.debug({ server: server.name, error }, "a channel did not close well"),
+    );
+    this.#channel = undefined;
+  }
+
+  async #open(way: Way): Promise<Channel> {
+    this.giveUp();
+    const { openChannel, server } = this.#settings;
+    const opening = openChannel(way, server, this.#signal);
+    const channel = await orAbort(opening, this.#signal, (late) => void late.close());
+    this.#channel = channel;
+    return channel;
+  }
+
+  #probe(channel: Channel, signal = this.#signal): Promise<Finding> {
+    const { gateway, server } = this.#settings;
+    return probe(channel, { server: server.name, gateway, signal });
+  }
+
+  async #asPinned(channel: Channel, pin: Pin): Promise<Met> {
+    if (pin.era === "legacy") return this.#asLegacy(channel, undefined);
+    const found = await this.#probe(channel);
+    if (found.era === "modern") return this.#asModern(channel, found);
+    const { name } = this.#settings.server;
+    throw unavailable(
+      name,
+      `${name} does not speak 2026-07-28, and the config says that nothing else will do`,
+    );
+  }
+
+  /** Straight to the handshake. A server that refuses it may have been replaced by a modern one. */
+  async #asRemembered(channel: Channel, way: "stdio" | "http", sure: boolean): Promise<Met> {
+    const { verdict } = this.#settings;
+    try {
+      return await (way === "http" ? this.#asLegacyHttp(channel) : this.#asLegacy(channel, way));
+    } catch (error) {
+      if (!sure) verdict.forget();
+      if (!(error instanceof HandshakeRefused)) throw error;
+      verdict.forget();
+      const open = this.#channel === channel ? channel : await this.#open(way);
+      const found = await this.#probe(open);
+      if (found.era === "modern") return this.#asModern(open, found);
+      throw error;
+    }
+  }
+
+  #asModern(channel: Channel, found: ModernFinding): Met {
+    const { server, verdict, ...rest } = this.#settings;
+    verdict.forget();
+    this.#channel = undefined;
+    const connection = new ModernConnection(channel, { ...rest, server: server.name, facts: found.facts });
+    return { era: "modern", connection };
+  }
+
+  /** `way` is what to remember; nothing when the config decides anyway. */
+  async #asLegacy(
+    channel: Channel,
+    way: Way | undefined,
+    offer?: string,
+    signal = this.#signal,
+  ): Promise<Met> {
+    const { server, verdict, ...rest } = this.#settings;
+    const revision = offer ?? (this.#pin?.era === "legacy" ? this.#pin.revision : LEGACY_REVISIONS[0]);
+    const connection = await LegacyConnection.open(
+      channel,
+      { ...rest, server: server.name, revision, handshakeTimeoutMs: server.connectTimeoutMs },
+      signal,
+    );
+    if (way !== undefined) verdict.learn(way);
+    this.#channel = undefined;
+    return { era: "legacy", connection };
+  }
+
+  /** The handshake over Streamable HTTP, and where there is nothing of the kind, over HTTP+SSE of 2024-11-05. */
+  async #asLegacyHttp(channel: Channel, offer?: string): Promise<Met> {
+    const remembered = this.#pin === undefined;
+    try {
+      return await this.#asLegacy(channel, remembered ? "http" : undefined, offer);
+    } catch (first) {
+      if (!isElsewhere(first)) throw first;
+      try {
+        return await this.#asLegacy(await this.#open("sse"), remembered ? "sse" : undefined);
+      } catch (second) {
+        // What the newer transport said explains more, unless there was an older one and it failed later.
+        throw isElsewhere(second) || isUnreachable(second) ? first : second;
+      }
+    }
+  }
+
+  /**
+   * On a pipe silence may also mean that the server is still starting. So `initialize` goes in behind the
+   * unanswered probe, in the same process, and whichever is answered first decides.
+   */
+  async #probePipe(channel: Channel): Promise<Met> {
+    const giveUp = new AbortController();
+    const stop = (): void => giveUp.abort();
+    this.#signal.addEventListener("abort", stop, { once: true });
+    try {
+      const probing = settle(this.#probe(channel, giveUp.signal));
+      const first = await within(SILENCE_MS, probing);
+      if (first !== undefined) return await this.#asFound(channel, first);
+      const shaking = settle(this.#asLegacy(channel, "stdio", undefined, giveUp.signal));
+      const won = await Promise.race([probing, shaking]);
+      if (won.ok) {
+        const { value } = won;
+        if (isMet(value)) return value;
+        if (value.era === "modern") return this.#asModern(channel, value);
+      }
+      // The first word was no yes. A refused handshake leaves the probe to be answered, and the other way round.
+      const [probed, shaken] = await Promise.all([probing, shaking]);
+      if (shaken.ok) return shaken.value;
+      if (probed.ok && probed.value.era === "modern") return this.#asModern(channel, probed.value);
+      throw shaken.error;
+    } finally {
+      this.#signal.removeEventListener("abort", stop);
+      giveUp.abort();
+    }
+  }
+
+  async #asFound(channel: Channel, found: Settled<Finding>): Promise<Met> {
+    if (!found.ok) throw found.error;
+    return found.value.era === "modern"
+      ? this.#asModern(channel, found.value)
+      : await this.#asLegacy(channel, "stdio", found.value.revision);
+  }
+}
+
+type ModernFinding = Extract<Finding, { readonly era: "modern" }>;
+
+const isMet = (value: Finding | Met): value is Met => "connection" in value;
+
+type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
+
+const settle = <T>(promise: Promise<T>): Promise<Settled<T>> =>
+  promise.then(
+    (value) => ({ ok: true, value }),
+    (error: unknown) => ({ ok: false, error }),
+  );
+
+/** What `promise` comes to, or undefined when that takes longer. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Waits no longer than `signal` allows; what comes later is handed to `discard`. */
+function orAbort<T>(promise: Promise<T>, signal: AbortSignal, discard: (late: T) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      reject(new GatewayError("cancelled", "gateway", "the attempt to connect was given up"));
+      promise.then(discard, () => {});
+    };
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+const hasEnded = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.code === "upstream_closed" || hasEnded(error.cause));
+
+/** The status says that this transport is not spoken at this URL (2025-11-25, transports, "Backwards Compatibility"). */
+function isElsewhere(error: unknown): boolean {
+  const cause = error instanceof GatewayError ? error.cause : error;
+  if (!(cause instanceof HttpStatusError || cause instanceof HandshakeRefused)) return false;
+  return cause.status === 400 || cause.status === 404 || cause.status === 405;
+}
+
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === "upstream_unavailable";
+
+/** Whatever went wrong, the server is not there for those who wait for it. */
+function explained({ name }: ServerConfig, error: unknown): unknown {
+  if (error instanceof HandshakeRefused) {
+    return unavailable(name, `${name} refused initialize: ${error.error.message}`, error);
+  }
+  const closed = error instanceof GatewayError && error.code === "upstream_closed";
+  return closed ? unavailable(name, error.message, error) : error;
+}
+
+function tooLate({ name, connectTimeoutMs }: ServerConfig, words: string): GatewayError {
+  const said = words === "" ? "" : `; its last words: ${words}`;
+  return unavailable(name, `${name} did not answer within ${connectTimeoutMs / 1000} s${said}`);
+}
+
+const unavailable = (server: string, sentence: string, cause?: unknown): GatewayError =>
+  new GatewayError("upstream_unavailable", "upstream", sentence, { server, cause, retryable: true });

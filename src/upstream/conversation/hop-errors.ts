@@ -1,0 +1,18 @@
+/** An error a server answered with, told apart: is it about the call, or about how the gateway asked? */
+import type { RpcError } from "../../wire/envelope.js";
+import { CODE } from "../../wire/names.js";
+
+/**
+ * The error as it may go on to the client. Codes in the range that the specification keeps for the hop
+ * between two peers (-32099 … -32020) describe the gateway's own request, so they never pass as they are
+ * (2026-07-28, basic/index, "Error Codes"); everything else passes unchanged.
+ */
+export function errorForClient(server: string, error: RpcError): RpcError {
+  if (error.code < -32099 || error.code > -32020) return error;
+  if (error.code === CODE.legacyUrlElicitationRequired) return error;
+  return {
+    code: CODE.internalError,
+    message: `${server} could not be asked properly: ${error.message}`,
+    data: { upstreamError: error },
+  };
+}

@@ -1,0 +1,131 @@
+/** The calls that are under way at one server, and which of them a message on a shared pipe belongs to. */
+import { type Call, LOG_LEVELS } from "../../core/call.js";
+import type { Notification } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { META } from "../../wire/names.js";
+
+/**
+ * After a call of another client has ended, its late log lines may still come; for so long (ms) a line that
+ * names no call is nobody's, even when only one call is left.
+ */
+const ECHO_MS = 10_000;
+
+/** One request under way, and the client's call that listens to it at this moment (none while it is parked). */
+export class OpenCall {
+  #call: Call | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(
+    /** Its JSON-RPC id upstream, which is its progress token there as well. */
+    readonly id: number,
+    call: Call,
+  ) {
+    this.#call = call;
+  }
+
+  get call(): Call | undefined {
+    return this.#call;
+  }
+
+  /** From now on `call` hears what the server says, and its giving up runs `cancel`. */
+  attach(call: Call, cancel: () => void): void {
+    this.detach();
+    this.#call = call;
+    this.#cancel = cancel;
+    if (call.signal.aborted) cancel();
+    else call.signal.addEventListener("abort", cancel, { once: true });
+  }
+
+  /** Nobody listens until the next `attach`. */
+  detach(): void {
+    if (this.#cancel !== undefined) this.#call?.signal.removeEventListener("abort", this.#cancel);
+    this.#cancel = undefined;
+    this.#call = undefined;
+  }
+
+  /** Hands a notification of the server to whoever listens, with the client's own progress token put back. */
+  hear(message: Notification): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    const { method, params } = message;
+    if (method === "notifications/progress") {
+      const token = progressToken(call.params);
+      if (token !== undefined) call.notify({ method, params: { ...params, progressToken: token } });
+    } else if (method !== "notifications/message" || loudEnough(call, params)) {
+      call.notify(params === undefined ? { method } : { method, params });
+    }
+  }
+}
+
+/** All calls under way on one connection. */
+export class OpenCalls {
+  readonly #open = new Map<number, OpenCall>();
+  /** Clients whose last call ended a moment ago, with the time it ended. */
+  readonly #gone = new Map<string, number>();
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  get all(): Iterable<OpenCall> {
+    return this.#open.values();
+  }
+
+  add(open: OpenCall): void {
+    this.#open.set(open.id, open);
+  }
+
+  remove(open: OpenCall, affinity: string): void {
+    this.#open.delete(open.id);
+    this.#gone.delete(affinity);
+    this.#gone.set(affinity, performance.now());
+    // The oldest stand first; what has stopped echoing goes, so that the map stays as small as recent traffic.
+    for (const [client, at] of this.#gone) {
+      if (at + ECHO_MS > performance.now()) break;
+      this.#gone.delete(client);
+    }
+  }
+
+  /** The call that a message names by its progress token or related request; undefined when it names none. */
+  named(params: JsonObject | undefined): OpenCall | undefined {
+    const token = params?.progressToken ?? objectAt(params, "_meta")?.[META.progressToken];
+    return typeof token === "number" ? this.#open.get(token) : undefined;
+  }
+
+  /**
+   * The only call there is, provided that nothing another client set going can still be talking. On a pipe
+   * this is the one way to know whose a message is that names nobody; more than that would be a guess. Calls
+   * that cannot have caused it, as `may` says, are not counted.
+   */
+  only(may: (call: Call) => boolean = () => true): OpenCall | undefined {
+    const candidates = [...this.#open.values()].filter(({ call }) => call !== undefined && may(call));
+    const [open] = candidates;
+    if (open === undefined || candidates.length > 1) return undefined;
+    const affinity = open.call?.client.affinity;
+    const now = performance.now();
+    for (const [client, at] of this.#gone) {
+      if (client !== affinity && at + ECHO_MS > now) return undefined;
+    }
+    return open;
+  }
+}
+
+/** The progress token the client itself put into `_meta`, with its own JSON type. */
+export function progressToken(params: JsonObject): string | number | undefined {
+  const token = objectAt(params, "_meta")?.[META.progressToken];
+  return typeof token === "string" || typeof token === "number" ? token : undefined;
+}
+
+/** The parameters with the gateway's token where the client had one, and without an empty `_meta`. */
+export function withProgressToken(params: JsonObject, id: number): JsonObject {
+  return progressToken(params) === undefined
+    ? params
+    : { ...params, _meta: { ...objectAt(params, "_meta"), [META.progressToken]: id } };
+}
+
+// A client that named no level gets what the server sends by itself; an era that knows better drops it there.
+function loudEnough(call: Call, params: JsonObject | undefined): boolean {
+  if (call.logLevel === undefined || !isObject(params)) return true;
+  const level = LOG_LEVELS.findIndex((name) => name === params.level);
+  return level < 0 || level >= LOG_LEVELS.indexOf(call.logLevel);
+}

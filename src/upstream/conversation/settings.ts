@@ -1,0 +1,12 @@
+/** What an era is told when it opens a conversation with a server. */
+import type { Logger } from "../../core/logger.js";
+import type { ConnectionObserver } from "../connection.js";
+
+export interface ConversationSettings {
+  /** The server's key in the config, for messages. */
+  readonly server: string;
+  /** How the gateway calls itself where it speaks for nobody else. */
+  readonly gateway: { readonly name: string; readonly version: string };
+  readonly observer: ConnectionObserver;
+  readonly log: Logger;
+}

@@ -1,0 +1,79 @@
+/** Notices that a server has gone without a word: one that is quiet for long is asked for a sign of life. */
+import { GatewayError } from "../core/errors.js";
+import type { Connection } from "./connection.js";
+import { HttpStatusError } from "./transport/channel.js";
+
+/** After so long (ms) without a word a connection is asked. While a call is under way it is not: it may be busy. */
+const QUIET_MS = 60_000;
+/** How long (ms) the answer may take. */
+const LIMIT_MS = 15_000;
+
+/** Watches until `stop` is called; tells `dead` when no sign of life comes. */
+export function watchHealth(
+  connection: Connection,
+  server: string,
+  dead: (cause: GatewayError) => void,
+): { checkNow(): void; stop(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let limit: AbortController | undefined;
+  let stopped = false;
+
+  const watch = (): void => {
+    const since = connection.quietSince ?? performance.now();
+    timer = setTimeout(look, Math.max(since + QUIET_MS - performance.now(), 0));
+    timer.unref();
+  };
+  const look = (): void => {
+    const since = connection.quietSince;
+    if (since !== undefined && performance.now() - since >= QUIET_MS) checkNow();
+    else watch();
+  };
+  const checkNow = (): void => {
+    if (stopped || limit !== undefined) return;
+    clearTimeout(timer);
+    const giveUp = new AbortController();
+    limit = giveUp;
+    const late = setTimeout(() => giveUp.abort(), LIMIT_MS);
+    void signOfLife(connection, server, giveUp.signal)
+      .then((cause) => {
+        limit = undefined;
+        if (stopped) return;
+        if (cause === undefined) watch();
+        else dead(cause);
+      })
+      .finally(() => clearTimeout(late));
+  };
+
+  watch();
+  return {
+    checkNow,
+    stop: () => {
+      stopped = true;
+      clearTimeout(timer);
+      limit?.abort();
+    },
+  };
+}
+
+/** Why there is none; undefined when there is. */
+async function signOfLife(
+  connection: Connection,
+  server: string,
+  signal: AbortSignal,
+): Promise<GatewayError | undefined> {
+  try {
+    await connection.check(signal);
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) {
+      return new GatewayError("upstream_closed", "upstream", `${server} gave no sign of life`, {
+        server,
+        retryable: true,
+      });
+    }
+    if (!(error instanceof GatewayError)) throw error;
+    // Whoever refuses is alive. Above 500 it may be a proxy that speaks, with nobody behind it.
+    const { cause } = error;
+    return cause instanceof HttpStatusError && cause.status < 500 ? undefined : error;
+  }
+}

@@ -1,0 +1,88 @@
+/** Introduces the gateway to a server the way revisions up to 2025-11-25 ask for: `initialize`, `initialized`. */
+import { GatewayError } from "../../core/errors.js";
+import type { ServerFacts } from "../../core/upstream.js";
+import type { RpcError } from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
+import { nextId } from "../conversation/ids.js";
+import type { Channel, Headers } from "../transport/channel.js";
+
+export interface HandshakeSettings {
+  readonly server: string;
+  readonly gateway: { readonly name: string; readonly version: string };
+  /** The revision to offer; the server may answer with an older one. */
+  readonly revision: string;
+  readonly capabilities: JsonObject;
+  readonly signal: AbortSignal;
+}
+
+/** What was agreed, and how every later message of the session shows it. */
+export interface Agreement {
+  readonly facts: ServerFacts;
+  readonly revision: string;
+  readonly sessionId: string | undefined;
+  readonly headers: Headers;
+}
+
+/** The server answered `initialize` with an error: it is there, but it will not talk like this. */
+export class HandshakeRefused extends Error {
+  override readonly name = "HandshakeRefused";
+  constructor(
+    readonly error: RpcError,
+    readonly status: number,
+  ) {
+    super(`initialize was refused: ${error.message}`);
+  }
+}
+
+/** Revisions older than the first one published here are spoken by some old servers and differ in no way that matters. */
+const OLDEST_KNOWN = "2024-10-07";
+
+/**
+ * Runs the handshake. It is never cancelled by a message: the specification forbids that for `initialize`
+ * (2025-11-25, basic/utilities/cancellation), so an abort only stops the waiting.
+ *
+ * @throws HandshakeRefused, or a GatewayError of the channel.
+ */
+export async function shakeHands(channel: Channel, settings: HandshakeSettings): Promise<Agreement> {
+  const answer = await channel.exchange(
+    {
+      jsonrpc: "2.0",
+      id: nextId(),
+      method: "initialize",
+      params: {
+        protocolVersion: settings.revision,
+        capabilities: settings.capabilities,
+        clientInfo: settings.gateway,
+      },
+    },
+    { signal: settings.signal },
+  );
+  if (answer.message.error !== undefined) throw new HandshakeRefused(answer.message.error, answer.status);
+  const result = answer.message.result ?? {};
+  const revision = stringAt(result, "protocolVersion") ?? "no version";
+  if (revision !== OLDEST_KNOWN && !LEGACY_REVISIONS.some((known) => known === revision)) {
+    throw new GatewayError(
+      "upstream_unavailable",
+      "upstream",
+      `${settings.server} answered initialize with ${revision}, which the gateway does not speak`,
+      { server: settings.server },
+    );
+  }
+  const sessionId = answer.header(HEADER.sessionId);
+  const headers: Headers = {
+    [HEADER.protocolVersion]: revision,
+    ...(sessionId !== undefined && { [HEADER.sessionId]: sessionId }),
+  };
+  await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }, { headers });
+  return { facts: factsOf(result), revision, sessionId, headers };
+}
+
+function factsOf(result: JsonObject): ServerFacts {
+  const instructions = stringAt(result, "instructions");
+  return {
+    capabilities: objectAt(result, "capabilities") ?? {},
+    serverInfo: objectAt(result, "serverInfo") ?? {},
+    ...(instructions !== undefined && { instructions }),
+  };
+}

@@ -1,0 +1,98 @@
+/** A session with a server: what was agreed at the handshake, and a new handshake when the server forgets it. */
+import { GatewayError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import type { Envelope, Notification, Request } from "../../wire/envelope.js";
+import { type Answer, type Channel, type ExchangeOptions, HttpStatusError } from "../transport/channel.js";
+import { type Agreement, HandshakeRefused, type HandshakeSettings, shakeHands } from "./handshake.js";
+
+export interface SessionSettings extends Omit<HandshakeSettings, "signal"> {
+  readonly log: Logger;
+  /** How long (ms) the handshake after a loss may take. */
+  readonly handshakeTimeoutMs: number;
+  /** The session was lost and there is a new one; whatever the server knew of the old one is gone. */
+  readonly renewed: () => void;
+  /** The session was lost and there is no new one. */
+  readonly lost: (cause: GatewayError) => void;
+}
+
+export class Session {
+  readonly #channel: Channel;
+  readonly #settings: SessionSettings;
+  #agreement: Agreement;
+  #renewal: Promise<void> | undefined;
+
+  private constructor(channel: Channel, settings: SessionSettings, agreement: Agreement) {
+    this.#channel = channel;
+    this.#settings = settings;
+    this.#agreement = agreement;
+  }
+
+  /** @throws HandshakeRefused, or a GatewayError of the channel. */
+  static async open(channel: Channel, settings: SessionSettings, signal: AbortSignal): Promise<Session> {
+    return new Session(channel, settings, await shakeHands(channel, { ...settings, signal }));
+  }
+
+  get agreement(): Agreement {
+    return this.#agreement;
+  }
+
+  /**
+   * Sends a request in the current session. When the server says that it does not know the session, it has
+   * not looked at the request either: then, and only then, the request is sent once more in a new session.
+   */
+  async exchange(request: Request, options: ExchangeOptions): Promise<Answer> {
+    const asked = this.#agreement;
+    try {
+      const answer = await this.#channel.exchange(request, { ...options, headers: asked.headers });
+      if (!isForgotten(asked, answer.status, answer.message.error?.message)) return answer;
+    } catch (error) {
+      const cause = error instanceof GatewayError ? error.cause : undefined;
+      if (!(cause instanceof HttpStatusError && isForgotten(asked, cause.status, cause.body))) throw error;
+    }
+    await this.#renew(asked);
+    return this.#channel.exchange(request, { ...options, headers: this.#agreement.headers });
+  }
+
+  post(message: Notification | Envelope): Promise<void> {
+    return this.#channel.post(message, { headers: this.#agreement.headers });
+  }
+
+  /** Many calls may meet the loss at once; they share one new handshake. */
+  async #renew(lost: Agreement): Promise<void> {
+    if (this.#agreement !== lost) return;
+    this.#renewal ??= this.#shakeHandsAgain().finally(() => {
+      this.#renewal = undefined;
+    });
+    await this.#renewal;
+  }
+
+  async #shakeHandsAgain(): Promise<void> {
+    const { server, log, handshakeTimeoutMs } = this.#settings;
+    log.info({ server }, "the server has forgotten the session; a new one is opened");
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), handshakeTimeoutMs);
+    try {
+      this.#agreement = await shakeHands(this.#channel, { ...this.#settings, signal: limit.signal });
+    } catch (cause) {
+      const why = cause instanceof HandshakeRefused || cause instanceof GatewayError ? cause.message : "";
+      const error = new GatewayError(
+        "upstream_unavailable",
+        "upstream",
+        `${server} has forgotten the session and could not be met again: ${why}`,
+        { cause, retryable: true, server },
+      );
+      this.#settings.lost(error);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    this.#settings.renewed();
+  }
+}
+
+// 404 is what the specification asks for (2025-11-25, transports, "Session Management"); servers built after
+// the examples of the first SDKs say 400 and speak of the session in words.
+function isForgotten(asked: Agreement, status: number, words: string | undefined): boolean {
+  if (asked.sessionId === undefined) return false;
+  return status === 404 || (status === 400 && words !== undefined && /\bsession\b/i.test(words));
+}

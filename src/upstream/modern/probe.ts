@@ -1,0 +1,111 @@
+/** Asks a server `server/discover`, and reads out of whatever comes back which era it belongs to. */
+import { GatewayError } from "../../core/errors.js";
+import type { ServerFacts } from "../../core/upstream.js";
+import type { RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION } from "../../wire/names.js";
+import { nextId } from "../conversation/ids.js";
+import { type Channel, HttpStatusError } from "../transport/channel.js";
+import { writeRequest } from "./write-call.js";
+
+export interface ProbeSettings {
+  readonly server: string;
+  readonly gateway: { readonly name: string; readonly version: string };
+  readonly signal: AbortSignal;
+}
+
+export type Finding =
+  | { readonly era: "modern"; readonly facts: ServerFacts }
+  /** Not modern; `revision` is what it says it speaks instead, where it says so. */
+  | { readonly era: "legacy"; readonly revision?: string };
+
+/**
+ * @throws GatewayError when what came is no evidence of either era: the server could not be reached, wants
+ * credentials, is broken for the moment, or is modern and speaks no revision that the gateway does.
+ */
+export async function probe(channel: Channel, settings: ProbeSettings): Promise<Finding> {
+  const { server, gateway, signal } = settings;
+  const { request, headers } = writeRequest("server/discover", {}, nextId(), {
+    info: gateway,
+    capabilities: {},
+  });
+  try {
+    const { message, status } = await channel.exchange(request, { headers, signal });
+    if (message.error !== undefined) return readRefusal(server, status, message.error);
+    return readDiscovery(server, message.result ?? {});
+  } catch (error) {
+    const cause = error instanceof GatewayError ? error.cause : undefined;
+    if (!(cause instanceof HttpStatusError)) throw error;
+    const refusal = errorIn(cause.body);
+    if (isEvidence(cause.status) || (refusal !== undefined && isModern(refusal))) {
+      return readRefusal(server, cause.status, refusal);
+    }
+    throw error;
+  }
+}
+
+function readDiscovery(server: string, result: JsonObject): Finding {
+  const versions = result.supportedVersions;
+  // Some older servers answer any request with something; without versions it is no answer to this one.
+  if (!Array.isArray(versions)) return { era: "legacy" };
+  if (!versions.includes(MODERN_REVISION)) return otherRevision(server, versions);
+  const instructions = stringAt(result, "instructions");
+  return {
+    era: "modern",
+    facts: {
+      capabilities: objectAt(result, "capabilities") ?? {},
+      serverInfo:
+        objectAt(objectAt(result, "_meta"), META.serverInfo) ?? objectAt(result, "serverInfo") ?? {},
+      ...(instructions !== undefined && { instructions }),
+    },
+  };
+}
+
+function readRefusal(server: string, status: number, error: RpcError | undefined): Finding {
+  if (error !== undefined && isModern(error)) {
+    const supported = isObject(error.data) ? error.data.supported : undefined;
+    if (error.code === CODE.unsupportedProtocolVersion && Array.isArray(supported)) {
+      return otherRevision(server, supported);
+    }
+    throw unavailable(server, `refused server/discover: ${error.message}`);
+  }
+  if (isEvidence(status)) return { era: "legacy" };
+  throw unavailable(server, `answered server/discover with HTTP status ${status}`);
+}
+
+/** The server named its revisions, and ours was not among them; one of the older ones may be. */
+function otherRevision(server: string, versions: readonly unknown[]): Finding {
+  const revision = LEGACY_REVISIONS.find((known) => versions.includes(known));
+  if (revision !== undefined && !versions.includes(MODERN_REVISION)) return { era: "legacy", revision };
+  const named = versions.filter((version) => typeof version === "string").join(", ");
+  throw unavailable(server, `speaks ${named || "no revision it names"}, which the gateway does not`);
+}
+
+const isModern = (error: RpcError): boolean =>
+  error.code === CODE.headerMismatch ||
+  error.code === CODE.missingClientCapability ||
+  error.code === CODE.unsupportedProtocolVersion;
+
+/**
+ * Whether an answer that is not modern tells that the server is not. Missing credentials, overload and failures
+ * of the moment do not: a modern server behind them looks the same.
+ */
+const isEvidence = (status: number): boolean =>
+  status < 300 ||
+  (status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408 && status !== 429);
+
+function errorIn(body: string): RpcError | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    const error = isObject(value) ? value.error : undefined;
+    if (!isObject(error) || typeof error.code !== "number" || typeof error.message !== "string")
+      return undefined;
+    return { code: error.code, message: error.message, data: error.data };
+  } catch {
+    // A page of HTML, say: no JSON-RPC error stands in it.
+    return undefined;
+  }
+}
+
+const unavailable = (server: string, what: string): GatewayError =>
+  new GatewayError("upstream_unavailable", "upstream", `${server} ${what}`, { server, retryable: true });

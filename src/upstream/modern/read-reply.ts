@@ -1,0 +1,64 @@
+/** What a 2026-07-28 server answered, in the words of the gateway's inside: `resultType` decides. */
+import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { Envelope, RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { Payload } from "../../wire/payload.js";
+import { errorForClient } from "../conversation/hop-errors.js";
+
+/** Only these may be answered with `input_required` (basic/patterns/mrtr, "Supported Requests"). */
+const MAY_ASK: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+
+export function readReply(server: string, call: Call, message: Envelope): Reply {
+  if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
+  const result = message.result ?? {};
+  const type = result.resultType;
+  // Servers of drafts before the final revision leave it out of complete results.
+  if (type === undefined || type === "complete") {
+    const freshness = readFreshness(result);
+    return {
+      kind: "result",
+      result: Payload.ofObject(result),
+      ...(freshness !== undefined && { freshness }),
+    };
+  }
+  if (type === "input_required" && MAY_ASK.has(call.method)) {
+    const state = stringAt(result, "requestState");
+    const requests = objectAt(result, "inputRequests");
+    if (state !== undefined || requests !== undefined) {
+      return { kind: "input_required", requests: requests ?? {}, ...(state !== undefined && { state }) };
+    }
+  }
+  return { kind: "error", error: invalidResult(server, type) };
+}
+
+/** How long a result may be kept; undefined when the server does not say. */
+export function readFreshness(result: JsonObject): Freshness | undefined {
+  const { ttlMs, cacheScope } = result;
+  if (typeof ttlMs !== "number" && typeof cacheScope !== "string") return undefined;
+  return {
+    // A negative time is to be read as none (server/utilities/caching, "Time-to-Live").
+    ttlMs: typeof ttlMs === "number" && ttlMs > 0 ? ttlMs : 0,
+    scope: cacheScope === "public" ? "public" : "private",
+  };
+}
+
+// The server may ask for a capability that this client did not declare: that is news for the client, in its
+// own words. Of the capabilities that the gateway itself held back, and of every other code that describes
+// the gateway's own request, the client can know nothing.
+function readError(server: string, call: Call, error: RpcError): RpcError {
+  if (error.code !== CODE.missingClientCapability) return errorForClient(server, error);
+  const data = isObject(error.data) ? error.data : undefined;
+  const required = Object.keys(objectAt(data, "requiredCapabilities") ?? {});
+  const declared =
+    required.length > 0 && required.every((name) => Object.hasOwn(call.client.capabilities, name));
+  return declared ? errorForClient(server, error) : error;
+}
+
+function invalidResult(server: string, type: unknown): RpcError {
+  const named = typeof type === "string" ? `"${type.slice(0, 60)}"` : "that is no string";
+  return {
+    code: CODE.internalError,
+    message: `${server} answered with a result of a type ${named}, which the gateway cannot carry here`,
+  };
+}

@@ -1,0 +1,208 @@
+/** The one `subscriptions/listen` stream of a connection, whose filter is the union of what anybody wants to hear. */
+import type { GatewayError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import type { ListKind } from "../../core/upstream.js";
+import type { Envelope } from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { CODE, META } from "../../wire/names.js";
+import type { ConnectionObserver } from "../connection.js";
+import type { Answer } from "../transport/channel.js";
+
+export interface ListenSettings {
+  readonly server: string;
+  readonly capabilities: JsonObject;
+  readonly observer: ConnectionObserver;
+  readonly log: Logger;
+  /** Sends the request and tells its id at once; `close` ends the stream the way the transport wants it. */
+  readonly open: (params: JsonObject, hear: (message: Envelope) => void) => OpenStream;
+}
+
+export interface OpenStream {
+  readonly id: number;
+  readonly ended: Promise<Answer>;
+  close(): void;
+}
+
+/** A stream as it stands: what it was opened for, and whether the server has said that it listens. */
+interface Stream extends OpenStream {
+  acknowledged: boolean;
+}
+
+const LISTS: Readonly<
+  Record<string, { readonly key: string; readonly method: string; readonly kinds: readonly ListKind[] }>
+> = {
+  tools: { key: "toolsListChanged", method: "notifications/tools/list_changed", kinds: ["tools"] },
+  prompts: { key: "promptsListChanged", method: "notifications/prompts/list_changed", kinds: ["prompts"] },
+  resources: {
+    key: "resourcesListChanged",
+    method: "notifications/resources/list_changed",
+    kinds: ["resources", "resourceTemplates"],
+  },
+};
+
+/** Changes of the filter that come so close together (ms) make one new stream. */
+const GATHER_MS = 20;
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Listening is best effort: a server may offer `listChanged` and still not know the method, or end the stream
+ * before it acknowledged it. Neither is a failure of the server; lists are then only as fresh as they are asked for.
+ */
+export class Subscriptions {
+  readonly #settings: ListenSettings;
+  readonly #followers = new Map<string, number>();
+  #stream: Stream | undefined;
+  /** The stream that still delivers while its successor is not acknowledged yet. */
+  #before: Stream | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #wait = FIRST_WAIT_MS;
+  #missed = false;
+  #over = false;
+
+  constructor(settings: ListenSettings) {
+    this.#settings = settings;
+  }
+
+  start(): void {
+    this.#schedule(0);
+  }
+
+  /** Counts one more follower of `uri`; call the returned function once to stop. */
+  follow(uri: string): () => void {
+    const count = this.#followers.get(uri) ?? 0;
+    this.#followers.set(uri, count + 1);
+    if (count === 0) this.#schedule(GATHER_MS);
+    let stopped = false;
+    return () => {
+      if (stopped) return;
+      stopped = true;
+      const left = (this.#followers.get(uri) ?? 1) - 1;
+      if (left > 0) {
+        this.#followers.set(uri, left);
+      } else {
+        this.#followers.delete(uri);
+        this.#schedule(GATHER_MS);
+      }
+    };
+  }
+
+  /** Takes a message that carries a subscription id; false when it belongs to no stream of ours. */
+  hear(message: Envelope): boolean {
+    const id = objectAt(message.params, "_meta")?.[META.subscriptionId] ?? message.params?.requestId;
+    const stream = [this.#stream, this.#before].find((open) => open !== undefined && open.id === id);
+    if (stream === undefined) return false;
+    this.#hear(stream, message);
+    return true;
+  }
+
+  stop(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#stream?.close();
+    this.#before?.close();
+    this.#stream = this.#before = undefined;
+  }
+
+  #schedule(ms: number): void {
+    if (this.#over) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#reopen(), ms);
+    this.#timer.unref();
+  }
+
+  /** Opens a stream for what is wanted now; the one before goes on until the new one is acknowledged. */
+  #reopen(): void {
+    const filter = this.#filter();
+    const previous = this.#stream;
+    if (previous?.acknowledged === true) {
+      this.#before?.close();
+      this.#before = previous;
+    } else {
+      previous?.close();
+    }
+    this.#stream = undefined;
+    if (filter === undefined) {
+      this.#before?.close();
+      this.#before = undefined;
+      return;
+    }
+    const opened = this.#settings.open({ notifications: filter }, (message) => this.#hear(stream, message));
+    const stream: Stream = { ...opened, acknowledged: false };
+    this.#stream = stream;
+    opened.ended.then(
+      (answer) => this.#ended(stream, answer.message.error),
+      (error: GatewayError) => this.#ended(stream, error),
+    );
+  }
+
+  #filter(): JsonObject | undefined {
+    const { capabilities } = this.#settings;
+    const filter: Record<string, unknown> = {};
+    for (const [capability, { key }] of Object.entries(LISTS)) {
+      if (objectAt(capabilities, capability)?.listChanged === true) filter[key] = true;
+    }
+    const follows = objectAt(capabilities, "resources")?.subscribe === true && this.#followers.size > 0;
+    if (follows) filter.resourceSubscriptions = [...this.#followers.keys()];
+    return Object.keys(filter).length > 0 ? filter : undefined;
+  }
+
+  #hear(stream: Stream, message: Envelope): void {
+    const { observer } = this.#settings;
+    const { method, params } = message;
+    if (method === "notifications/subscriptions/acknowledged") {
+      this.#acknowledged(stream);
+    } else if (method === "notifications/cancelled") {
+      stream.close();
+      this.#ended(stream, undefined);
+    } else if (method === "notifications/resources/updated") {
+      // It may be a part of the resource that is followed, not the resource itself.
+      const uri = stringAt(params, "uri");
+      if (uri !== undefined) observer.resourceUpdated(uri);
+    } else {
+      const list = Object.values(LISTS).find((known) => known.method === method);
+      for (const kind of list?.kinds ?? []) observer.listChanged(kind);
+    }
+  }
+
+  #acknowledged(stream: Stream): void {
+    stream.acknowledged = true;
+    if (stream !== this.#stream) return;
+    this.#wait = FIRST_WAIT_MS;
+    this.#before?.close();
+    this.#before = undefined;
+    if (this.#missed) this.#tellWhatMayBeMissed();
+    this.#missed = false;
+  }
+
+  #ended(
+    stream: Stream,
+    error: { readonly code: number | string; readonly message: string } | undefined,
+  ): void {
+    if (stream === this.#before) this.#before = undefined;
+    if (stream !== this.#stream || this.#over) return;
+    this.#stream = undefined;
+    const { server, log } = this.#settings;
+    if (error?.code === CODE.methodNotFound) {
+      log.info(
+        { server },
+        "the server offers changes and knows no subscriptions/listen; it is not asked again",
+      );
+      return;
+    }
+    log.debug({ server, error: error?.message }, "the stream of changes ended; it is opened again");
+    this.#missed ||= stream.acknowledged;
+    this.#schedule(this.#wait);
+    this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT_MS);
+  }
+
+  /** While nobody listened anything may have changed. */
+  #tellWhatMayBeMissed(): void {
+    const { capabilities, observer } = this.#settings;
+    for (const [capability, { kinds }] of Object.entries(LISTS)) {
+      if (objectAt(capabilities, capability)?.listChanged !== true) continue;
+      for (const kind of kinds) observer.listChanged(kind);
+    }
+    for (const uri of this.#followers.keys()) observer.resourceUpdated(uri);
+  }
+}

@@ -1,0 +1,226 @@
+/** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
+import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import type { ListKind, ServerFacts, ServerList } from "../../core/upstream.js";
+import { type Envelope, isNotification, type Notification } from "../../wire/envelope.js";
+import { type JsonObject, stringAt } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { paramHeaders } from "../../wire/param-headers.js";
+import type { Connection } from "../connection.js";
+import { nextId } from "../conversation/ids.js";
+import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
+import { LISTS, walkPages } from "../conversation/pages.js";
+import type { ConversationSettings } from "../conversation/settings.js";
+import type { Answer, Channel } from "../transport/channel.js";
+import { withoutParamHeaders } from "./param-headers.js";
+import { readFreshness, readReply } from "./read-reply.js";
+import { type OpenStream, Subscriptions } from "./subscriptions.js";
+import { type Speaker, type WrittenRequest, writeCall, writeRequest } from "./write-call.js";
+
+export interface ModernSettings extends ConversationSettings {
+  /** What the server found by the probe says of itself. */
+  readonly facts: ServerFacts;
+  /** What is promised for one client: its own capabilities, of those that the gateway can relay. */
+  readonly promise: (client: Client) => JsonObject;
+}
+
+export class ModernConnection implements Connection {
+  readonly facts: ServerFacts;
+  readonly closed: Promise<GatewayError>;
+  readonly #channel: Channel;
+  readonly #settings: ModernSettings;
+  readonly #calls = new OpenCalls();
+  readonly #subscriptions: Subscriptions;
+  readonly #listening: { stop(): void } | undefined;
+  #lose: (cause: GatewayError) => void = () => {};
+  #lastHeard = performance.now();
+
+  /** `channel` is the connection's own from now on. */
+  constructor(channel: Channel, settings: ModernSettings) {
+    this.#channel = channel;
+    this.#settings = settings;
+    this.facts = settings.facts;
+    this.closed = new Promise((resolve) => {
+      this.#lose = resolve;
+    });
+    void channel.closed.then(this.#lose);
+    // There is no stream beside the requests in this era; on a pipe everything comes mixed.
+    if (channel.association === "pipe") this.#listening = channel.listen((message) => this.#hear(message));
+    this.#subscriptions = new Subscriptions({
+      server: settings.server,
+      capabilities: settings.facts.capabilities,
+      observer: settings.observer,
+      log: settings.log,
+      open: (params, hear) => this.#openStream(params, hear),
+    });
+    this.#subscriptions.start();
+  }
+
+  get quietSince(): number | undefined {
+    return this.#calls.size > 0 ? undefined : this.#lastHeard;
+  }
+
+  readonly call = async (call: Call): Promise<Reply> => {
+    const first = await this.#send(call);
+    if (first.error?.code === CODE.unsupportedProtocolVersion) throw this.#outgrown();
+    if (first.error?.code !== CODE.headerMismatch || call.method !== "tools/call") {
+      return readReply(this.#settings.server, call, first);
+    }
+    // The tool's schema, and with it the headers it asks for, has changed since it was listed.
+    const item = await this.#relist(call);
+    return readReply(this.#settings.server, call, await this.#send(call, item));
+  };
+
+  async list(kind: ListKind, signal: AbortSignal, client?: Client): Promise<ServerList> {
+    const { method, key, capability } = LISTS[kind];
+    if (!Object.hasOwn(this.facts.capabilities, capability)) return { items: [], freshness: STALE };
+    const { server, log } = this.#settings;
+    const fetch = async (cursor: string | undefined): Promise<JsonObject> => {
+      const params = cursor === undefined ? {} : { cursor };
+      const { message } = await this.#request(
+        writeRequest(method, params, nextId(), this.#speaker(client)),
+        signal,
+      );
+      if (message.error?.code === CODE.methodNotFound) return { [key]: [] };
+      if (message.error === undefined) return message.result ?? {};
+      const sentence = `${server} answered ${method} with an error: ${message.error.message}`;
+      throw new GatewayError("upstream_closed", "upstream", sentence, { server });
+    };
+    const { items, pages } = await walkPages({ server, kind, log, fetch });
+    const freshness = pages.map((page) => readFreshness(page) ?? STALE).reduce(lesser, FRESHEST);
+    return { items: kind === "tools" ? this.#usable(items) : items, freshness };
+  }
+
+  follow(uri: string): () => void {
+    return this.#subscriptions.follow(uri);
+  }
+
+  /** Any answer to `server/discover` is a sign of life, an error too. */
+  async check(signal: AbortSignal): Promise<void> {
+    await this.#request(writeRequest("server/discover", {}, nextId(), this.#speaker()), signal);
+  }
+
+  async close(): Promise<void> {
+    this.#subscriptions.stop();
+    this.#listening?.stop();
+    await this.#channel.close();
+  }
+
+  async #send(call: Call, item = call.route?.item): Promise<Envelope> {
+    const open = new OpenCall(nextId(), call);
+    this.#calls.add(open);
+    try {
+      const written = writeCall(call, open.id, this.#speaker(call.client, call.logLevel), item);
+      const answer = await this.#request(written, call.signal, (message) => this.#hear(message, open));
+      return answer.message;
+    } finally {
+      open.detach();
+      this.#calls.remove(open, call.client.affinity);
+    }
+  }
+
+  async #request(
+    { request, headers }: WrittenRequest,
+    signal: AbortSignal,
+    hear: (message: Envelope) => void = (message) => this.#hear(message),
+  ): Promise<Answer> {
+    const tell = (): void => this.#tellCancelled(request.id);
+    if (!signal.aborted) signal.addEventListener("abort", tell, { once: true });
+    try {
+      return await this.#channel.exchange(request, { headers, signal, hear });
+    } finally {
+      signal.removeEventListener("abort", tell);
+      this.#lastHeard = performance.now();
+    }
+  }
+
+  // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has no such end.
+  #tellCancelled(requestId: string | number): void {
+    if (this.#channel.association !== "pipe") return;
+    const params = { requestId, reason: "the client gave up" };
+    const told = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    told.catch((error: unknown) => {
+      this.#settings.log.debug({ server: this.#settings.server, error }, "a cancellation could not be sent");
+    });
+  }
+
+  #openStream(params: JsonObject, hear: (message: Envelope) => void): OpenStream {
+    const end = new AbortController();
+    const id = nextId();
+    const ended = this.#request(
+      writeRequest("subscriptions/listen", params, id, this.#speaker()),
+      end.signal,
+      hear,
+    );
+    return { id, ended, close: () => end.abort() };
+  }
+
+  #speaker(client?: Client, logLevel?: string): Speaker {
+    return {
+      info: client?.info ?? this.#settings.gateway,
+      capabilities: client === undefined ? {} : this.#settings.promise(client),
+      ...(logLevel !== undefined && { logLevel }),
+    };
+  }
+
+  async #relist(call: Call): Promise<JsonObject | undefined> {
+    const { items } = await this.list("tools", call.signal, call.client);
+    this.#settings.observer.listChanged("tools");
+    return items.find((item) => item.name === stringAt(call.params, "name"));
+  }
+
+  /** Over HTTP a tool with wrong annotations must go; on a pipe they mean nothing, and would mislead HTTP hosts. */
+  #usable(tools: readonly JsonObject[]): readonly JsonObject[] {
+    if (this.#channel.association === "pipe") return tools.map(withoutParamHeaders);
+    return tools.filter((tool) => {
+      const { fault } = paramHeaders(tool.inputSchema);
+      if (fault === undefined) return true;
+      const facts = { server: this.#settings.server, tool: stringAt(tool, "name"), reason: fault };
+      this.#settings.log.warn(
+        facts,
+        "the tool's x-mcp-header annotations are not valid; the tool is left out",
+      );
+      return false;
+    });
+  }
+
+  /** The server was replaced by one of another revision; whoever holds this connection must meet it anew. */
+  #outgrown(): GatewayError {
+    const { server } = this.#settings;
+    const sentence = `${server} no longer speaks the revision it was met with`;
+    const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
+    this.#lose(error);
+    return error;
+  }
+
+  /** A message that is no response; `on` is the call on whose own stream it came. */
+  #hear(message: Envelope, on?: OpenCall): void {
+    this.#lastHeard = performance.now();
+    if (!isNotification(message) || this.#subscriptions.hear(message)) return;
+    const whose = on ?? this.#whose(message);
+    whose?.hear(message);
+    if (whose !== undefined) return;
+    const facts = { server: this.#settings.server, method: message.method };
+    this.#settings.log.debug(facts, "a notification belongs to no call");
+  }
+
+  #whose(message: Notification): OpenCall | undefined {
+    if (message.method === "notifications/message") {
+      // A server logs only for requests that named a level, so the others cannot be meant.
+      return this.#calls.only((call) => call.logLevel !== undefined);
+    }
+    return (
+      this.#calls.named(message.params) ??
+      (message.method === "notifications/progress" ? undefined : this.#calls.only())
+    );
+  }
+}
+
+const STALE: Freshness = { ttlMs: 0, scope: "private" };
+const FRESHEST: Freshness = { ttlMs: Number.MAX_SAFE_INTEGER, scope: "public" };
+
+const lesser = (a: Freshness, b: Freshness): Freshness => ({
+  ttlMs: Math.min(a.ttlMs, b.ttlMs),
+  scope: a.scope === "private" || b.scope === "private" ? "private" : "public",
+});

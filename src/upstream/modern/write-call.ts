@@ -1,0 +1,76 @@
+/** A call as a 2026-07-28 server understands it: the body and the headers that must agree with it, made together. */
+import type { Call } from "../../core/call.js";
+import type { Request } from "../../wire/envelope.js";
+import { encodeHeaderValue } from "../../wire/header-value.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { HEADER, META, MODERN_REVISION } from "../../wire/names.js";
+import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
+import { withProgressToken } from "../conversation/open-calls.js";
+import type { Headers } from "../transport/channel.js";
+
+export interface WrittenRequest {
+  readonly request: Request;
+  readonly headers: Headers;
+}
+
+/** Who a request is made for, as its `_meta` says it. */
+export interface Speaker {
+  readonly info: JsonObject;
+  readonly capabilities: JsonObject;
+  readonly logLevel?: string;
+}
+
+/** The request for `call`. `item` is the tool's list entry, in which it may name arguments to mirror. */
+export function writeCall(call: Call, id: number, speaker: Speaker, item = call.route?.item): WrittenRequest {
+  const { answers } = call;
+  const params: JsonObject = {
+    ...withProgressToken(call.params, id),
+    ...(answers !== undefined && { inputResponses: answers.responses }),
+    // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
+    ...(answers?.state !== undefined && { requestState: answers.state }),
+  };
+  const written = writeRequest(call.method, params, id, speaker);
+  const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : {};
+  return { ...written, headers: { ...call.extraHeaders, ...written.headers, ...mirrored } };
+}
+
+/** Any request with the metadata that the revision demands on each. */
+export function writeRequest(
+  method: string,
+  params: JsonObject,
+  id: number,
+  speaker: Speaker,
+): WrittenRequest {
+  const _meta: JsonObject = {
+    ...objectAt(params, "_meta"),
+    [META.protocolVersion]: MODERN_REVISION,
+    [META.clientInfo]: speaker.info,
+    [META.clientCapabilities]: speaker.capabilities,
+    ...(speaker.logLevel !== undefined && { [META.logLevel]: speaker.logLevel }),
+  };
+  const name = NAMED.has(method) ? stringAt(params, method === "resources/read" ? "uri" : "name") : undefined;
+  return {
+    request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } },
+    headers: {
+      [HEADER.protocolVersion]: MODERN_REVISION,
+      [HEADER.method]: method,
+      ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
+    },
+  };
+}
+
+const NAMED: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+
+function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers {
+  const { headers } = paramHeaders(item?.inputSchema);
+  const args = objectAt(params, "arguments");
+  const mirrored: Record<string, string> = {};
+  for (const { header, path } of headers) {
+    const value = argumentAt(args, path);
+    // null and absent are the same: no header. An object where the schema has a string is for the server to refuse.
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+      mirrored[header] = encodeHeaderValue(String(value));
+    }
+  }
+  return mirrored;
+}

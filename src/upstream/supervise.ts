@@ -1,0 +1,187 @@
+/** Keeps one connection to a server: opens it, watches it, and opens it again when it is gone. */
+import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
+import type { UpstreamState } from "../core/upstream.js";
+import { backoff } from "./backoff.js";
+import type { Met } from "./connect.js";
+import { watchHealth } from "./health.js";
+
+/** Why a connection had to be opened again; a label of the metric `cardea_upstream_restarts_total`. */
+export type RestartReason = "lost" | "failed_start" | "unresponsive";
+
+export interface SuperviseSettings {
+  readonly server: string;
+  readonly log: Logger;
+  /** @throws GatewayError; bounded in time by itself. */
+  readonly open: (signal: AbortSignal) => Promise<Met>;
+  /** Called with each new connection, before anybody else gets it. */
+  readonly opened: (met: Met) => void;
+  readonly unavailable: (cause: GatewayError) => void;
+  readonly restarting: (reason: RestartReason) => void;
+  /** Whether the connection is wanted when nobody asks for it; if not, it is opened again by the next who does. */
+  readonly wanted: () => boolean;
+  /**
+   * True where a call may try at once although the next attempt is not due: there is no process that would be
+   * started over and over.
+   */
+  readonly impatient: boolean;
+  /** Numbers from 0 up to 1, for the jitter of the backoff. */
+  readonly random: () => number;
+}
+
+/** A connection that stood for so long (ms) was a good one: its loss starts the backoff from the beginning. */
+const STEADY_MS = 5_000;
+/** Calls may hurry an attempt, but not more often than this (ms). */
+const HURRY_MS = 1_000;
+
+/** An open connection, since when, and what ends the watch over it. */
+interface Open extends Met {
+  readonly since: number;
+  readonly health: { checkNow(): void; stop(): void };
+}
+
+export class Supervisor {
+  readonly #settings: SuperviseSettings;
+  readonly #stop = new AbortController();
+  #state: UpstreamState = "starting";
+  #lastError: string | undefined;
+  #open: Open | undefined;
+  #attempt: Promise<Met> | undefined;
+  /** Failures in a row, quick losses among them; and why the next attempt is made. */
+  #failures = 0;
+  #reason: RestartReason | undefined;
+  #triedAt = Number.NEGATIVE_INFINITY;
+  #dueAt = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(settings: SuperviseSettings) {
+    this.#settings = settings;
+  }
+
+  get state(): UpstreamState {
+    return this.#state;
+  }
+
+  /** Why it is not ready, in a plain sentence. */
+  get lastError(): string | undefined {
+    return this.#lastError;
+  }
+
+  /** The open connection, if there is one at this moment. */
+  get met(): Met | undefined {
+    return this.#open;
+  }
+
+  /** Begins the first attempt, and does not wait for it. */
+  start(): void {
+    if (this.#state === "starting" && this.#attempt === undefined) this.#try().catch(ignore);
+  }
+
+  /**
+   * The open connection, or the one that is being opened.
+   *
+   * @throws GatewayError `upstream_unavailable` when none is open and none is on its way, or it does not come.
+   */
+  async connection(): Promise<Met> {
+    if (this.#open !== undefined) return this.#open;
+    if (this.#attempt !== undefined) return this.#attempt;
+    if (this.#state === "stopped") throw this.#unavailable("was stopped");
+    const now = performance.now();
+    const hurry = this.#settings.impatient && now - this.#triedAt >= HURRY_MS;
+    if (this.#state === "starting" || hurry || now >= this.#dueAt) return this.#try();
+    throw this.#unavailable(`is not available: ${this.#lastError ?? "the reason is not known"}`);
+  }
+
+  /** Somebody could not reach the server over `met`: it is asked for a sign of life now, not when it is due. */
+  suspect(met: Met): void {
+    if (met.connection === this.#open?.connection) this.#open.health.checkNow();
+  }
+
+  async close(): Promise<void> {
+    this.#state = "stopped";
+    this.#stop.abort();
+    clearTimeout(this.#timer);
+    const open = this.#open;
+    this.#open = undefined;
+    open?.health.stop();
+    await this.#attempt?.catch(ignore);
+    await open?.connection.close();
+  }
+
+  #try(): Promise<Met> {
+    clearTimeout(this.#timer);
+    if (this.#reason !== undefined) this.#settings.restarting(this.#reason);
+    this.#state = "starting";
+    this.#attempt = this.#settings.open(this.#stop.signal).then(
+      (met) => this.#succeeded(met),
+      (error: unknown) => this.#failed(error),
+    );
+    return this.#attempt;
+  }
+
+  #succeeded(met: Met): Met {
+    this.#attempt = undefined;
+    const { server, log, opened } = this.#settings;
+    if (this.#stop.signal.aborted) {
+      met.connection.close().catch(ignore);
+      throw this.#unavailable("was stopped");
+    }
+    const health = watchHealth(met.connection, server, (cause) => this.#lost(met, cause, "unresponsive"));
+    this.#open = { ...met, since: performance.now(), health };
+    this.#state = "ready";
+    this.#lastError = undefined;
+    log.info({ server, era: met.era }, "connected");
+    void met.connection.closed.then((cause) => this.#lost(met, cause, "lost"));
+    opened(met);
+    return this.#open;
+  }
+
+  #failed(error: unknown): never {
+    this.#attempt = undefined;
+    this.#triedAt = performance.now();
+    const cause = error instanceof GatewayError ? error : this.#unavailable("could not be met", error);
+    if (!this.#stop.signal.aborted) this.#retire(cause, "failed_start", this.#failures + 1);
+    throw cause;
+  }
+
+  #lost(met: Met, cause: GatewayError, reason: RestartReason): void {
+    const open = this.#open;
+    if (open === undefined || open.connection !== met.connection) return;
+    this.#open = undefined;
+    open.health.stop();
+    open.connection.close().catch(ignore);
+    const steady = performance.now() - open.since >= STEADY_MS;
+    this.#retire(cause, reason, steady ? 1 : this.#failures + 1);
+  }
+
+  /** Nothing is open: says so, and waits for the next attempt, at least as long as the server asked for. */
+  #retire(cause: GatewayError, reason: RestartReason, failures: number): void {
+    const { server, log, random, wanted, unavailable } = this.#settings;
+    const wait = Math.max(backoff(failures, random), cause.options.retryAfterMs ?? 0);
+    this.#failures = failures;
+    this.#reason = reason;
+    this.#state = "backoff";
+    this.#lastError = cause.message;
+    this.#dueAt = performance.now() + wait;
+    const facts = { server, error: cause.message, retryInMs: Math.round(wait) };
+    log.warn(facts, "the server is not available");
+    this.#timer = setTimeout(() => {
+      if (wanted()) this.#try().catch(ignore);
+    }, wait);
+    unavailable(cause);
+  }
+
+  #unavailable(what: string, cause?: unknown): GatewayError {
+    const { server } = this.#settings;
+    const left = this.#dueAt - performance.now();
+    return new GatewayError("upstream_unavailable", "upstream", `${server} ${what}`, {
+      server,
+      cause,
+      retryable: this.#state !== "stopped",
+      ...(this.#state === "backoff" && left > 0 && { retryAfterMs: left }),
+    });
+  }
+}
+
+// Every failure of an attempt is kept in the state and told to the log and the observer by `#retire`.
+const ignore = (): void => {};

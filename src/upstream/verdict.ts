@@ -1,0 +1,50 @@
+/** What was learnt of a server's era, when, and how long that is believed. */
+import { LEGACY_REVISIONS, MODERN_REVISION } from "../wire/names.js";
+
+/** A server that was legacy may have been replaced by a modern one; after so long (ms) it is asked again. */
+const BELIEVED_MS = 60 * 60_000;
+
+/** How a channel to a server can be opened. */
+export type Way = "stdio" | "http" | "sse";
+
+export interface Legacy {
+  readonly era: "legacy";
+  readonly way: Way;
+  /** `performance.now()` of the moment it was learnt. */
+  readonly at: number;
+  /** False while it is only assumed, because the server ended when it was asked. */
+  readonly sure: boolean;
+}
+
+/**
+ * One upstream's memory. Only "legacy" needs to be remembered: a modern server is met by `server/discover`
+ * anyway, because that tells what it offers, and so a change for the other side is noticed by itself.
+ */
+export class EraVerdict {
+  #legacy: Legacy | undefined;
+
+  /** The last verdict, if it is still believed. */
+  get legacy(): Legacy | undefined {
+    if (this.#legacy !== undefined && performance.now() - this.#legacy.at > BELIEVED_MS) this.forget();
+    return this.#legacy;
+  }
+
+  learn(way: Way, sure = true): void {
+    // The date stays that of the first time: otherwise a server that is often met would never be asked again.
+    const at = this.#legacy?.sure === true ? this.#legacy.at : performance.now();
+    this.#legacy = { era: "legacy", way, at, sure };
+  }
+
+  forget(): void {
+    this.#legacy = undefined;
+  }
+}
+
+/** What the config says of the era; `undefined` for `auto`. */
+export type Pin = { readonly era: "modern" } | { readonly era: "legacy"; readonly revision: string };
+
+export function pinOf(protocol: string): Pin | undefined {
+  if (protocol === "auto") return undefined;
+  if (protocol === "modern" || protocol === MODERN_REVISION) return { era: "modern" };
+  return { era: "legacy", revision: protocol === "legacy" ? LEGACY_REVISIONS[0] : protocol };
+}
