@@ -34,6 +34,11 @@ export function contestedName(prefix: string, name: string, naming: Naming, atte
   return ended(prefix === "" ? name : cleaned(full), hash, naming);
 }
 
+/** What the exposed names of a server with this prefix begin with, as far as they are not cut before. */
+export function exposedStart(prefix: string, naming: Naming): string {
+  return prefix === "" ? "" : cleaned(prefix + naming.separator);
+}
+
 /** Hosts and model APIs accept no other characters in a tool name than these. */
 const cleaned = (full: string): string => full.replace(/[^A-Za-z0-9_-]/gu, "_");
 

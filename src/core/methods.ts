@@ -62,5 +62,31 @@ export function targetOf(method: string, params: JsonObject): Target | undefined
 
 /** The parameters with the target replaced by the server's own name for it. */
 export function retarget(method: string, params: JsonObject, target: string): JsonObject {
-  return TARGETED_METHODS[method]?.write(params, target) ?? params;
+  return Object.hasOwn(TARGETED_METHODS, method)
+    ? (TARGETED_METHODS[method]?.write(params, target) ?? params)
+    : params;
+}
+
+/**
+ * What a method that is not in the table may name as its target, by the members that such methods use: a URI, a
+ * reference as completions have it, or a name, which may be a tool's or a prompt's.
+ */
+export function looseTargets(params: JsonObject): readonly Target[] {
+  const uri = stringAt(params, "uri");
+  if (uri !== undefined) return [{ kind: "resources", name: uri }];
+  const ref = TARGETED_METHODS["completion/complete"]?.read(params);
+  if (ref !== undefined) return [ref];
+  const name = stringAt(params, "name");
+  if (name === undefined) return [];
+  return [
+    { kind: "tools", name },
+    { kind: "prompts", name },
+  ];
+}
+
+/** The parameters of such a method with the target replaced. */
+export function retargetLoosely(params: JsonObject, target: string): JsonObject {
+  if (stringAt(params, "uri") !== undefined) return { ...params, uri: target };
+  if (objectAt(params, "ref") !== undefined) return retarget("completion/complete", params, target);
+  return { ...params, name: target };
 }

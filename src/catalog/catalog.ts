@@ -1,0 +1,166 @@
+/** What all servers list, as each client sees it: kept current, told when it changes, never fetched on a call. */
+import type { Freshness } from "../core/call.js";
+import type { ChangeFeed } from "../core/change.js";
+import type { Client } from "../core/client.js";
+import type { Introduction } from "../core/gateway-port.js";
+import { type Logger, SILENT } from "../core/logger.js";
+import type { ListKind, Upstream, UpstreamState } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
+import { Changes } from "./changes.js";
+import { merged } from "./freshness.js";
+import { introduction } from "./introduction.js";
+import type { Naming } from "./naming.js";
+import { type CatalogProfile, scopesOf } from "./scopes.js";
+import { type RefreshTimes, ServerLists, type ServerListsStatus } from "./server-lists.js";
+import { type CatalogServer, serverSpace } from "./server-space.js";
+import type { CatalogView, Visible } from "./view.js";
+import { Views } from "./views.js";
+
+export interface CatalogOptions extends Partial<RefreshTimes> {
+  readonly upstreams: readonly Upstream[];
+  /** In the order of the config, which is the order of the lists; each upstream by its name. */
+  readonly servers: readonly CatalogServer[];
+  readonly naming: Naming;
+  readonly profiles?: Readonly<Record<string, CatalogProfile>>;
+  /** The gateway's own name and version. */
+  readonly self: JsonObject;
+  /** What it says no to does not exist for that client. Default: everything is visible to everybody. */
+  readonly visible?: Visible;
+  readonly logger?: Logger;
+  /** A server's list really differs from what was known of it. */
+  readonly onListChanged?: (server: string, list: ListKind) => void;
+}
+
+export interface ServerStatus extends ServerListsStatus {
+  readonly name: string;
+  readonly state: UpstreamState;
+  readonly lastError: string | undefined;
+  readonly serverInfo: JsonObject | undefined;
+}
+
+export interface Catalog {
+  readonly changes: ChangeFeed;
+  /** What `client` sees now; never waits. */
+  view(client: Client): CatalogView;
+  /** How long `client` may keep a list. */
+  freshness(client: Client, kind: ListKind): Freshness;
+  /**
+   * Waits, bounded by `startupWaitMs`, for what would make the view of `client` truer: servers that are starting,
+   * and the first lists of its class. Never rejects.
+   */
+  prepare(client: Client): Promise<void>;
+  /** What the gateway says of itself to `client`, by what is known now. */
+  introduce(client: Client): Introduction;
+  /** The list entry of a tool by a name that `client` may use. */
+  tool(client: Client, name: string): JsonObject | undefined;
+  /** What a server last said it can do; undefined while it was never met. */
+  capabilities(server: string): JsonObject | undefined;
+  /** Remembers that `server` gave `client` an address that does not tell by its form whose it is. */
+  learn(client: Client, uri: string, server: string): void;
+  hasScope(name: string): boolean;
+  /** A session is over: what was kept for its affinity alone goes. */
+  forget(affinity: string): void;
+  status(): readonly ServerStatus[];
+  close(): void;
+}
+
+const TIMES: RefreshTimes = {
+  settleMs: 50,
+  startupWaitMs: 1_500,
+  listTimeoutMs: 15_000,
+  graceMs: 60_000,
+};
+
+const READY = Promise.resolve();
+
+export function createCatalog(options: CatalogOptions): Catalog {
+  const { upstreams, naming, profiles = {}, self, visible, logger = SILENT, onListChanged } = options;
+  const times: RefreshTimes = {
+    settleMs: options.settleMs ?? TIMES.settleMs,
+    startupWaitMs: options.startupWaitMs ?? TIMES.startupWaitMs,
+    listTimeoutMs: options.listTimeoutMs ?? TIMES.listTimeoutMs,
+    graceMs: options.graceMs ?? TIMES.graceMs,
+  };
+  const servers = new Map<string, ServerLists>();
+  const spaces = options.servers.map(serverSpace);
+  const scopes = scopesOf(spaces, profiles);
+  const views = new Views({ scopes, servers, naming, visible });
+  const changes = new Changes({ view: (client) => views.of(client), servers, logger });
+
+  for (const space of spaces) {
+    const upstream = upstreams.find(({ name }) => name === space.name);
+    if (upstream === undefined) throw new TypeError(`there is no upstream for server ${space.name}`);
+    servers.set(
+      space.name,
+      new ServerLists({
+        upstream,
+        space,
+        times,
+        logger,
+        changed: () => {
+          views.expire();
+          changes.listsChanged();
+        },
+        listChanged: (kind) => onListChanged?.(space.name, kind),
+        resourceUpdated: (uri, audience) => changes.resourceUpdated(space.name, uri, audience),
+      }),
+    );
+  }
+
+  const serversOf = (client: Client): readonly ServerLists[] =>
+    (scopes.get(client.scope)?.spaces ?? []).flatMap(({ name }) => servers.get(name) ?? []);
+
+  return {
+    changes,
+    view: (client) => views.of(client),
+    freshness(client, kind) {
+      const parts = serversOf(client).flatMap(
+        (server) => server.freshness(server.upstream.audience(client), kind) ?? [],
+      );
+      const whole = merged(parts);
+      // A list from which something may have been taken for one principal is nobody else's.
+      return visible === undefined ? whole : { ...whole, scope: "private" };
+    },
+    prepare(client) {
+      const waits = serversOf(client).flatMap((server) => server.prepare(client) ?? []);
+      return waits.length === 0 ? READY : Promise.all(waits).then(() => {});
+    },
+    introduce(client) {
+      const view = views.of(client);
+      const introduced = view.scope.spaces.map((space) => {
+        const server = servers.get(space.name);
+        const audience = server?.upstream.audience(client);
+        return {
+          space,
+          facts: server?.facts,
+          shows: (kind: ListKind) => {
+            const offered = audience === undefined ? undefined : server?.offered(audience, kind);
+            if (offered === undefined || offered === 0) return true;
+            return view.list(kind).entries.some(({ route }) => route.upstream === space.name);
+          },
+        };
+      });
+      return introduction(introduced, self, naming);
+    },
+    tool: (client, name) => views.of(client).find("tools", name)?.item,
+    capabilities: (server) => servers.get(server)?.facts?.capabilities,
+    learn: (client, uri, server) => views.learned.learn(client.affinity, uri, server),
+    hasScope: (name) => scopes.has(name),
+    forget(affinity) {
+      for (const server of servers.values()) server.forget(affinity);
+      views.forget(affinity);
+    },
+    status: () =>
+      [...servers.values()].map((server) => ({
+        name: server.name,
+        state: server.upstream.state,
+        lastError: server.upstream.lastError,
+        serverInfo: server.facts?.serverInfo,
+        ...server.status(),
+      })),
+    close() {
+      changes.close();
+      for (const server of servers.values()) server.close();
+    },
+  };
+}

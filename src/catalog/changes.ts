@@ -1,0 +1,164 @@
+/** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
+import type { Change, ChangeFeed, Interest } from "../core/change.js";
+import type { Client } from "../core/client.js";
+import type { Logger } from "../core/logger.js";
+import type { Audience, ListKind } from "../core/upstream.js";
+import { objectAt } from "../wire/json.js";
+import type { ServerLists } from "./server-lists.js";
+import type { Snapshot } from "./snapshot.js";
+import { isWithin } from "./uris.js";
+import type { CatalogView } from "./view.js";
+
+export interface ChangesOptions {
+  readonly view: (client: Client) => CatalogView;
+  readonly servers: ReadonlyMap<string, ServerLists>;
+  readonly logger: Logger;
+}
+
+/** One resource that a subscriber hears about. */
+interface Follow {
+  readonly server: string;
+  /** The server's own URI. */
+  readonly target: string;
+  readonly stop: () => void;
+}
+
+interface Subscriber {
+  readonly client: Client;
+  readonly hear: (change: Change) => void;
+  /** The lists it knows of: as they were when it subscribed or was told last. */
+  readonly told: Map<ListKind, Snapshot>;
+  /** By exposed URI; undefined while nobody who can be followed owns it. */
+  readonly follows: Map<string, Follow | undefined>;
+}
+
+/** So many subscribers are told in one go; then others get their turn on the event loop. */
+const AT_ONCE = 500;
+
+export class Changes implements ChangeFeed {
+  readonly #options: ChangesOptions;
+  readonly #subscribers = new Set<Subscriber>();
+  /** A walk over the subscribers is under way, and whether another must follow it. */
+  #walking = false;
+  #again = false;
+  #closed = false;
+
+  constructor(options: ChangesOptions) {
+    this.#options = options;
+  }
+
+  subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void {
+    const view = this.#options.view(client);
+    const subscriber: Subscriber = {
+      client,
+      hear,
+      told: new Map([...interest.lists].map((kind) => [kind, view.list(kind)])),
+      follows: new Map([...interest.resources].map((uri) => [uri, this.#follow(client, view, uri)])),
+    };
+    this.#subscribers.add(subscriber);
+    return () => this.#end(subscriber);
+  }
+
+  followable(client: Client, uris: readonly string[]): readonly string[] {
+    const view = this.#options.view(client);
+    return uris.filter((uri) => this.#owner(view, uri) !== undefined);
+  }
+
+  /** Some list of some audience is another one now. */
+  listsChanged(): void {
+    this.#again = true;
+    if (this.#walking || this.#closed) return;
+    this.#walking = true;
+    queueMicrotask(() => void this.#walk());
+  }
+
+  /** A server says that its `uri` is not what it was. */
+  resourceUpdated(server: string, uri: string, audience: Audience | undefined): void {
+    const from = this.#options.servers.get(server);
+    if (from === undefined) return;
+    for (const subscriber of this.#subscribers) {
+      if (audience !== undefined && from.upstream.audience(subscriber.client).key !== audience.key) continue;
+      const followed = [...subscriber.follows].find(
+        ([, follow]) => follow?.server === server && isWithin(uri, follow.target),
+      );
+      if (followed === undefined) continue;
+      const exposed =
+        uri === followed[1]?.target ? followed[0] : this.#expose(subscriber.client, server, uri);
+      this.#tell(subscriber, { kind: "resource", uri: exposed });
+    }
+  }
+
+  get size(): number {
+    return this.#subscribers.size;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const subscriber of [...this.#subscribers]) this.#end(subscriber);
+  }
+
+  async #walk(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      let told = 0;
+      for (const subscriber of [...this.#subscribers]) {
+        if (++told % AT_ONCE === 0) await new Promise((resume) => setImmediate(resume));
+        if (this.#subscribers.has(subscriber)) this.#compare(subscriber);
+      }
+    }
+    this.#walking = false;
+  }
+
+  #compare(subscriber: Subscriber): void {
+    const view = this.#options.view(subscriber.client);
+    for (const [kind, before] of subscriber.told) {
+      const now = view.list(kind);
+      if (now === before) continue;
+      subscriber.told.set(kind, now);
+      if (now.revision !== before.revision) this.#tell(subscriber, { kind: "list", list: kind });
+    }
+    for (const [uri, follow] of subscriber.follows) {
+      if (follow === undefined) {
+        subscriber.follows.set(uri, this.#follow(subscriber.client, view, uri));
+      }
+    }
+  }
+
+  #follow(client: Client, view: CatalogView, uri: string): Follow | undefined {
+    const owner = this.#owner(view, uri);
+    if (owner === undefined) return undefined;
+    const { server, target } = owner;
+    return { server: server.name, target, stop: server.upstream.follow(target, client) };
+  }
+
+  /** The server of a resource, if it can be followed there. */
+  #owner(view: CatalogView, uri: string): { server: ServerLists; target: string } | undefined {
+    const route = view.find("resources", uri);
+    const server = route === undefined ? undefined : this.#options.servers.get(route.upstream);
+    if (route === undefined || server === undefined) return undefined;
+    if (objectAt(server.facts?.capabilities, "resources")?.subscribe !== true) return undefined;
+    return { server, target: route.target };
+  }
+
+  #expose(client: Client, server: string, uri: string): string {
+    const { spaces } = this.#options.view(client).scope;
+    return spaces.find(({ name }) => name === server)?.uris?.expose(uri) ?? uri;
+  }
+
+  #tell(subscriber: Subscriber, change: Change): void {
+    try {
+      subscriber.hear(change);
+    } catch (cause) {
+      // One broken stream must not keep the others from hearing.
+      this.#options.logger.warn(
+        { error: cause, change: change.kind },
+        "a subscriber could not be told of a change",
+      );
+    }
+  }
+
+  #end(subscriber: Subscriber): void {
+    if (!this.#subscribers.delete(subscriber)) return;
+    for (const follow of subscriber.follows.values()) follow?.stop();
+  }
+}

@@ -1,0 +1,96 @@
+/** What the gateway says of itself to one client: the sum of what the servers in its view say of themselves. */
+import type { Introduction } from "../core/gateway-port.js";
+import type { ListKind, ServerFacts } from "../core/upstream.js";
+import { isObject, type JsonObject, objectAt } from "../wire/json.js";
+import { exposedStart, type Naming } from "./naming.js";
+import type { ServerSpace } from "./server-space.js";
+
+/** One server of the view, as far as it was met. */
+export interface Introduced {
+  readonly space: ServerSpace;
+  /** Undefined while it was never met. */
+  readonly facts: ServerFacts | undefined;
+  /** False when filters leave nothing of what the server lists. */
+  readonly shows: (kind: ListKind) => boolean;
+}
+
+/** The capabilities that promise lists, and the lists. */
+const LISTS: ReadonlyMap<string, readonly ListKind[]> = new Map<string, readonly ListKind[]>([
+  ["tools", ["tools"]],
+  ["prompts", ["prompts"]],
+  ["resources", ["resources", "resourceTemplates"]],
+]);
+
+/**
+ * A task is known by a handle that does not say whose it is, so a promise of tasks holds only where there is
+ * one server to ask.
+ */
+const ONE_SERVER_ONLY = new Set(["tasks", "io.modelcontextprotocol/tasks"]);
+
+export function introduction(servers: readonly Introduced[], self: JsonObject, naming: Naming): Introduction {
+  const [only, second] = servers;
+  // Seen alone and under its own names, a server is met as if nothing stood in between.
+  const alone = second === undefined && only?.space.prefix === "" ? only.facts : undefined;
+  const instructions = instructionsOf(servers, naming);
+  return {
+    serverInfo: alone?.serverInfo ?? self,
+    capabilities: capabilitiesOf(servers),
+    ...(instructions !== undefined && { instructions }),
+  };
+}
+
+function capabilitiesOf(servers: readonly Introduced[]): JsonObject {
+  let union: JsonObject = {};
+  for (const { facts, shows } of servers) {
+    for (const [key, value] of Object.entries(facts?.capabilities ?? {})) {
+      if (servers.length > 1 && ONE_SERVER_ONLY.has(key)) continue;
+      const kinds = LISTS.get(key);
+      if (kinds !== undefined && !kinds.some(shows)) continue;
+      union = { ...union, [key]: joined(union[key], servers.length > 1 ? shareable(key, value) : value) };
+    }
+  }
+  // Whoever was not met yet may bring any of these, and clients ask only for what was promised.
+  const unmet = servers.some(({ facts }) => facts === undefined);
+  for (const key of LISTS.keys()) {
+    if (unmet || Object.hasOwn(union, key)) {
+      union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
+    }
+  }
+  return union;
+}
+
+function shareable(key: string, value: unknown): unknown {
+  if (key !== "extensions" || !isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !ONE_SERVER_ONLY.has(name)));
+}
+
+/** The union of two capability trees: `true` wins, of other values the first. */
+function joined(first: unknown, second: unknown): unknown {
+  if (first === undefined || first === false) return second;
+  if (!isObject(first) || !isObject(second)) return first;
+  let union = first;
+  for (const [key, value] of Object.entries(second)) {
+    union = { ...union, [key]: joined(Object.hasOwn(union, key) ? union[key] : undefined, value) };
+  }
+  return union;
+}
+
+function instructionsOf(servers: readonly Introduced[], naming: Naming): string | undefined {
+  const given = servers.flatMap(({ space, facts }) => {
+    const text = facts?.instructions;
+    return text === undefined || text.trim() === "" ? [] : [{ space, text }];
+  });
+  const [only] = given;
+  if (only === undefined) return undefined;
+  if (servers.length === 1) return only.text;
+  return given
+    .map(({ space, text }) => `## ${space.name}\n\n${namesNote(space, naming)}${text.trim()}`)
+    .join("\n\n");
+}
+
+/** The text speaks of names the server chose; the reader knows them with a prefix. */
+function namesNote({ prefix }: ServerSpace, naming: Naming): string {
+  return prefix === ""
+    ? ""
+    : `Its tools and prompts have names that begin with \`${exposedStart(prefix, naming)}\`.\n\n`;
+}

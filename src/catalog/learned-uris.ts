@@ -1,0 +1,25 @@
+/** Which server gave a client an address that does not say by its form whose it is. */
+import { LRUCache } from "lru-cache";
+
+/** One server's key, or several that gave the same address. */
+type Owners = readonly string[];
+
+/**
+ * Remembered per client, so that nobody can probe for what others were given. Bounded: what is forgotten is
+ * merely routed by lists and templates again.
+ */
+export class LearnedUris {
+  readonly #owners = new LRUCache<string, Owners>({ max: 10_000 });
+
+  learn(affinity: string, uri: string, server: string): void {
+    const key = keyOf(affinity, uri);
+    const known = this.#owners.get(key) ?? [];
+    if (!known.includes(server)) this.#owners.set(key, [...known, server]);
+  }
+
+  owners(affinity: string, uri: string): Owners {
+    return this.#owners.get(keyOf(affinity, uri)) ?? [];
+  }
+}
+
+const keyOf = (affinity: string, uri: string): string => `${affinity}\0${uri}`;

@@ -1,0 +1,72 @@
+/** What the config says about one server's names: its prefix and which of its things are shown. */
+import type { ListKind } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
+import { stringAt } from "../wire/json.js";
+import { type NameFilter, nameTest } from "../core/globs.js";
+import { LIST_MEMBERS } from "./snapshot.js";
+import { type UriSpace, uriSpace } from "./uris.js";
+
+/** Globs over names; those for resources are over URIs, and count for templates and reading too. */
+export interface Filters {
+  readonly tools: NameFilter;
+  readonly prompts: NameFilter;
+  readonly resources: NameFilter;
+}
+
+/** The part of a server's config that the catalog needs. */
+export interface CatalogServer extends Filters {
+  /** Its key in the config. */
+  readonly name: string;
+  /** "" leaves names and URIs as they are. */
+  readonly prefix: string;
+}
+
+export interface ServerSpace {
+  readonly name: string;
+  readonly prefix: string;
+  /** Undefined where URIs are exposed as they are. */
+  readonly uris: UriSpace | undefined;
+  /** Whether the filters let something through, by the server's own name or URI. */
+  passes(kind: ListKind, own: string): boolean;
+}
+
+export function serverSpace(config: CatalogServer): ServerSpace {
+  return {
+    name: config.name,
+    prefix: config.prefix,
+    uris: uriSpace(config.prefix),
+    passes: filterTest(config),
+  };
+}
+
+/** The same server with its names and URIs as they are, as `/mcp/NAME` shows it. */
+export function asItIs(space: ServerSpace): ServerSpace {
+  return { ...space, prefix: "", uris: undefined };
+}
+
+/** Compiles filters into one test. */
+export function filterTest(filters: Filters): (kind: ListKind, name: string) => boolean {
+  const resources = nameTest(filters.resources);
+  const tests: Readonly<Record<ListKind, (name: string) => boolean>> = {
+    tools: nameTest(filters.tools),
+    prompts: nameTest(filters.prompts),
+    resources,
+    resourceTemplates: resources,
+  };
+  return (kind, name) => tests[kind](name);
+}
+
+/** The entries that can be named and that the filters let through; of two with one name the first. */
+export function shownItems(
+  space: ServerSpace,
+  kind: ListKind,
+  items: readonly JsonObject[],
+): readonly JsonObject[] {
+  const seen = new Set<string>();
+  return items.filter((item) => {
+    const own = stringAt(item, LIST_MEMBERS[kind].key);
+    if (own === undefined || seen.has(own) || !space.passes(kind, own)) return false;
+    seen.add(own);
+    return true;
+  });
+}

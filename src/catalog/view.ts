@@ -1,0 +1,95 @@
+/** What one client sees at one moment: its lists, and the owner of everything it may name. */
+import type { Route } from "../core/call.js";
+import type { Client } from "../core/client.js";
+import type { ListKind } from "../core/upstream.js";
+import type { LearnedUris } from "./learned-uris.js";
+import { exposedStart, type Naming } from "./naming.js";
+import type { Scope } from "./scopes.js";
+import type { ServerSpace } from "./server-space.js";
+import type { Snapshot } from "./snapshot.js";
+import { couldExpandTo } from "./templates.js";
+import { isWebAddress } from "./uris.js";
+
+/** Whether a client may see something; what it may not see does not exist for it. */
+export type Visible = (client: Client, route: Route) => boolean;
+
+export interface CatalogView {
+  readonly scope: Scope;
+  list(kind: ListKind): Snapshot;
+  /**
+   * Where `name` leads: an exposed name or URI, a URI that tells its server by its form, or a server's own name
+   * when exactly one server in the view has it (an app in a host's window knows no other).
+   */
+  find(kind: ListKind, name: string): Route | undefined;
+  /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
+  absentOwner(kind: ListKind, name: string): string | undefined;
+}
+
+export interface ViewParts {
+  readonly client: Client;
+  readonly scope: Scope;
+  readonly lists: Readonly<Record<ListKind, Snapshot>>;
+  readonly naming: Naming;
+  readonly visible: Visible | undefined;
+  readonly learned: LearnedUris;
+  /** Whether the list of a server is known now. */
+  readonly isKnown: (server: string, kind: ListKind) => boolean;
+  /** False for a server that has said it offers no resources. */
+  readonly mayHaveResources: (server: string) => boolean;
+}
+
+export function catalogView(parts: ViewParts): CatalogView {
+  const { client, scope, lists } = parts;
+
+  function find(kind: ListKind, name: string): Route | undefined {
+    const found = lists[kind].find(name);
+    if (found !== undefined) return found;
+    const isUri = kind === "resources" || kind === "resourceTemplates";
+    // What several servers list under one address has no owner, whatever else it looks like.
+    const routed = isUri && !lists[kind].has(name) ? byForm(kind, name) : undefined;
+    return routed ?? lists[kind].findOwn(name);
+  }
+
+  function byForm(kind: ListKind, uri: string): Route | undefined {
+    for (const space of scope.spaces) {
+      const own = space.uris?.reveal(uri);
+      if (own !== undefined) return routeTo(space, kind, own, uri);
+    }
+    const open = scope.spaces.filter((space) => space.uris === undefined || isWebAddress(uri));
+    return soleOwner(open, kind, uri);
+  }
+
+  /** Of servers whose URIs look alike: who gave it, whose template makes it, or who alone could have it. */
+  function soleOwner(open: readonly ServerSpace[], kind: ListKind, uri: string): Route | undefined {
+    const routes = open.flatMap((space) => routeTo(space, kind, uri, uri) ?? []);
+    if (routes.length <= 1) return routes[0];
+    const given = parts.learned.owners(client.affinity, uri);
+    const givers = routes.filter(({ upstream }) => given.includes(upstream));
+    if (givers.length > 0) return givers.length === 1 ? givers[0] : undefined;
+    const makers = new Set(
+      lists.resourceTemplates.entries
+        .filter(({ route }) => couldExpandTo(route.target, uri))
+        .map(({ route }) => route.upstream),
+    );
+    return makers.size === 1 ? routes.find(({ upstream }) => makers.has(upstream)) : undefined;
+  }
+
+  /** The route of a URI that stands in no list; filters count for it as if it did. */
+  function routeTo(space: ServerSpace, kind: ListKind, target: string, exposed: string): Route | undefined {
+    if (!space.passes(kind, target) || !parts.mayHaveResources(space.name)) return undefined;
+    if (scope.part !== undefined && !scope.part.passes(kind, exposed)) return undefined;
+    const route: Route = { upstream: space.name, target, exposed, kind };
+    return parts.visible === undefined || parts.visible(client, route) ? route : undefined;
+  }
+
+  function absentOwner(kind: ListKind, name: string): string | undefined {
+    const absent = scope.spaces.filter((space) => !parts.isKnown(space.name, kind));
+    const byPrefix = absent.filter(
+      ({ prefix }) => prefix !== "" && name.startsWith(exposedStart(prefix, parts.naming)),
+    );
+    const candidates = byPrefix.length > 0 ? byPrefix : absent.filter(({ prefix }) => prefix === "");
+    return candidates.length === 1 ? candidates[0]?.name : undefined;
+  }
+
+  return { scope, list: (kind) => lists[kind], find, absentOwner };
+}

@@ -1,0 +1,148 @@
+/** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
+import { LRUCache } from "lru-cache";
+import type { Client } from "../core/client.js";
+import { LIST_KINDS, type ListKind } from "../core/upstream.js";
+import { LearnedUris } from "./learned-uris.js";
+import { type Contribution, mergeLists, subset } from "./merge.js";
+import type { Naming } from "./naming.js";
+import type { Scope } from "./scopes.js";
+import type { ServerLists } from "./server-lists.js";
+import type { Snapshot } from "./snapshot.js";
+import { type CatalogView, catalogView, type Visible } from "./view.js";
+
+export interface ViewsOptions {
+  readonly scopes: ReadonlyMap<string, Scope>;
+  readonly servers: ReadonlyMap<string, ServerLists>;
+  readonly naming: Naming;
+  readonly visible: Visible | undefined;
+}
+
+interface MadeView {
+  readonly epoch: number;
+  readonly view: CatalogView;
+}
+
+/** A scope nobody serves shows nothing. */
+const NOWHERE: Scope = { name: "", spaces: [] };
+
+export class Views {
+  readonly learned = new LearnedUris();
+  readonly #options: ViewsOptions;
+  /** By scope and affinity: together they decide everything a client sees. */
+  readonly #views = new LRUCache<string, MadeView>({ max: 10_000 });
+  /** The view of a client object that asked before, without making a key. */
+  readonly #byClient = new WeakMap<Client, MadeView>();
+  /** Merged lists and parts of them, by what they were made of. */
+  readonly #snapshots = new LRUCache<string, Snapshot>({ max: 1_000 });
+  #epoch = 0;
+
+  constructor(options: ViewsOptions) {
+    this.#options = options;
+  }
+
+  /** Some list of some audience is another one now. */
+  expire(): void {
+    this.#epoch++;
+  }
+
+  /** Lets go of what was kept for a session. */
+  forget(affinity: string): void {
+    for (const scope of this.#options.scopes.keys()) this.#views.delete(keyOf(scope, affinity));
+  }
+
+  of(client: Client): CatalogView {
+    const held = this.#byClient.get(client);
+    if (held?.epoch === this.#epoch) return held.view;
+    const key = keyOf(client.scope, client.affinity);
+    const shared = this.#views.get(key);
+    const made = shared?.epoch === this.#epoch ? shared : { epoch: this.#epoch, view: this.#make(client) };
+    this.#views.set(key, made);
+    this.#byClient.set(client, made);
+    return made.view;
+  }
+
+  #make(client: Client): CatalogView {
+    const { scopes, servers, naming, visible } = this.#options;
+    const scope = scopes.get(client.scope) ?? NOWHERE;
+    const lists = Object.fromEntries(
+      LIST_KINDS.map((kind) => [kind, this.#merge(client, scope, kind)]),
+    ) as Record<ListKind, Snapshot>;
+    const facts = (server: string) => servers.get(server)?.facts;
+    const parts = {
+      client,
+      naming,
+      visible,
+      learned: this.learned,
+      isKnown: (server: string, kind: ListKind) => {
+        const held = servers.get(server);
+        return held?.read(held.upstream.audience(client), kind) !== undefined;
+      },
+      mayHaveResources: (server: string) =>
+        facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
+    };
+    const whole = catalogView({ ...parts, scope, lists });
+    if (visible === undefined) return whole;
+    // What a tool may refer to is asked of the view that is not filtered yet, so that both agree on routes.
+    const readable = (uri: string) => whole.find("resources", uri) !== undefined;
+    const seen = Object.fromEntries(
+      LIST_KINDS.map((kind) => [kind, this.#part(lists[kind], (route) => visible(client, route), readable)]),
+    ) as Record<ListKind, Snapshot>;
+    return catalogView({ ...parts, scope, lists: seen });
+  }
+
+  #merge(client: Client, scope: Scope, kind: ListKind): Snapshot {
+    const { scopes, servers, naming } = this.#options;
+    // A profile shows things under the names they have in the whole, so it is cut out of the whole.
+    const source = scope.part === undefined ? scope : (scopes.get("") ?? NOWHERE);
+    const ids: number[] = [];
+    const contributions: Contribution[] = [];
+    for (const space of source.spaces) {
+      const server = servers.get(space.name);
+      const list = server?.read(server.upstream.audience(client), kind);
+      ids.push(list?.id ?? 0);
+      if (list !== undefined) contributions.push({ space, items: list.items });
+    }
+    const madeOf = `${kind}\0${ids.join()}`;
+    const whole = this.#shared(`${source.name}\0${madeOf}`, () => mergeLists(kind, contributions, naming));
+    const { part } = scope;
+    if (part === undefined) return whole;
+    const names = new Set(scope.spaces.map(({ name }) => name));
+    return this.#shared(`${scope.name}\0part\0${madeOf}`, () =>
+      subset(
+        whole,
+        (route) => names.has(route.upstream) && part.passes(kind, route.exposed),
+        (uri) => part.passes("resources", uri),
+      ),
+    );
+  }
+
+  /** Clients that see the same part of the same list share it. */
+  #part(list: Snapshot, keep: Parameters<typeof subset>[1], readable: (uri: string) => boolean): Snapshot {
+    const part = subset(list, keep, readable);
+    if (part === list) return list;
+    return this.#shared(`seen\0${list.id}\0${difference(list, part)}`, () => part);
+  }
+
+  #shared(key: string, make: () => Snapshot): Snapshot {
+    const made = this.#snapshots.get(key);
+    if (made !== undefined) return made;
+    const snapshot = make();
+    this.#snapshots.set(key, snapshot);
+    return snapshot;
+  }
+}
+
+const keyOf = (scope: string, affinity: string): string => `${scope}\0${affinity}`;
+
+/** What tells one part of `list` from another: a digit for each entry, and the entries that are not as they were. */
+function difference(list: Snapshot, part: Snapshot): string {
+  let at = 0;
+  return list.entries
+    .map((entry) => {
+      const kept = part.entries[at];
+      if (kept?.route !== entry.route) return "0";
+      at++;
+      return kept === entry ? "1" : JSON.stringify(kept.item);
+    })
+    .join("");
+}

@@ -1,0 +1,39 @@
+/** Finds out where the target of a call leads in the caller's own view, before anybody judges or counts the call. */
+import type { Catalog } from "../catalog/catalog.js";
+import type { Call, Route } from "../core/call.js";
+import type { Middleware } from "../core/handler.js";
+import { LIST_METHODS, looseTargets, TARGETED_METHODS, type Target, targetOf } from "../core/methods.js";
+
+/**
+ * Sets `call.route`. A target of nobody is no failure here: the call goes on without a route, so that the log
+ * and the metrics see it, and the router says that nobody has it.
+ */
+export function locate(catalog: Pick<Catalog, "view" | "prepare">): Middleware {
+  const find = (call: Call, targets: readonly Target[]): Route | undefined => {
+    const view = catalog.view(call.client);
+    for (const { kind, name } of targets) {
+      const route = view.find(kind, name);
+      if (route !== undefined) return route;
+    }
+    return undefined;
+  };
+  return (next) =>
+    function locate(call) {
+      const targets = targetsOf(call);
+      if (targets.length === 0) return next(call);
+      const route = find(call, targets);
+      if (route !== undefined) return next({ ...call, route });
+      // Perhaps its server is only just starting, or lists it for clients of this kind and was not asked yet.
+      return catalog.prepare(call.client).then(() => {
+        const late = find(call, targets);
+        return next(late === undefined ? call : { ...call, route: late });
+      });
+    };
+}
+
+function targetsOf({ method, params }: Call): readonly Target[] {
+  if (Object.hasOwn(LIST_METHODS, method)) return [];
+  if (!Object.hasOwn(TARGETED_METHODS, method)) return looseTargets(params);
+  const target = targetOf(method, params);
+  return target === undefined ? [] : [target];
+}

@@ -1,0 +1,94 @@
+/** Hands each call to the server that owns its target, under the server's own name for it. */
+import type { Catalog } from "../catalog/catalog.js";
+import type { Call, Reply, Route } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Handler } from "../core/handler.js";
+import { LIST_METHODS, retarget, retargetLoosely, TARGETED_METHODS, targetOf } from "../core/methods.js";
+import { unknownTarget } from "../core/refusal.js";
+import { CODE } from "../wire/names.js";
+import { Payload } from "../wire/payload.js";
+import { answerLists } from "./answer-lists.js";
+import { soleDeclarer } from "./extensions.js";
+import { renameNotice, renameReply } from "./rename-results.js";
+import { renamingFor } from "./renaming.js";
+
+export interface RouterOptions {
+  readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn">;
+  /** The stack of each server, by its key in the config. */
+  readonly handlers: ReadonlyMap<string, Handler>;
+}
+
+/** What a server without completions would say if it had them (2026-07-28: server/utilities/completion). */
+const NO_COMPLETIONS: Reply = {
+  kind: "result",
+  result: Payload.ofObject({ completion: { values: [] } }),
+};
+
+/**
+ * The inmost handler of the front stack; `locate` stands further out and has found the route.
+ *
+ * @throws GatewayError where nobody owns the target or serves the method.
+ */
+export function router({ catalog, handlers }: RouterOptions): Handler {
+  const lists = answerLists(catalog);
+
+  /** Runs a call whose parameters carry the server's own names. */
+  async function send(server: string, call: Call): Promise<Reply> {
+    const handler = handlers.get(server);
+    if (handler === undefined) {
+      throw new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, {
+        server,
+      });
+    }
+    const renaming = renamingFor(catalog, call.client, server);
+    if (renaming === undefined) return handler(call);
+    const { notify } = call;
+    const reply = await handler({ ...call, notify: (notice) => notify(renameNotice(notice, renaming)) });
+    return renameReply(call.method, reply, renaming);
+  }
+
+  function sendTo(route: Route, call: Call): Promise<Reply> {
+    const params = Object.hasOwn(TARGETED_METHODS, call.method)
+      ? retarget(call.method, call.params, route.target)
+      : retargetLoosely(call.params, route.target);
+    return send(route.upstream, { ...call, params });
+  }
+
+  function refuseTarget(call: Call): GatewayError {
+    const target = targetOf(call.method, call.params);
+    if (target === undefined) {
+      return new GatewayError("bad_request", "downstream", `${call.method} does not say what it is about`, {
+        rpc: CODE.invalidParams,
+      });
+    }
+    const absent = catalog.view(call.client).absentOwner(target.kind, target.name);
+    if (absent === undefined) return unknownTarget(target.kind, target.name);
+    // Nobody knows whether it exists, and "unknown" would send people looking for a misspelt name.
+    return new GatewayError("upstream_unavailable", "upstream", `server ${absent} is not available`, {
+      server: absent,
+      retryable: true,
+    });
+  }
+
+  return async function router(call) {
+    if (Object.hasOwn(LIST_METHODS, call.method)) return lists(call);
+    const { route } = call;
+    if (route !== undefined) {
+      if (call.method === "completion/complete" && !completes(catalog.capabilities(route.upstream))) {
+        return NO_COMPLETIONS;
+      }
+      return sendTo(route, call);
+    }
+    if (Object.hasOwn(TARGETED_METHODS, call.method)) throw refuseTarget(call);
+    const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);
+    const declarer = soleDeclarer(call.method, servers, catalog.capabilities);
+    if (declarer !== undefined) return send(declarer, call);
+    throw new GatewayError("unknown_target", "downstream", `method ${call.method} is not served here`, {
+      rpc: CODE.methodNotFound,
+    });
+  };
+}
+
+/** A server that was never met may have completions; whether it does, it will say itself. */
+const completes = (capabilities: { readonly [key: string]: unknown } | undefined): boolean =>
+  capabilities === undefined || capabilities.completions !== undefined;
