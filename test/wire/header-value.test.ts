@@ -55,6 +55,8 @@ describe("a header value that stands for nothing is refused:", () => {
     ["Base64 with something after it", "=?base64?aGk=x?="],
     ["Base64 of the other alphabet", "=?base64?-_-_?="],
     ["Base64 of one character", "=?base64?a?="],
+    ["Base64 without its padding", "=?base64?SGVsbG8?="],
+    ["Base64 with bits to spare", "=?base64?SGVsbG9=?="],
     ["Base64 of bytes that are no UTF-8", "=?base64?/////w==?="],
     ["a line break", "a\r\nx-evil: 1"],
     ["a NUL", "a\0b"],
@@ -62,10 +64,6 @@ describe("a header value that stands for nothing is refused:", () => {
   ])("%s", (_, header) => {
     expect(decodeHeaderValue(header)).toBeUndefined();
   });
-});
-
-test("Base64 without its padding is read", () => {
-  expect(decodeHeaderValue("=?base64?SGVsbG8sIOS4lueVjA?=")).toBe("Hello, 世界");
 });
 
 test("the markers are case-sensitive, and one of them alone is plain text", () => {
