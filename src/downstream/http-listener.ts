@@ -73,11 +73,12 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const names = allowedNames({ bind: listen.host, ...listen });
   const authenticate = options.authenticate ?? everybodyIsAnonymous;
   const endpoint = mcpEndpoint({ ...options, authenticate, maxBodyBytes: listen.maxBodyBytes });
-  // Hono must not put classes of its own in the place of the global Request and Response.
-  const server = nodeServer(
-    options,
-    getRequestListener(routes().fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false }),
-  );
+  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
+  const route = getRequestListener(routes().fetch, {
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+  });
+  const server = nodeServer(options, (request, response) => void route(request, response));
   let stopping = false;
 
   return {

@@ -52,17 +52,12 @@ export function mcpEndpoint({
   const edges = { modern, legacy };
 
   return async function mcpEndpoint(request, response, scope) {
-    switch (request.method) {
-      case "POST":
-        return post(request, response, scope);
-      case "GET":
-        return streamless("get", await arrive(request, response, scope));
-      case "DELETE":
-        return streamless("delete", await arrive(request, response, scope));
-      case "OPTIONS":
-        if (request.headers.origin !== undefined) return answerPreflight(request, response);
-    }
-    throw notAllowed(ALLOWED);
+    const { method } = request;
+    if (method === "POST") await post(request, response, scope);
+    else if (method === "GET") await bodiless("get", await arrive(request, response, scope));
+    else if (method === "DELETE") await bodiless("delete", await arrive(request, response, scope));
+    else if (method === "OPTIONS" && request.headers.origin !== undefined) answerPreflight(request, response);
+    else throw notAllowed("GET, POST, DELETE, OPTIONS");
   };
 
   async function post(request: IncomingMessage, response: ServerResponse, scope: string): Promise<void> {
@@ -98,14 +93,12 @@ export function mcpEndpoint({
     return { request, response, principal, scope };
   }
 
-  async function streamless(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
+  async function bodiless(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
     const edge = edges[eraOfHeader(versionOf(exchange.request))];
     if (edge[verb] === undefined) throw notAllowed("POST, OPTIONS");
     await edge[verb](exchange);
   }
 }
-
-const ALLOWED = "GET, POST, DELETE, OPTIONS";
 
 const notAllowed = (allow: string): HttpRefusal =>
   new HttpRefusal(405, "bad_request", "this method is not allowed here", { allow });
