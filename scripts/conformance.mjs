@@ -1,0 +1,142 @@
+/**
+ * `npm run conformance`: runs the official suite against the built gateway in the four pairs of eras, direct
+ * beside through, and writes docs/conformance.md. Exits with 1 when a check fails that is not excused in
+ * test/conformance/baseline.yml, or when an excuse is no longer needed.
+ *
+ *   npm run conformance [-- --only server|client] [--pair legacy-modern] [--keep-report]
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { parse } from "yaml";
+import { report } from "../test/conformance/report.mjs";
+import { startFixture, startGateway } from "../test/conformance/stage.mjs";
+import {
+  installSuite,
+  runClientScenario,
+  runServerSuite,
+  SUITE,
+  scenariosOf,
+} from "../test/conformance/suite.mjs";
+import { judge, tally } from "../test/conformance/verdict.mjs";
+import { build } from "./build.mjs";
+import { root } from "./install.mjs";
+
+const REVISION = { legacy: "2025-11-25", modern: "2026-07-28" };
+const PAIRS = [
+  { host: "legacy", upstream: "legacy" },
+  { host: "legacy", upstream: "modern" },
+  { host: "modern", upstream: "modern" },
+  { host: "modern", upstream: "legacy" },
+];
+const out = `${root}.cache/conformance/out`;
+
+const { values: flags } = parseArgs({
+  options: {
+    only: { type: "string" },
+    pair: { type: "string" },
+    "keep-report": { type: "boolean", default: false },
+  },
+});
+const wantedPairs = PAIRS.filter(({ host, upstream }) =>
+  [undefined, `${host}-${upstream}`].includes(flags.pair),
+);
+const baseline = parse(readFileSync(`${root}test/conformance/baseline.yml`, "utf8")) ?? {};
+const excusesFor = (leg, { host, upstream }) =>
+  (baseline[leg]?.[`${host} host, ${upstream} upstream`] ?? []).flatMap(({ checks, reason }) =>
+    checks.map((check) => ({ check, reason })),
+  );
+
+/** The direct run of each era is made once and held against both pairs it belongs to. */
+const once = (make) => {
+  const made = new Map();
+  return (key) => {
+    if (!made.has(key)) made.set(key, make(key));
+    return made.get(key);
+  };
+};
+
+const directServer = once(async (era) => {
+  const fixture = await startFixture(era);
+  try {
+    return await runServerSuite(fixture.url, REVISION[era], `${out}/server/direct-${era}`);
+  } finally {
+    await fixture.stop();
+  }
+});
+
+async function throughServer({ host, upstream }) {
+  const fixture = await startFixture(upstream);
+  const gateway = await startGateway({ url: fixture.url, protocol: upstream }, { others: true });
+  try {
+    return await runServerSuite(gateway.url, REVISION[host], `${out}/server/${host}-${upstream}`);
+  } finally {
+    await gateway.stop();
+    await fixture.stop();
+  }
+}
+
+const clientScenarios = (upstream) =>
+  scenariosOf(REVISION[upstream], "client").filter(({ name }) => !name.startsWith("auth/"));
+
+async function clientRun(upstream, folder, driverFlags) {
+  const command = `${process.execPath} ${root}test/conformance/driver.mjs ${driverFlags}`;
+  const results = new Map();
+  for (const { name } of clientScenarios(upstream)) {
+    const run = await runClientScenario(name, REVISION[upstream], command, `${out}/client/${folder}/${name}`);
+    results.set(name, run.get(name) ?? new Map());
+  }
+  return results;
+}
+const directClient = once((era) => clientRun(era, `direct-${era}`, `--direct --host ${era}`));
+const throughClient = ({ host, upstream }) => clientRun(upstream, `${host}-${upstream}`, `--host ${host}`);
+
+/** One column of the report: a pair, judged. */
+async function column(leg, pair, scenarios, direct, through) {
+  const runs = { direct: await direct, through: await through };
+  const names = scenarios.map((scenario) => scenario.name);
+  const { judged, stale } = judge(runs, names, excusesFor(leg, pair));
+  const revision = REVISION[leg === "server" ? pair.host : pair.upstream];
+  const name = `${leg}: ${pair.host} host, ${pair.upstream} upstream`;
+  console.error(`${name}: ${JSON.stringify(tally(judged))}`);
+  for (const { scenario, check, status } of judged.filter(({ verdict }) => verdict === "failed")) {
+    console.error(`  unexpected ${status}: ${scenario}:${check}`);
+  }
+  for (const check of stale) console.error(`  excused in the baseline, and yet it passes: ${check}`);
+  const alone = judge({ direct: runs.direct, through: runs.direct }, names, []);
+  return { ...pair, revision, scenarios, judged, stale, direct: alone.judged };
+}
+
+installSuite();
+build();
+const server = [];
+const client = [];
+if (flags.only !== "client") {
+  for (const pair of wantedPairs) {
+    const scenarios = scenariosOf(REVISION[pair.host], "server");
+    server.push(await column("server", pair, scenarios, directServer(pair.host), throughServer(pair)));
+  }
+}
+if (flags.only !== "server") {
+  for (const pair of wantedPairs) {
+    const scenarios = clientScenarios(pair.upstream);
+    client.push(await column("client", pair, scenarios, directClient(pair.upstream), throughClient(pair)));
+  }
+}
+
+const whole = flags.only === undefined && flags.pair === undefined;
+if (whole && !flags["keep-report"]) {
+  const versionIn = (path) => JSON.parse(readFileSync(`${root}${path}package.json`, "utf8")).version;
+  const versions = {
+    Cardea: versionIn(""),
+    suite: SUITE,
+    fixture: `@modelcontextprotocol/server@${versionIn("node_modules/@modelcontextprotocol/server/")}`,
+    hosts: `@modelcontextprotocol/client@${versionIn("node_modules/@modelcontextprotocol/client/")}`,
+    Node: process.version,
+    date: new Date().toISOString().slice(0, 10),
+  };
+  writeFileSync(`${root}docs/conformance.md`, report({ versions, server, client }));
+}
+const bad = [...server, ...client].some(
+  ({ judged, stale }) => stale.length > 0 || judged.some(({ verdict }) => verdict === "failed"),
+);
+process.exit(bad ? 1 : 0);

@@ -1,0 +1,113 @@
+/** docs/conformance.md: what passes directly, what passes through the gateway, and why the rest does not. */
+import { tally } from "./verdict.mjs";
+
+const sum = (counts) =>
+  `${counts.passed} of ${counts.passed + counts.failed + counts.excused + counts["as direct"]}`;
+
+/**
+ * @typedef {object} Column one run through the gateway, with the direct one it is held against
+ * @property {string} host
+ * @property {string} upstream
+ * @property {string} revision what the host side speaks
+ * @property {readonly { name: string, scored: boolean }[]} scenarios
+ * @property {readonly import("./verdict.mjs").Judged[]} judged
+ * @property {readonly import("./verdict.mjs").Judged[]} direct
+ */
+
+/**
+ * @param {{ versions: Record<string, string>, server: readonly Column[], client: readonly Column[] }} run
+ * @returns {string} the page
+ */
+export function report({ versions, server, client }) {
+  return [
+    "# Conformance",
+    "",
+    "Written by `npm run conformance`; do not edit. The official suite is run against a fixture server directly,",
+    "and then through Cardea: with the fixture under its own names, two more real servers beside it under",
+    "prefixes, and every pair of a legacy (2025-11-25) or modern (2026-07-28) host and upstream.",
+    "",
+    ...Object.entries(versions).map(([name, version]) => `- ${name}: ${version}`),
+    "",
+    "## Hosts that connect to Cardea",
+    "",
+    ...overview(server),
+    "",
+    ...details(server),
+    "## Servers that Cardea connects to",
+    "",
+    "The suite plays the server; a host made of the SDK calls it, directly and through Cardea. The scenarios of",
+    "authorization are not part of this run.",
+    "",
+    ...overview(client),
+    "",
+    ...details(client),
+    "## What does not pass through Cardea, and why",
+    "",
+    ...exceptions([...server, ...client]),
+    "",
+    "Checks marked ° fail without Cardea too: the fixture, or the SDK's client, does not do what they ask.",
+    "",
+  ].join("\n");
+}
+
+const nameOf = ({ host, upstream }) => `${host} host, ${upstream} upstream`;
+
+function overview(columns) {
+  const scored = ({ scenarios }) => new Set(scenarios.filter((one) => one.scored).map(({ name }) => name));
+  const row = (column) => {
+    const isScored = scored(column);
+    const count = (judged, wanted) =>
+      sum(tally(judged.filter(({ scenario }) => isScored.has(scenario) === wanted)));
+    return (
+      `| ${nameOf(column)} | ${column.revision} | ${count(column.direct, true)} | ${count(column.judged, true)} ` +
+      `| ${count(column.direct, false)} | ${count(column.judged, false)} |`
+    );
+  };
+  return [
+    "| pair | requirements | scored checks, direct | scored checks, through | other checks, direct | other checks, through |",
+    "|---|---|---|---|---|---|",
+    ...columns.map(row),
+  ];
+}
+
+function details(columns) {
+  const names = [...new Set(columns.flatMap(({ scenarios }) => scenarios.map(({ name }) => name)))];
+  const cell = (column, judged, name) => {
+    if (!column.scenarios.some((scenario) => scenario.name === name)) return "";
+    const counts = tally(judged, name);
+    const mark = counts.failed > 0 ? " ✗" : counts.excused > 0 ? " *" : counts["as direct"] > 0 ? " °" : "";
+    return counts.passed + counts.failed + counts.excused + counts["as direct"] === 0
+      ? "none"
+      : sum(counts) + mark;
+  };
+  return [
+    "<details><summary>Every scenario</summary>",
+    "",
+    `| scenario | ${columns.map((column) => `${nameOf(column)}: direct | through`).join(" | ")} |`,
+    `|---|${"---|---|".repeat(columns.length)}`,
+    ...names.map(
+      (name) =>
+        `| ${name} | ${columns
+          .map((column) => `${cell(column, column.direct, name)} | ${cell(column, column.judged, name)}`)
+          .join(" | ")} |`,
+    ),
+    "",
+    "✗ fails through Cardea · * excused below · ° fails directly as well",
+    "",
+    "</details>",
+    "",
+  ];
+}
+
+function exceptions(columns) {
+  const lines = columns.flatMap((column) =>
+    column.judged
+      .filter(({ verdict }) => verdict === "excused" || verdict === "failed")
+      .map(
+        ({ scenario, check, verdict, reason }) =>
+          `| ${nameOf(column)} | ${scenario} | ${check} | ${verdict === "failed" ? "**not excused**" : reason} |`,
+      ),
+  );
+  if (lines.length === 0) return ["Nothing: every check that passes directly passes through Cardea."];
+  return ["| pair | scenario | check | reason |", "|---|---|---|---|", ...lines];
+}

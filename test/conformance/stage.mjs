@@ -1,0 +1,74 @@
+/** What the suite is run against: the fixture, and the built gateway with the fixture and others behind it. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const inRepository = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const realServer = (name) => inRepository(`node_modules/@modelcontextprotocol/${name}/dist/index.js`);
+
+/** Starts a fixture of one era over HTTP. */
+export async function startFixture(era) {
+  const main = inRepository("test/support/fixture/server.mjs");
+  const fixture = start([main, "--era", era, "--transport", "http"]);
+  const [, url] = await fixture.says(/ready (\S+)/);
+  return { url, stop: fixture.stop };
+}
+
+/**
+ * Starts the gateway with `upstream` under its own names. `others`: two real servers stand beside it under
+ * prefixes, so that lists are merged and names are made while the suite looks on.
+ */
+export async function startGateway(upstream, { others }) {
+  const folder = mkdtempSync(join(tmpdir(), "cardea-conformance-"));
+  const beside = {
+    everything: { command: process.execPath, args: [realServer("server-everything")] },
+    memory: {
+      command: process.execPath,
+      args: [realServer("server-memory")],
+      env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+    },
+  };
+  const file = join(folder, "cardea.json");
+  const mcpServers = { suite: { type: "http", prefix: "", ...upstream }, ...(others && beside) };
+  writeFileSync(file, JSON.stringify({ mcpServers }));
+  const flags = ["serve", "--config", file, "--port", "0", "--admin-port", "0"];
+  const gateway = start([inRepository("dist/main.js"), ...flags]);
+  const [url] = await gateway.says(/http:\/\/[^\s"',]+\/mcp\b/);
+  const stop = async () => {
+    await gateway.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { url, stop, stderr: gateway.stderr };
+}
+
+function start(args) {
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+  const exited = new Promise((resolve) => child.once("close", resolve));
+  let stderr = "";
+  const waiting = new Set();
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    stderr += text;
+    for (const look of waiting) look();
+  });
+  const says = (pattern) =>
+    new Promise((resolve, reject) => {
+      const look = () => {
+        const match = pattern.exec(stderr);
+        if (match === null) return;
+        waiting.delete(look);
+        resolve(match);
+      };
+      waiting.add(look);
+      look();
+      void exited.then((code) => reject(new Error(`${args[0]} ended with ${code}:\n${stderr}`)));
+    });
+  const stop = async () => {
+    child.kill("SIGTERM");
+    const kill = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    await exited;
+    clearTimeout(kill);
+  };
+  return { says, stop, stderr: () => stderr };
+}

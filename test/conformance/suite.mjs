@@ -1,0 +1,108 @@
+/** The official conformance suite: installed beside the project, run, and its results read. */
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+
+export const SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
+/** The suite needs Node 22 or later; the gateway runs on whatever Node runs this. */
+const NODE = "node@24.21.0";
+
+const cache = fileURLToPath(new URL("../../.cache/conformance/", import.meta.url));
+const packageFolder = join(cache, "node_modules/@modelcontextprotocol/conformance");
+const cli = join(packageFolder, "dist/index.js");
+const node = join(cache, "node_modules/.bin/node");
+
+/** Installs the suite, and a Node it can run on, where they are not there yet. Never touches the project's own lock. */
+export function installSuite() {
+  const stamp = join(cache, "installed");
+  const wanted = `${SUITE} ${NODE}`;
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(join(cache, "package.json"), '{ "private": true }\n');
+  const args = ["install", "--no-engine-strict", "--no-audit", "--no-fund", "--prefix", cache, SUITE, NODE];
+  const { status } = spawnSync("npm", args, { stdio: ["ignore", 2, 2], shell: process.platform === "win32" });
+  if (status !== 0) throw new Error(`npm could not install ${wanted}`);
+  writeFileSync(stamp, wanted);
+}
+
+/**
+ * The scenarios of one revision, of one side, in the suite's order.
+ *
+ * @param {"server" | "client"} leg
+ * @returns {readonly { name: string, scored: boolean }[]}
+ */
+export function scenariosOf(revision, leg) {
+  const requirements = parse(readFileSync(join(packageFolder, "requirements", `${revision}.yaml`), "utf8"));
+  const unscored = requirements.not_scored.filter((entry) => entry.leg === leg);
+  return [
+    ...requirements[leg].map((name) => ({ name, scored: true })),
+    ...unscored.map(({ scenario }) => ({ name: scenario, scored: false })),
+  ];
+}
+
+/**
+ * What came of a run: for each scenario, the status of each of its checks. A check that was made more than once
+ * counts by its worst.
+ *
+ * @typedef {Map<string, Map<string, "SUCCESS" | "FAILURE" | "WARNING" | "SKIPPED">>} Results
+ */
+
+/** Runs every server scenario of a revision against `url`. @returns {Promise<Results>} */
+export async function runServerSuite(url, revision, folder) {
+  await runSuite(["server", "--url", url, "--requirements", revision], folder);
+  return readResults(folder, "server-");
+}
+
+/** Runs one client scenario with `command` as the client. @returns {Promise<Results>} */
+export async function runClientScenario(scenario, revision, command, folder) {
+  await runSuite(
+    [
+      "client",
+      "--command",
+      command,
+      "--scenario",
+      scenario,
+      "--spec-version",
+      revision,
+      "--timeout",
+      "60000",
+    ],
+    folder,
+  );
+  return readResults(folder, "");
+}
+
+/** Its exit code says whether the suite is content, which is not the question here: the results are read instead. */
+async function runSuite(args, folder) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const child = spawn(node, [cli, ...args, "-o", folder], { stdio: ["ignore", "pipe", "pipe"] });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(chunk));
+  await new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  writeFileSync(join(folder, "output.log"), Buffer.concat(output));
+}
+
+const WORST_FIRST = ["FAILURE", "WARNING", "SUCCESS", "SKIPPED"];
+
+function readResults(folder, prefix) {
+  const results = new Map();
+  for (const name of readdirSync(folder).sort()) {
+    const file = join(folder, name, "checks.json");
+    if (!existsSync(file)) continue;
+    const scenario = name.slice(prefix.length).replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, "");
+    const checks = new Map();
+    for (const { id, status } of JSON.parse(readFileSync(file, "utf8"))) {
+      const rank = WORST_FIRST.indexOf(status);
+      const before = WORST_FIRST.indexOf(checks.get(id));
+      if (rank >= 0 && (before < 0 || rank < before)) checks.set(id, status);
+    }
+    results.set(scenario, checks);
+  }
+  return results;
+}

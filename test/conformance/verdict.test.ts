@@ -1,0 +1,60 @@
+/** How the conformance run is judged: it must not be content with anything that the gateway has broken. */
+import { describe, expect, test } from "vitest";
+import { judge, type Results, type Status, tally } from "./verdict.mjs";
+
+const results = (checks: Readonly<Record<string, Status>>): Results =>
+  new Map([["scenario", new Map(Object.entries(checks))]]);
+const verdictOf = (direct: Status | undefined, through: Status | undefined): string | undefined => {
+  const run = (status: Status | undefined): Results => results(status === undefined ? {} : { check: status });
+  const { judged } = judge({ direct: run(direct), through: run(through) }, ["scenario"], []);
+  return judged[0]?.verdict;
+};
+
+describe("a check", () => {
+  test.each<[Status | undefined, Status | undefined, string]>([
+    ["SUCCESS", "SUCCESS", "passed"],
+    ["SUCCESS", "FAILURE", "failed"],
+    ["SUCCESS", "WARNING", "failed"],
+    ["SUCCESS", "SKIPPED", "failed"],
+    ["SUCCESS", undefined, "failed"],
+    ["FAILURE", "FAILURE", "as direct"],
+    ["WARNING", "FAILURE", "as direct"],
+    ["FAILURE", "SUCCESS", "passed"],
+    ["SKIPPED", "SKIPPED", "skipped"],
+    ["SKIPPED", "FAILURE", "failed"],
+    [undefined, "SUCCESS", "passed"],
+    [undefined, "FAILURE", "failed"],
+  ])("%s directly and %s through the gateway has %s", (direct, through, verdict) => {
+    expect(verdictOf(direct, through)).toBe(verdict);
+  });
+});
+
+test("a scenario without any result has failed, even if nobody ran it directly either", () => {
+  const { judged } = judge({ direct: new Map(), through: new Map() }, ["scenario"], []);
+  expect(tally(judged)).toMatchObject({ failed: 1, passed: 0 });
+});
+
+describe("an excuse", () => {
+  const direct = results({ one: "SUCCESS", two: "SUCCESS" });
+  const reason = "it cannot be done";
+
+  test("for one check leaves the others of its scenario to be judged", () => {
+    const through = results({ one: "FAILURE", two: "FAILURE" });
+    const { judged } = judge({ direct, through }, ["scenario"], [{ check: "scenario:one", reason }]);
+    expect(judged).toMatchObject([
+      { check: "one", verdict: "excused", reason },
+      { check: "two", verdict: "failed" },
+    ]);
+  });
+
+  test("for a scenario covers all of its checks", () => {
+    const through = results({ one: "FAILURE", two: "FAILURE" });
+    const { judged } = judge({ direct, through }, ["scenario"], [{ check: "scenario", reason }]);
+    expect(tally(judged)).toMatchObject({ excused: 2, failed: 0 });
+  });
+
+  test("that nothing needs is stale", () => {
+    const { stale } = judge({ direct, through: direct }, ["scenario"], [{ check: "scenario:one", reason }]);
+    expect(stale).toEqual(["scenario:one"]);
+  });
+});
