@@ -37,7 +37,10 @@ export interface Pipe {
 
 /** One era's way of serving a pipe. */
 export interface PipeEdge {
+  /** Takes one message. Where it returns a promise for a request, that resolves when the answer was sent. */
   receive(message: Envelope): void | Promise<void>;
+  /** A batch; only the legacy era has any. Resolves like `receive`. */
+  receiveBatch?(messages: readonly Envelope[]): void | Promise<void>;
   /** The pipe is gone or the gateway stops. */
   close(): Promise<void>;
 }

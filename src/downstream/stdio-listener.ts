@@ -1,0 +1,192 @@
+/** The gateway as a server on standard streams: one JSON document per line, the era decided per message. */
+import { isUtf8 } from "node:buffer";
+import type { Readable, Writable } from "node:stream";
+import { ANONYMOUS, type Principal } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
+import { type Logger, SILENT } from "../core/logger.js";
+import { refusalError } from "../core/refusal.js";
+import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
+import { type Envelope, FrameError, isResponse, parseDocument } from "../wire/envelope.js";
+import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
+import type { Era } from "./detect-era.js";
+import type { Pipe, PipeEdge } from "./edge.js";
+
+export interface StdioListenerOptions {
+  readonly input: Readable;
+  readonly output: Writable;
+  /** Each is called at most once, when the first message of its era comes. */
+  readonly open: Readonly<Record<Era, (pipe: Pipe) => PipeEdge>>;
+  readonly detect: (message: Envelope | readonly Envelope[]) => Era;
+  /** Default: the one anonymous principal. */
+  readonly principal?: Principal;
+  /** Which part of the gateway the host sees. Default: all of it. */
+  readonly scope?: string;
+  readonly maxLineBytes?: number;
+  /** After the end of the input, calls in flight have so long to be answered, in ms. Default 5 s. */
+  readonly drainMs?: number;
+  readonly logger?: Logger;
+}
+
+export interface StdioListener {
+  /** Resolves when everything has ended: the input, the calls in flight, and the writing of their answers. */
+  readonly done: Promise<void>;
+  /** Reads no more, and ends as if the input had ended. */
+  stop(): Promise<void>;
+}
+
+/** With more than this waiting to be read by the host, nothing more is read from it. In bytes. */
+const PAUSE_BYTES = 4 * 1024 * 1024;
+/** With more than this waiting, the host is taken for dead. In bytes. */
+const DEAD_BYTES = 64 * 1024 * 1024;
+
+export function createStdioListener(options: StdioListenerOptions): StdioListener {
+  const { input, output, open, detect, logger = SILENT } = options;
+  const edges = new Map<Era, PipeEdge>();
+  const inFlight = new Set<Promise<void>>();
+  const ended = deferred();
+  let writable = true;
+
+  const pipe: Pipe = {
+    principal: options.principal ?? ANONYMOUS,
+    scope: options.scope ?? "",
+    send(text) {
+      if (!writable) return;
+      // One write per message: two writers could otherwise come between a message and its line end.
+      output.write(typeof text === "string" ? `${text}\n` : Buffer.concat([text, LF]));
+      if (output.writableLength > DEAD_BYTES) hostIsGone(new Error("the host does not read its answers"));
+      else if (output.writableLength > PAUSE_BYTES) input.pause();
+    },
+  };
+
+  const splitter = new LineSplitter(
+    {
+      line: (bytes) => {
+        try {
+          receive(readLine(bytes));
+        } catch (error) {
+          if (!(error instanceof FrameError)) throw error;
+          answerError(error.id ?? null, error.code, error.message);
+        }
+      },
+      tooLong: () => {
+        const { code, message } = refusalError(
+          new GatewayError("too_large", "downstream", "the line is too long"),
+        );
+        answerError(null, code, message);
+      },
+    },
+    options.maxLineBytes ?? MAX_LINE_BYTES,
+  );
+
+  const read = (chunk: Buffer | string) => splitter.push(Buffer.from(chunk));
+  const inputEnded = () => {
+    splitter.end();
+    ended.resolve();
+  };
+  const resume = () => void input.resume();
+  input.on("data", read).once("end", inputEnded).once("close", ended.resolve).once("error", ended.resolve);
+  output.on("drain", resume).on("error", hostIsGone);
+
+  const done = ended.promise.then(finish);
+  return {
+    done,
+    stop() {
+      ended.resolve();
+      return done;
+    },
+  };
+
+  function receive(message: Envelope | readonly Envelope[]): void {
+    if (isBatch(message)) {
+      const edge = edges.get("legacy");
+      if (edge?.receiveBatch === undefined) answerError(null, -32600, "a batch is not possible here");
+      else track(edge.receiveBatch(message));
+      return;
+    }
+    // Neither says which era it is of: a cancellation is shown to both, and only the legacy era asks questions.
+    if (message.method === "notifications/cancelled")
+      for (const edge of edges.values()) track(edge.receive(message));
+    else if (isResponse(message)) track(edges.get("legacy")?.receive(message));
+    else track(edgeOf(detect(message)).receive(message));
+  }
+
+  function edgeOf(era: Era): PipeEdge {
+    const known = edges.get(era);
+    if (known !== undefined) return known;
+    const opened = open[era](pipe);
+    edges.set(era, opened);
+    return opened;
+  }
+
+  function track(served: void | Promise<void>): void {
+    if (!(served instanceof Promise)) return;
+    const settled = served
+      .catch((error: unknown) =>
+        logger.error({ error }, "a message on stdin ended in a fault of the gateway"),
+      )
+      .finally(() => inFlight.delete(settled));
+    inFlight.add(settled);
+  }
+
+  function answerError(id: string | number | null, code: number, message: string): void {
+    pipe.send(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }));
+  }
+
+  /** The reading end is closed (EPIPE), or might as well be: no answer can reach anybody. */
+  function hostIsGone(error: unknown): void {
+    if (!writable) return;
+    writable = false;
+    logger.debug({ error }, "the host no longer reads, so everything ends");
+    ended.resolve();
+  }
+
+  async function finish(): Promise<void> {
+    input.off("data", read);
+    input.pause();
+    if (writable) await atMost(options.drainMs ?? 5000, Promise.all(inFlight));
+    await Promise.all([...edges.values()].map((edge) => edge.close()));
+    if (writable) await atMost(options.drainMs ?? 5000, flushed());
+    output.off("drain", resume);
+  }
+
+  /** Resolves when all that was written has left the process, or never will. */
+  function flushed(): Promise<void> {
+    return new Promise((resolve) => {
+      output.once("error", () => resolve());
+      output.write("", () => resolve());
+    });
+  }
+}
+
+const LF = Buffer.from("\n");
+
+/** @throws FrameError */
+function readLine(bytes: Buffer): Envelope | readonly Envelope[] {
+  // A replacement character would let policy judge another text than the one that was sent.
+  if (!isUtf8(bytes)) throw new FrameError(-32700, "the line is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  if (exceedsDepth(text))
+    throw new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
+  return parseDocument(text);
+}
+
+const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
+  Array.isArray(message);
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+/** Waits for `work`, but no longer than `ms`. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

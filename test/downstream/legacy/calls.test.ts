@@ -1,0 +1,315 @@
+/** Calls of legacy hosts over HTTP: their answers, what comes before them, and how they are given up. */
+import { describe, expect, test } from "vitest";
+import type { Call } from "../../../src/core/call.js";
+import { Payload } from "../../../src/wire/payload.js";
+import { echo, type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
+import { answerOf, Events, edgeServer, type Host, type Message } from "./support.js";
+
+const callTool = (id: string | number, params: object = {}) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name: "t", arguments: {}, ...params },
+});
+
+describe("the answer", () => {
+  test("is JSON where nothing comes before it, and carries the id as it was sent", async () => {
+    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const host = await server.host();
+    for (const id of [0, 1, "1", "", "ä"]) {
+      const answer = await host.post(callTool(id));
+      expect(answer.headers.get("content-type")).toBe("application/json");
+      expect(answer.json).toEqual({
+        jsonrpc: "2.0",
+        id,
+        result: { content: [{ type: "text", text: "t {}" }] },
+      });
+    }
+  });
+
+  test("is the very bytes that came from behind, around which only the frame is new", async () => {
+    const odd = '{ "content": [],\n "big": 12345678901234567890, "__proto__": {"a":1} }';
+    for (const result of [Payload.ofText(odd), Payload.ofText(Buffer.from(odd))]) {
+      await using server = await edgeServer({
+        handlers: { "tools/call": () => ({ kind: "result", result }) },
+      });
+      const host = await server.host();
+      const answer = await host.post(callTool("x"));
+      expect(answer.text).toBe(`{"jsonrpc":"2.0","id":"x","result":${odd}}`);
+    }
+  });
+
+  test("is an error with everything the server said", async () => {
+    const error = { code: -31999, message: "no", data: { why: [1] } };
+    await using server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "error", error }) } });
+    const host = await server.host();
+    expect(await host.request("tools/call", { name: "t" }, 9)).toEqual({ jsonrpc: "2.0", id: 9, error });
+  });
+
+  test("is an event stream for a client that reads nothing else, and JSON for one that reads only that", async () => {
+    const noisy: FakeHandler = (call) => {
+      call.notify({ method: "notifications/message", params: { level: "info", data: 1 } });
+      return echo(call);
+    };
+    await using server = await edgeServer({ handlers: { "tools/call": noisy } });
+    const host = await server.host();
+    const events = new Events(await host.open(callTool(1), { accept: "text/event-stream" }));
+    expect((await events.rest()).map(({ method, id }) => method ?? id)).toEqual(["notifications/message", 1]);
+    const json = await host.post(callTool(2), { accept: "application/json" });
+    expect(json.json).toMatchObject({ id: 2, result: {} });
+  });
+
+  test("is an error of the gateway's own where something behind it breaks its promise never to throw", async () => {
+    await using server = await edgeServer({
+      handlers: {
+        "tools/call": () => {
+          throw new Error("secret");
+        },
+      },
+    });
+    const host = await server.host();
+    const answer = await host.request("tools/call", { name: "t" });
+    expect(answer.error?.code).toBe(-32603);
+    expect(JSON.stringify(answer)).not.toContain("secret");
+    expect((await host.request("ping", {}, 1)).result).toEqual({});
+  });
+});
+
+describe("the call", () => {
+  test("has the parameters as they were sent, without what only the modern era may say", async () => {
+    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const host = await server.host();
+    await host.post(
+      callTool(1, {
+        vendor: { a: 1 },
+        requestState: "stolen",
+        inputResponses: { q: {} },
+        _meta: {
+          progressToken: 7,
+          traceparent: "00-1",
+          "io.modelcontextprotocol/clientCapabilities": { sampling: {} },
+          "io.modelcontextprotocol/logLevel": "debug",
+        },
+      }),
+    );
+    const { params, answers, logLevel } = server.port.calls[0] as Call;
+    expect(params).toEqual({
+      name: "t",
+      arguments: {},
+      vendor: { a: 1 },
+      _meta: { progressToken: 7, traceparent: "00-1" },
+    });
+    expect([answers, logLevel]).toEqual([undefined, undefined]);
+  });
+
+  test("whose id is in flight already is refused, and the first goes on", async () => {
+    const pending = pendingHandler();
+    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const host = await server.host();
+    const first = host.post(callTool(1));
+    await pending.called;
+    expect(await host.request("tools/call", { name: "t" }, 1)).toMatchObject({
+      id: null,
+      error: { code: -32600 },
+    });
+    pending.answer(textReply("first"));
+    expect((await first).json).toMatchObject({ id: 1, result: { content: [{ text: "first" }] } });
+    expect(server.port.calls).toHaveLength(1);
+  });
+
+  test("with a string for an id is another than the one with the same number", async () => {
+    const pending = pendingHandler();
+    const handler: FakeHandler = (call) => (call.params.name === "wait" ? pending.handler(call) : echo(call));
+    await using server = await edgeServer({ handlers: { "tools/call": handler } });
+    const host = await server.host();
+    const first = host.post(callTool(1, { name: "wait" }));
+    const call = await pending.called;
+    expect(await host.request("tools/call", { name: "t" }, "1")).toMatchObject({ id: "1", result: {} });
+    await host.notify("notifications/cancelled", { requestId: "1" });
+    expect(call.signal.aborted).toBe(false);
+    pending.answer(textReply("done"));
+    expect((await first).json).toMatchObject({ id: 1 });
+  });
+});
+
+describe("progress and log messages", () => {
+  const noisy =
+    (...notices: Parameters<Call["notify"]>[0][]): FakeHandler =>
+    (call) => {
+      for (const notice of notices) call.notify(notice);
+      return textReply("end");
+    };
+  const progress = (progressToken: unknown, value: number) => ({
+    method: "notifications/progress",
+    params: { progressToken, progress: value },
+  });
+  const log = (level: string) => ({ method: "notifications/message", params: { level, data: "d" } });
+
+  test("come on the stream of the POST they belong to, and the answer last", async () => {
+    await using server = await edgeServer({
+      handlers: { "tools/call": noisy(progress(1, 1), progress(1, 2), log("info")) },
+    });
+    const host = await server.host();
+    const response = await host.open(callTool("a", { _meta: { progressToken: 1 } }));
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(response.headers.get("x-accel-buffering")).toBe("no");
+    const events = new Events(response);
+    expect(await events.rest()).toEqual([
+      { jsonrpc: "2.0", ...progress(1, 1) },
+      { jsonrpc: "2.0", ...progress(1, 2) },
+      { jsonrpc: "2.0", ...log("info") },
+      { jsonrpc: "2.0", id: "a", result: { content: [{ type: "text", text: "end" }] } },
+    ]);
+  });
+
+  test("progress for a token the client did not send, or sent in another type, is not passed on", async () => {
+    await using server = await edgeServer({
+      handlers: { "tools/call": noisy(progress("1", 1), progress(2, 2), progress(undefined, 3)) },
+    });
+    const host = await server.host();
+    const answer = await host.post(callTool(1, { _meta: { progressToken: 1 } }));
+    expect(answer.json).toMatchObject({ id: 1, result: {} });
+    expect((await host.post(callTool(2))).json).toMatchObject({ id: 2 });
+  });
+
+  test("log messages below the level of the session are left out; with no level set all come", async () => {
+    await using server = await edgeServer({
+      handlers: { "tools/call": noisy(log("debug"), log("warning"), log("critical"), log("odd")) },
+    });
+    const host = await server.host();
+    const levels = async () => {
+      const messages = await new Events(await host.open(callTool(1))).rest();
+      return messages.flatMap(({ params }) => (params === undefined ? [] : [params.level]));
+    };
+    expect(await levels()).toEqual(["debug", "warning", "critical", "odd"]);
+    await host.request("logging/setLevel", { level: "warning" });
+    expect(await levels()).toEqual(["warning", "critical", "odd"]);
+  });
+
+  test("nothing is said any more once the answer was given", async () => {
+    const kept: Call[] = [];
+    await using server = await edgeServer({
+      handlers: {
+        "tools/call": (call) => {
+          kept.push(call);
+          return noisy(log("info"))(call);
+        },
+      },
+    });
+    const host = await server.host();
+    const events = new Events(await host.open(callTool(1)));
+    const messages = await events.rest();
+    kept[0]?.notify(log("error"));
+    expect(messages).toHaveLength(2);
+    expect((await host.post(callTool(2), { accept: "application/json" })).status).toBe(200);
+  });
+});
+
+describe("notifications/cancelled", () => {
+  test("aborts the request of that id, which gets no response; a late reply goes nowhere", async () => {
+    const pending = pendingHandler();
+    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const host = await server.host();
+    const answer = host.post(callTool(5));
+    const call = await pending.called;
+    expect((await host.notify("notifications/cancelled", { requestId: 5 })).status).toBe(202);
+    expect(call.signal.aborted).toBe(true);
+    expect(await answer).toMatchObject({ status: 202, text: "" });
+    pending.answer(textReply("late"));
+    expect(server.edge.sessions()[0]?.inFlight).toBe(0);
+  });
+
+  test("of an unknown id, of another session's id, or without one changes nothing", async () => {
+    const pending = pendingHandler();
+    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const [host, other] = [await server.host(), await server.host()];
+    const answer = host.post(callTool(5));
+    const call = await pending.called;
+    for (const params of [{ requestId: 5 }, { requestId: 6 }, {}]) {
+      expect((await other.notify("notifications/cancelled", params)).status).toBe(202);
+    }
+    expect((await host.notify("notifications/cancelled", { requestId: { a: 1 } })).status).toBe(202);
+    expect(call.signal.aborted).toBe(false);
+    pending.answer(textReply("done"));
+    expect((await answer).json).toMatchObject({ id: 5, result: {} });
+  });
+});
+
+describe("batches", () => {
+  const batch = [
+    callTool(1, { name: "a" }),
+    { jsonrpc: "2.0", method: "notifications/progress", params: {} },
+    callTool("2", { name: "b" }),
+    { jsonrpc: "2.0", id: 3, method: "nobody/knows" },
+  ];
+
+  test("of 2025-03-26 are answered by one array, with one response for each request", async () => {
+    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const host = await server.host({ version: "2025-03-26" });
+    const answer = await host.post(batch);
+    const byId = new Map((answer.json as Message[]).map((message) => [message.id, message]));
+    expect([...byId.keys()].sort()).toEqual([1, 3, "2"].sort());
+    expect(byId.get("2")).toMatchObject({ result: { content: [{ text: "b {}" }] } });
+    expect(byId.get(3)).toMatchObject({ error: { code: -32601 } });
+  });
+
+  test("of notifications alone are taken with 202", async () => {
+    await using server = await edgeServer();
+    const host = await server.host({ version: "2025-03-26" });
+    expect(await host.post([batch[1], batch[1]])).toMatchObject({ status: 202, text: "" });
+  });
+
+  test("become one stream when something comes before the answers", async () => {
+    const first = pendingHandler();
+    const handler: FakeHandler = (call) => {
+      if (call.params.name === "a") return first.handler(call);
+      call.notify({ method: "notifications/message", params: { level: "info", data: "b" } });
+      return textReply("b");
+    };
+    await using server = await edgeServer({ handlers: { "tools/call": handler } });
+    const host = await server.host({ version: "2025-03-26" });
+    const events = new Events(await host.open([callTool(1, { name: "a" }), callTool(2, { name: "b" })]));
+    expect(await events.message()).toMatchObject({ method: "notifications/message" });
+    expect(await events.message()).toMatchObject({ id: 2 });
+    first.answer(textReply("a"));
+    expect(await events.rest()).toMatchObject([{ id: 1 }]);
+  });
+
+  test("with initialize in them, too long ones, and those of every other revision are refused with 400", async () => {
+    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const host = await server.host({ version: "2025-03-26" });
+    expect((await host.post([{ jsonrpc: "2.0", id: 1, method: "initialize", params: {} }])).status).toBe(400);
+    expect((await host.post(Array.from({ length: 101 }, (_, id) => callTool(id)))).status).toBe(400);
+    for (const version of ["2024-11-05", "2025-06-18", "2025-11-25"]) {
+      const newer = await server.host({ version });
+      expect((await newer.post([callTool(1)])).status).toBe(400);
+    }
+    expect(server.port.calls).toEqual([]);
+  });
+});
+
+describe("a call that takes long", () => {
+  test("gets its stream although there is nothing to say, so that nobody takes it for dead", async () => {
+    const pending = pendingHandler();
+    await using server = await edgeServer(
+      { handlers: { "tools/call": pending.handler } },
+      { keepAliveMs: 10 },
+    );
+    const host = await server.host();
+    const response = await host.open(callTool(1));
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    pending.answer(textReply("at last"));
+    expect(await new Events(response).rest()).toMatchObject([{ id: 1 }]);
+  });
+
+  test("answers as JSON when its session ends, and says that it did", async () => {
+    const pending = pendingHandler();
+    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const host: Host = await server.host();
+    const answer = host.open(callTool(1)).then(answerOf);
+    const call = await pending.called;
+    await host.delete();
+    expect(call.signal.aborted).toBe(true);
+    expect((await answer).json).toMatchObject({ id: 1, error: { data: { cardea: { code: "cancelled" } } } });
+  });
+});

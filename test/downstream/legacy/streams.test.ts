@@ -1,0 +1,216 @@
+/** Event streams of legacy hosts: how they open, how they are lost, and what is sent once more. */
+import { describe, expect, test } from "vitest";
+import { type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
+import { type Answer, Events, edgeServer, type Message } from "./support.js";
+
+const callTool = (id: string | number) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name: "t", _meta: { progressToken: "p" } },
+});
+
+/** A tool that reports progress when it is told to, and ends when it is told to. */
+function steps() {
+  const pending = pendingHandler();
+  const step = async (value: number) => {
+    const call = await pending.called;
+    call.notify({ method: "notifications/progress", params: { progressToken: "p", progress: value } });
+  };
+  return {
+    handler: pending.handler satisfies FakeHandler,
+    step,
+    end: () => pending.answer(textReply("end")),
+  };
+}
+
+const progressOf = (messages: readonly Message[]) => messages.map(({ params, id }) => params?.progress ?? id);
+
+describe("the stream of a POST", () => {
+  test("opens with an event without data, an id to resume from and a time to wait, since 2025-11-25", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { retryMs: 1234 });
+    const host = await server.host();
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const events = new Events(await response);
+    const first = await events.event();
+    expect(first).toMatchObject({ data: "" });
+    expect(first?.id).toBeDefined();
+    expect(events.retry).toBe(1234);
+    tool.end();
+    expect(progressOf(await events.rest())).toEqual([1, 1]);
+  });
+
+  test("has no event without data for older hosts, which would try to read it as JSON", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const host = await server.host({ version: "2025-06-18" });
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const events = new Events(await response);
+    expect((await events.event())?.data).toContain("progress");
+    expect(events.retry).toBeUndefined();
+    expect(events.lastId).toBeDefined();
+    tool.end();
+    await events.rest();
+  });
+
+  test("is no cancel when it drops: the call goes on, and GET with Last-Event-ID brings exactly the rest", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const host = await server.host();
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const lost = new Events(await response);
+    expect(await lost.message()).toMatchObject({ params: { progress: 1 } });
+    await lost.cancel();
+    await tool.step(2);
+    tool.end();
+    expect(server.port.calls[0]?.signal.aborted).toBe(false);
+    const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
+    expect(progressOf(await resumed.rest())).toEqual([2, 1]);
+    const again = await host.listen({ "last-event-id": resumed.lastId ?? "" });
+    expect(await again.rest()).toEqual([]);
+  });
+
+  test("can be resumed while the call still runs, and goes on there", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const host = await server.host();
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const lost = new Events(await response);
+    await lost.message();
+    const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
+    await tool.step(2);
+    expect(await resumed.message()).toMatchObject({ params: { progress: 2 } });
+    // The old connection was given up for the new one: no message comes on both.
+    expect(await lost.rest()).toEqual([]);
+    tool.end();
+    expect(progressOf(await resumed.rest())).toEqual([1]);
+  });
+
+  test("is resumed from any of its events, also from the one without data", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const host = await server.host();
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const whole = new Events(await response);
+    const ids: string[] = [];
+    await tool.step(2);
+    tool.end();
+    for (let event = await whole.event(); event !== undefined; event = await whole.event())
+      ids.push(event.id ?? "");
+    const rests = await Promise.all(
+      ids.map(async (id) => progressOf(await (await host.listen({ "last-event-id": id })).rest())),
+    );
+    expect(rests).toEqual([[1, 2, 1], [2, 1], [1], []]);
+  });
+
+  test("is told to nobody else: another session's event id is unknown", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const [host, thief] = [await server.host(), await server.host()];
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const events = new Events(await response);
+    await events.message();
+    for (const id of [events.lastId ?? "", "999-1", "nonsense", "1", "-1--1"]) {
+      expect((await thief.get({ "last-event-id": id })).status).toBe(400);
+    }
+    tool.end();
+    await events.rest();
+  });
+
+  test("keeps quiet readers with comments, which are no events", async () => {
+    const tool = steps();
+    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { keepAliveMs: 5 });
+    const host = await server.host({ version: "2025-06-18" });
+    const response = await host.open(callTool(1));
+    const reader = response.body?.getReader();
+    const first = await reader?.read();
+    expect(Buffer.from(first?.value ?? []).toString()).toMatch(/^(:[^\n]*\n\n)+$/);
+    tool.end();
+    await reader?.cancel();
+  });
+});
+
+describe("GET streams", () => {
+  const changed = { kind: "list", list: "tools" } as const;
+
+  test("hear what belongs to no call", async () => {
+    await using server = await edgeServer();
+    const host = await server.host();
+    const events = await host.listen();
+    server.port.publish(changed);
+    expect(await events.message()).toEqual({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+    await events.cancel();
+  });
+
+  test("several of one session share the messages: each comes on one of them only", async () => {
+    await using server = await edgeServer();
+    const host = await server.host();
+    const [one, two] = [await host.listen(), await host.listen()];
+    server.port.publish(changed);
+    server.port.publish(changed);
+    await host.delete();
+    const counts = [await one.rest(), await two.rest()].map(({ length }) => length);
+    expect(counts.sort()).toEqual([0, 2]);
+  });
+
+  test("what happened before the first of them opened is told then, and the same thing once", async () => {
+    await using server = await edgeServer();
+    const host = await server.host();
+    server.port.publish(changed);
+    server.port.publish(changed);
+    const events = await host.listen();
+    await host.delete();
+    expect(await events.rest()).toHaveLength(1);
+  });
+
+  test("one that was lost is resumed with what it missed, and what came since", async () => {
+    let drop = () => {};
+    const dropped = new Promise<void>((resolve) => {
+      drop = resolve;
+    });
+    await using server = await edgeServer({}, { hooks: { streamClosed: () => drop() } });
+    const host = await server.host();
+    const lost = await host.listen();
+    server.port.publish(changed);
+    await lost.message();
+    const seen = lost.lastId ?? "";
+    server.port.publish(changed);
+    await lost.message();
+    await lost.cancel();
+    await dropped;
+    server.port.publish(changed);
+    const resumed = await host.listen({ "last-event-id": seen });
+    await host.delete();
+    expect(await resumed.rest()).toHaveLength(2);
+  });
+
+  test("a further one than are allowed ends the oldest", async () => {
+    await using server = await edgeServer();
+    const host = await server.host();
+    const first = await host.listen();
+    const others: Events[] = [];
+    for (let i = 0; i < 8; i += 1) others.push(await host.listen());
+    expect(await first.rest()).toEqual([]);
+    await host.delete();
+    await Promise.all(others.map((events) => events.rest()));
+  });
+
+  test("all end with the session, and with the edge", async () => {
+    await using server = await edgeServer();
+    const [one, two] = [await server.host(), await server.host()];
+    const [first, second] = [await one.listen(), await two.listen()];
+    const gone: Answer = await one.delete();
+    expect(gone.status).toBe(204);
+    expect(await first.rest()).toEqual([]);
+    await server.edge.close();
+    expect(await second.rest()).toEqual([]);
+    expect(server.port.forgotten).toEqual([one.sessionId, two.sessionId]);
+  });
+});
