@@ -61,7 +61,8 @@ export function stripHostFile(tree: ObjectTree): Stripped {
   return { tree: { ...tree, members }, warnings };
 }
 
-function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree {
+/** The same for one map of servers. */
+export function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree {
   const members = new Map<string, Member>();
   for (const [name, member] of servers.members) {
     if (member.value.kind !== "object") members.set(name, member);

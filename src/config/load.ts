@@ -1,12 +1,16 @@
 /** Loads a config file from the disk. */
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
 
 /** A host's own settings file may be long; nothing longer than this is a config. */
 const MAX_BYTES = 16_777_216;
 
 /** What stood in the file, or why nobody can tell; what cannot be read is a problem like any other. */
-export async function readConfigFile(file: string): Promise<{ readonly text: string } | BadConfig> {
+export async function readConfigFile(
+  file: string,
+  cwd: string = process.cwd(),
+): Promise<{ readonly text: string } | BadConfig> {
   const bad = (message: string): BadConfig => ({
     ok: false,
     problems: [{ file, line: 1, column: 1, message }],
@@ -14,7 +18,7 @@ export async function readConfigFile(file: string): Promise<{ readonly text: str
   });
   let bytes: Buffer;
   try {
-    bytes = await readFile(file);
+    bytes = await readFile(resolve(cwd, file));
   } catch (error) {
     return bad(`the config file cannot be read: ${reason(error)}`);
   }
@@ -27,7 +31,7 @@ export async function readConfigFile(file: string): Promise<{ readonly text: str
 }
 
 export async function loadConfig(file: string, options: ReadOptions = {}): Promise<GoodConfig | BadConfig> {
-  const content = await readConfigFile(file);
+  const content = await readConfigFile(file, options.cwd);
   return "text" in content ? readConfig(content.text, file, options) : content;
 }
 

@@ -36,6 +36,15 @@ export function serverNames(tree: ObjectTree): readonly string[] {
   );
 }
 
+/** Where a server stands; the top when there is none of that name. */
+export function serverPath(tree: ObjectTree, name: string): Path {
+  const key = SERVER_KEYS.find((known) => {
+    const servers = tree.members.get(known)?.value;
+    return servers?.kind === "object" && servers.members.has(name);
+  });
+  return key === undefined ? [] : [key, name];
+}
+
 export const isServerKey = (key: string): boolean => SERVER_KEYS.some((known) => known === key);
 
 /** Whether a server says that it is left out, before anything else of it is looked at. */

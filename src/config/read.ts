@@ -8,7 +8,7 @@ import { isHostFile, stripHostFile } from "./foreign.js";
 import { Places, type Problem } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";
-import { isServerKey, readServers } from "./read-servers.js";
+import { isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema, NOT_BUILT } from "./schema.js";
 import { type Fault, type Path, type Reading, type Tree, treeAt } from "./tree.js";
@@ -28,17 +28,23 @@ export interface ReadOptions {
   readonly overrides?: ListenOverrides;
   /** Reads the files that `${file:…}` and `envFile` name, by absolute path. Default: from the disk. */
   readonly readFile?: (path: string) => string;
+  /** Where a relative `file` starts. Default: the working directory of the process. */
+  readonly cwd?: string;
 }
 
 export interface GoodConfig {
   readonly ok: true;
   readonly config: Config;
+  /** What stood in the file. */
+  readonly text: string;
   /** What was left out of a host's own file. */
   readonly warnings: readonly Problem[];
   /** Values that must not be shown: what variables were expanded to. */
   readonly secrets: readonly string[];
   /** Says something of one place of a good config. */
   readonly remark: (path: Path, message: string) => Problem;
+  /** Where a server stands in the file. */
+  readonly serverPath: (name: string) => Path;
 }
 
 export interface BadConfig {
@@ -63,11 +69,12 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     return bad([{ offset: whole.offset, message: "a config is an object with keys and values" }]);
   }
 
-  const folder = dirname(resolve(file));
+  const path = resolve(options.cwd ?? process.cwd(), file);
+  const folder = dirname(path);
   const host = isHostFile(file, whole);
   const { tree, warnings } = host ? stripHostFile(whole) : { tree: whole, warnings: [] };
-  const fromDisk = options.readFile ?? ((path: string) => readFileSync(path, "utf8"));
-  const readFile = (path: string): string => fromDisk(resolve(folder, path));
+  const fromDisk = options.readFile ?? ((named: string) => readFileSync(named, "utf8"));
+  const readFile = (named: string): string => fromDisk(resolve(folder, named));
   const expanded = expandFile(tree, {
     env: options.env ?? process.env,
     readFile,
@@ -84,15 +91,17 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   return {
     ok: true,
     config: {
-      file: resolve(file),
+      file: path,
       listen: listenOf(shape, options.overrides ?? {}),
       servers,
       naming: shape.naming,
       profiles,
     },
+    text,
     warnings: places.problems(warnings),
     secrets: expanded.secrets,
-    remark: (path, message) => places.problem({ offset: treeAt(findings.tree, path).offset, message }),
+    serverPath: (name) => serverPath(findings.tree, name),
+    remark: (at, message) => places.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
 }
 

@@ -11,7 +11,13 @@ export const NOT_BUILT: ReadonlySet<string> = new Set(["policy", "limits"]);
 
 /** A whole number, or the digits of one, so that a variable can stand there. */
 const port = z
-  .union([z.int().min(0).max(65_535), z.string().regex(/^\d{1,5}$/)])
+  .union([
+    z.int().min(0).max(65_535),
+    z
+      .string()
+      .regex(/^\d{1,5}$/)
+      .meta({ pattern: "^\\d{1,5}$|\\$\\{" }),
+  ])
   .refine((value) => Number(value) <= 65_535, { error: "must be at most 65535" });
 
 const host = z.string().min(1);
@@ -89,7 +95,10 @@ const rule = z.strictObject({
 
 const policy = z.strictObject({
   default: z.enum(["allow", "deny"]).default("allow").describe("What happens when no rule matches."),
-  rules: z.array(rule).default([]).describe("In order; the first rule that matches decides."),
+  rules: z
+    .array(rule.meta({ id: "rule" }))
+    .default([])
+    .describe("In order; the first rule that matches decides."),
 });
 
 const limit = z.strictObject({
@@ -109,7 +118,7 @@ const limit = z.strictObject({
     .describe("Who shares the limit."),
 });
 
-const servers = z.record(z.string().min(1), serverSchema);
+const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));
 
 export const fileSchema = z.strictObject({
   $schema: z.string().optional().describe("The JSON Schema for editors; Cardea itself does not read it."),
@@ -145,7 +154,7 @@ export const fileSchema = z.strictObject({
     .optional()
     .describe("Limits on calls. Not built yet: a config that has them is refused."),
   profiles: z
-    .record(z.string().min(1), profile)
+    .record(z.string().min(1), profile.meta({ id: "profile" }))
     .default({})
     .describe("Named subsets, each served at `/mcp/NAME`."),
 });

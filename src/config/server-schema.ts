@@ -24,7 +24,7 @@ export const duration = (sentence: string) =>
     .refine((text) => parseDuration(text) !== undefined, {
       error: `must be a duration such as "250ms", "30s", "5m" or "1h", at most ${Math.floor(MAX_DURATION_MS / 3_600_000)}h`,
     })
-    .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$" });
+    .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$|\\$\\{" });
 
 export const globs = z.array(z.string().min(1));
 

@@ -1,0 +1,10 @@
+/** Writes config/cardea.schema.json and config/reference.md from the schema that reads configs. */
+import { writeFileSync } from "node:fs";
+import { build } from "./build.mjs";
+import { root } from "./install.mjs";
+
+build();
+const { configJsonSchema } = await import(`${root}dist/config/json-schema.js`);
+const { configReference } = await import(`${root}dist/config/reference.js`);
+writeFileSync(`${root}config/cardea.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+writeFileSync(`${root}config/reference.md`, configReference());

@@ -1,0 +1,79 @@
+/** `cardea call`: calls one tool by the name a host would use, and prints what it answers. */
+import type { Reply } from "../core/call.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { EXIT, UsageError } from "./exit.js";
+import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type Log, type Shell, write } from "./shell.js";
+import { visible } from "./visible.js";
+import { withServers } from "./with-servers.js";
+
+export async function call(
+  name: string,
+  text: string | undefined,
+  flags: ConfigFlags & JsonFlag,
+  shell: Shell,
+): Promise<number> {
+  const args = parseArguments(text ?? "{}");
+  const json = wantsJson(flags, shell.env);
+  return withServers(flags, shell, async (gateway, log) => {
+    const reply = await gateway.call(name, args);
+    return json ? printJson(reply, shell) : printText(reply, shell, log);
+  });
+}
+
+function parseArguments(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new UsageError('the arguments are not JSON; write them as one word: \'{"name": "value"}\'');
+  }
+  if (!isObject(value)) throw new UsageError("the arguments must be a JSON object");
+  return value;
+}
+
+async function printJson(reply: Reply, shell: Shell): Promise<number> {
+  const shown = reply.kind === "result" ? reply.result.object : { [reply.kind]: bodyOf(reply) };
+  await write(shell.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  return reply.kind === "result" && reply.result.object.isError !== true ? EXIT.done : EXIT.failed;
+}
+
+const bodyOf = (reply: Exclude<Reply, { kind: "result" }>): JsonObject =>
+  reply.kind === "error" ? { ...reply.error } : reply.requests;
+
+async function printText(reply: Reply, shell: Shell, log: Log): Promise<number> {
+  if (reply.kind === "error") {
+    log.error({ code: reply.error.code }, reply.error.message);
+    return EXIT.failed;
+  }
+  if (reply.kind === "input_required") {
+    log.error({}, "the server asks something before it goes on, and nobody is here to answer");
+    return EXIT.failed;
+  }
+  const result = reply.result.object;
+  const content: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
+  const lines = content.map((block) => (isObject(block) ? describe(block) : ""));
+  const structured = objectAt(result, "structuredContent");
+  if (content.length === 0 && structured !== undefined) lines.push(JSON.stringify(structured, null, 2));
+  await write(shell.stdout, lines.map((line) => `${visible(line)}\n`).join(""));
+  return result.isError === true ? EXIT.failed : EXIT.done;
+}
+
+/** Text as it is; of anything else, what it is. */
+function describe(block: JsonObject): string {
+  const type = stringAt(block, "type") ?? "something";
+  if (type === "text") return stringAt(block, "text") ?? "";
+  const resource = objectAt(block, "resource");
+  const text = stringAt(resource, "text");
+  if (text !== undefined) return text;
+  const about = [
+    type,
+    stringAt(block, "uri") ?? stringAt(resource, "uri"),
+    stringAt(block, "mimeType") ?? stringAt(resource, "mimeType"),
+    sizeOf(stringAt(block, "data") ?? stringAt(resource, "blob")),
+  ];
+  return `[${about.filter((part) => part !== undefined).join(", ")}]`;
+}
+
+const sizeOf = (base64: string | undefined): string | undefined =>
+  base64 === undefined ? undefined : `${Buffer.byteLength(base64, "base64")} bytes`;

@@ -1,0 +1,54 @@
+/** `cardea check`: says everything that is wrong with the config, and what may surprise, without starting anything. */
+import { advise } from "../config/advice.js";
+import { findConfig, searchedPlaces } from "../config/find.js";
+import { loadConfig } from "../config/load.js";
+import { formatProblem, type Problem } from "../config/problem.js";
+import type { GoodConfig } from "../config/read.js";
+import { EXIT } from "./exit.js";
+import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type Shell, write } from "./shell.js";
+
+export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  const found = findConfig({ flag: flags.config, env: shell.env, cwd: shell.cwd });
+  if (found === undefined) {
+    const message = `no config file: looked for ${searchedPlaces(shell).join(", ")}`;
+    const log = await shell.openLog();
+    log.error({}, message);
+    if (json) await write(shell.stdout, `${JSON.stringify({ ok: false, problems: [], warnings: [] })}\n`);
+    return EXIT.config;
+  }
+  const { file, by } = found;
+  const log = await shell.openLog();
+  log.info({ file, by }, `checking ${file}`);
+  const loaded = await loadConfig(file, { env: shell.env, cwd: shell.cwd });
+  const problems = loaded.ok ? [] : loaded.problems;
+  const warnings = [...loaded.warnings, ...(loaded.ok ? adviceOn(loaded) : [])];
+  const servers = loaded.ok ? loaded.config.servers.map(({ name }) => name) : [];
+  if (json) {
+    const report = { file, ok: loaded.ok, servers, problems, warnings };
+    await write(shell.stdout, `${JSON.stringify(report, null, 2)}\n`);
+  } else {
+    const lines = [
+      ...problems.map(formatProblem),
+      ...warnings.map((warning) => formatProblem({ ...warning, message: `warning: ${warning.message}` })),
+    ];
+    if (loaded.ok)
+      lines.push(`${file}: all right, ${servers.length === 1 ? "1 server" : `${servers.length} servers`}`);
+    await write(shell.stdout, `${lines.join("\n")}\n`);
+  }
+  return loaded.ok ? EXIT.done : EXIT.config;
+}
+
+function adviceOn({ config, secrets, serverPath, remark }: GoodConfig): readonly Problem[] {
+  return advise(config).map(({ server, path, message }) => {
+    // Advice may name a package, and a variable may have been part of that name.
+    const safe = secrets.reduce(
+      (text, secret) => (secret === "" ? text : text.replaceAll(secret, "…")),
+      message,
+    );
+    return server === undefined
+      ? remark(path, safe)
+      : remark([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe}`);
+  });
+}

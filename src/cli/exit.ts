@@ -1,0 +1,19 @@
+/** The exit codes, which scripts and supervisors rely on, and the errors that lead to them. */
+
+export const EXIT = {
+  /** Done, or stopped after a clean drain. */
+  done: 0,
+  /** Failed while running. */
+  failed: 1,
+  /** Wrong usage. */
+  usage: 2,
+  /** A server marked `required` is not there (EX_UNAVAILABLE of sysexits.h). */
+  unavailable: 69,
+  /** The config is wrong (EX_CONFIG). */
+  config: 78,
+} as const;
+
+/** The command line asks for something that cannot be; the message says what. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}

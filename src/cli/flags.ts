@@ -1,0 +1,77 @@
+/** The flags that several commands share, and the environment variables that stand in for them. */
+import type { Command } from "commander";
+import type { ListenOverrides } from "../config/read.js";
+import { UsageError } from "./exit.js";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ConfigFlags {
+  readonly config?: string;
+}
+
+export interface ListenFlags {
+  readonly host?: string;
+  readonly port?: string;
+  readonly adminHost?: string;
+  readonly adminPort?: string;
+}
+
+export interface JsonFlag {
+  readonly json?: boolean;
+}
+
+export function withConfigFlag(command: Command): Command {
+  return command.option("--config <file>", "the config file (CARDEA_CONFIG)");
+}
+
+export function withListenFlags(command: Command): Command {
+  return command
+    .option("--host <host>", "the address to listen on (CARDEA_HOST)")
+    .option("--port <port>", "its port; 0 picks a free one (CARDEA_PORT)")
+    .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)")
+    .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)");
+}
+
+export function withJsonFlag(command: Command): Command {
+  return command.option("--json", "print JSON (CARDEA_JSON)");
+}
+
+/** @throws UsageError when a port is none. */
+export function listenOverrides(flags: ListenFlags, env: Environment): ListenOverrides {
+  const host = flags.host ?? nonEmpty(env.CARDEA_HOST);
+  const port = portOf(flags.port, "--port", env, "CARDEA_PORT");
+  const adminHost = flags.adminHost ?? nonEmpty(env.CARDEA_ADMIN_HOST);
+  const adminPort = portOf(flags.adminPort, "--admin-port", env, "CARDEA_ADMIN_PORT");
+  return {
+    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port }),
+    ...(adminHost !== undefined && { adminHost }),
+    ...(adminPort !== undefined && { adminPort }),
+  };
+}
+
+/** True with the flag, or with the variable set to anything that does not mean no. */
+export function wantsJson(flags: JsonFlag, env: Environment): boolean {
+  return flags.json ?? !["", "0", "false", "no"].includes((env.CARDEA_JSON ?? "").toLowerCase());
+}
+
+function portOf(
+  flag: string | undefined,
+  name: string,
+  env: Environment,
+  variable: string,
+): number | undefined {
+  if (flag !== undefined) return checkedPort(flag, name);
+  const value = nonEmpty(env[variable]);
+  // Kubernetes gives pods a variable of this very name when a Service is called "cardea": tcp://10.0.0.1:8080.
+  if (value === undefined || value.startsWith("tcp://")) return undefined;
+  return checkedPort(value, variable);
+}
+
+function checkedPort(text: string, name: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= 65_535)) throw new UsageError(`${name} must be a whole number from 0 to 65535`);
+  return port;
+}
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === "" ? undefined : text);

@@ -1,0 +1,23 @@
+/** What `cardea --help` prints; it fits on a screen of 24 lines. */
+
+export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
+
+  cardea serve  [--config FILE] [--host H] [--port N]
+                [--admin-host H] [--admin-port N]    the gateway over HTTP
+  cardea stdio  [--config FILE]           the gateway as a stdio MCP server
+  cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)
+  cardea connect URL [--header 'K: V']... one HTTP server as stdio
+  cardea check  [--config FILE] [--json]  is the config right?
+  cardea list   [tools|prompts|resources|templates] [--config FILE] [--json]
+  cardea call   NAME [ARGS-JSON] [--config FILE] [--json]
+  cardea import FILE|-                    a host's config, turned into Cardea's
+  cardea schema                           the config's JSON Schema
+  cardea --help | --version               (cardea COMMAND --help says more)
+
+The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
+$XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.
+Each flag has a variable: --admin-port is CARDEA_ADMIN_PORT; the flag wins.
+Data goes to stdout, the log to stderr (CARDEA_LOG_LEVEL: error, warn, info, debug).
+Exit codes: 0 done, 1 failed, 2 wrong usage, 78 the config is wrong,
+69 a server marked required is not there.
+`;

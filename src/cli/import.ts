@@ -1,0 +1,80 @@
+/** `cardea import`: turns a host's config into Cardea's and prints it. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { text as readAll } from "node:stream/consumers";
+import { importHostFile } from "../config/import/host-file.js";
+import type { Imported } from "../config/import/imported.js";
+import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
+import { formatProblem, Places } from "../config/problem.js";
+import { readConfig } from "../config/read.js";
+import { readJson } from "../config/read-json.js";
+import { readYaml } from "../config/read-yaml.js";
+import { plain } from "../config/tree.js";
+import { EXIT } from "./exit.js";
+import { type Log, type Shell, write } from "./shell.js";
+
+export async function importConfig(file: string, shell: Shell): Promise<number> {
+  const log = await shell.openLog();
+  const name = file === "-" ? "standard input" : file;
+  const source = await readSource(file, shell, log);
+  if (source === undefined) return EXIT.failed;
+  const { tree, faults } = /\.ya?ml$/i.test(file) ? readYaml(source) : readJson(source);
+  const places = new Places(name, source);
+  if (tree?.kind !== "object") {
+    const found = faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }];
+    for (const problem of places.problems(found)) log.error({}, formatProblem(problem));
+    return EXIT.config;
+  }
+  for (const problem of places.problems(faults)) log.warn({}, formatProblem(problem));
+  const entry = registryEntry(plain(tree));
+  const imported =
+    entry === undefined
+      ? importHostFile(tree, file === "-" ? undefined : resolve(shell.cwd, file))
+      : importRegistryEntry(entry);
+  if (imported === undefined) {
+    log.error({ file: name }, `no servers are to be found in ${name}`);
+    return EXIT.config;
+  }
+  for (const note of imported.notes) log.warn({}, note);
+  const output = format(imported, name);
+  warnOfTheRest(output, log);
+  await write(shell.stdout, output);
+  return EXIT.done;
+}
+
+async function readSource(file: string, shell: Shell, log: Log): Promise<string | undefined> {
+  try {
+    const source =
+      file === "-" ? await readAll(shell.stdin) : await readFile(resolve(shell.cwd, file), "utf8");
+    return source.replace(/^\uFEFF/, "");
+  } catch (error) {
+    log.error({ error }, `${file} cannot be read`);
+    return undefined;
+  }
+}
+
+function format({ servers, variables }: Imported, name: string): string {
+  const comments = [
+    `// Imported from ${oneLine(name)}.`,
+    ...(variables.length > 0 ? ["// Environment variables that must be set:"] : []),
+    ...variables.map(
+      ({ name: variable, about }) => `//   ${variable}${about === undefined ? "" : `: ${oneLine(about)}`}`,
+    ),
+  ];
+  return `${comments.join("\n")}\n${JSON.stringify({ mcpServers: Object.fromEntries(servers) }, null, 2)}\n`;
+}
+
+/** What the host took and Cardea will not; every variable counts as set. */
+function warnOfTheRest(output: string, log: Log): void {
+  const anything = new Proxy<Record<string, string>>(
+    {},
+    {
+      get: () => "https://example.com",
+      getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true, value: "" }),
+    },
+  );
+  const loaded = readConfig(output, "the imported config", { env: anything, readFile: () => "" });
+  if (!loaded.ok) for (const problem of loaded.problems) log.warn({}, formatProblem(problem));
+}
+
+const oneLine = (text: string): string => text.replace(/\s+/g, " ");

@@ -1,0 +1,76 @@
+/** `cardea list`: what a host will see, and from which server. */
+import type { ListKind } from "../core/upstream.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
+import { EXIT, UsageError } from "./exit.js";
+import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import type { Gateway } from "./gateway.js";
+import { type Shell, write } from "./shell.js";
+import { firstLine, visible } from "./visible.js";
+import { withServers } from "./with-servers.js";
+
+const KINDS: Readonly<Record<string, ListKind>> = {
+  tools: "tools",
+  prompts: "prompts",
+  resources: "resources",
+  templates: "resourceTemplates",
+};
+
+type Entries = Awaited<ReturnType<Gateway["lists"]>>;
+
+/** Before a name comes what Claude and VS Code put there when the gateway is called `cardea`; 64 is their limit. */
+const LONGEST_NAME = 64 - "mcp__cardea__".length;
+
+export async function list(
+  word: string | undefined,
+  flags: ConfigFlags & JsonFlag,
+  shell: Shell,
+): Promise<number> {
+  if (word !== undefined && !Object.hasOwn(KINDS, word)) {
+    throw new UsageError(
+      `there is no list of ${JSON.stringify(word)}; choose one of ${Object.keys(KINDS).join(", ")}`,
+    );
+  }
+  const words = word === undefined ? Object.keys(KINDS) : [word];
+  return withServers(flags, shell, async (gateway, log) => {
+    const lists = new Map<string, Entries>();
+    for (const each of words) {
+      const kind = KINDS[each];
+      if (kind !== undefined) lists.set(each, await gateway.lists(kind));
+    }
+    await write(shell.stdout, wantsJson(flags, shell.env) ? asJson(lists, word) : asText(lists));
+    const long = (lists.get("tools") ?? []).filter(({ item }) => nameOf(item).length > LONGEST_NAME).length;
+    if (long > 0) {
+      log.warn(
+        { tools: long },
+        `${long} tool names are over ${LONGEST_NAME} characters; hosts that put mcp__cardea__ before them stop at 64`,
+      );
+    }
+    return EXIT.done;
+  });
+}
+
+/** One list is an array; all of them are an object of arrays. */
+function asJson(lists: ReadonlyMap<string, Entries>, word: string | undefined): string {
+  const rows = [...lists].map(([kind, entries]): [string, unknown] => [
+    kind,
+    entries.map(({ server, item }) => ({ ...item, server })),
+  ]);
+  return `${JSON.stringify(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], null, 2)}\n`;
+}
+
+function asText(lists: ReadonlyMap<string, Entries>): string {
+  const blocks = [...lists].map(([kind, entries]) => {
+    const title = `${kind} (${entries.length})`;
+    const names = entries.map(({ item }) => visible(nameOf(item)));
+    const wide = Math.min(60, Math.max(0, ...names.map((name) => name.length)));
+    const lines = entries.map(({ server, item }, index) => {
+      const about = firstLine(stringAt(item, "description") ?? stringAt(item, "title") ?? "", 60);
+      return `  ${(names[index] ?? "").padEnd(wide)}  ${`[${visible(server)}]`}  ${about}`.trimEnd();
+    });
+    return [title, ...lines].join("\n");
+  });
+  return `${blocks.join("\n\n")}\n`;
+}
+
+const nameOf = (item: JsonObject): string =>
+  stringAt(item, "uri") ?? stringAt(item, "uriTemplate") ?? stringAt(item, "name") ?? "";

@@ -1,0 +1,37 @@
+/** Finds and loads the config for a command, names the file that won, and says what is wrong with it. */
+import { findConfig, searchedPlaces } from "../config/find.js";
+import { loadConfig } from "../config/load.js";
+import { formatProblem } from "../config/problem.js";
+import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js";
+import type { Log, Shell } from "./shell.js";
+
+export interface OpenConfig {
+  readonly loaded: GoodConfig;
+  /** The file as people know it. */
+  readonly file: string;
+  /** What it was read with, for reading it again. */
+  readonly options: ReadOptions;
+}
+
+/** `undefined` when there is no good config; the log has the reasons. */
+export async function openConfig(
+  shell: Shell,
+  log: Log,
+  flag: string | undefined,
+  overrides: ListenOverrides = {},
+): Promise<OpenConfig | undefined> {
+  const found = findConfig({ flag, env: shell.env, cwd: shell.cwd });
+  if (found === undefined) {
+    log.error({}, `no config file: looked for ${searchedPlaces(shell).join(", ")}; --config names another`);
+    return undefined;
+  }
+  const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides };
+  const loaded = await loadConfig(found.file, options);
+  if (loaded.ok) log.hide(loaded.secrets);
+  const { file, by } = found;
+  log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);
+  for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));
+  if (loaded.ok) return { loaded, file, options };
+  for (const problem of loaded.problems) log.error({}, formatProblem(problem));
+  return undefined;
+}

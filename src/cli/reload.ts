@@ -1,0 +1,60 @@
+/** Follows the config file while the gateway runs: a good change is applied whole, a bad one not at all. */
+import { resolve } from "node:path";
+import type { Config } from "../config/config.js";
+import { formatProblem, type Problem } from "../config/problem.js";
+import { readConfig } from "../config/read.js";
+import { watchConfig } from "../config/watch.js";
+import type { Gateway } from "./gateway.js";
+import type { OpenConfig } from "./open-config.js";
+import type { Log, Shell } from "./shell.js";
+
+/** Until the returned function is called. SIGHUP reads the file again even when it looks the same. */
+export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell, log: Log): () => void {
+  const { file, options } = opened;
+  let running: Config = opened.loaded.config;
+  let turn = Promise.resolve();
+
+  const refuse = (problems: readonly Problem[]): void => {
+    const sentences = problems.map(formatProblem);
+    for (const sentence of sentences) log.error({}, sentence);
+    log.error({ file }, `the config stays as it was: ${file} is not right`);
+    gateway.reloadFailed(sentences);
+  };
+
+  const apply = async (text: string): Promise<void> => {
+    const loaded = readConfig(text, file, options);
+    for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));
+    if (!loaded.ok) {
+      refuse(loaded.problems);
+      return;
+    }
+    log.hide(loaded.secrets);
+    if (JSON.stringify(loaded.config.listen) !== JSON.stringify(running.listen)) {
+      log.warn({ file }, "a change of listen takes effect at the next start");
+    }
+    // What is bound stays bound, so the running config must not claim otherwise.
+    const next: Config = { ...loaded.config, listen: running.listen };
+    try {
+      await gateway.reload(next);
+      running = next;
+      log.info({ file, servers: next.servers.length }, `${file} is in effect`);
+    } catch (error) {
+      log.error({ file, error }, `the config stays as it was: ${file} could not be applied`);
+      gateway.reloadFailed([`${file} could not be applied`]);
+    }
+  };
+
+  const watch = watchConfig(
+    resolve(shell.cwd, file),
+    (content) => {
+      // One after the other, in the order of the changes.
+      turn = turn.then(() => ("text" in content ? apply(content.text) : refuse(content.problems)));
+    },
+    { current: opened.loaded.text },
+  );
+  const ignoreHangup = shell.signals.onHangup(() => watch.check());
+  return () => {
+    ignoreHangup();
+    watch.close();
+  };
+}

@@ -1,0 +1,38 @@
+/** What a command finds around it: streams, environment, signals, the log, and the way to a gateway. */
+import type { Readable, Writable } from "node:stream";
+import type { Config } from "../config/config.js";
+import type { Logger } from "../core/logger.js";
+import type { Gateway } from "./gateway.js";
+
+export interface Shell {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly stdin: Readable;
+  /** Data, and nothing else. */
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  readonly signals: Signals;
+  /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
+  openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
+  createGateway(config: Config, logger: Logger): Promise<Gateway>;
+}
+
+export interface Log extends Logger {
+  /** Values that must not be shown from now on. */
+  hide(secrets: Iterable<string>): void;
+}
+
+export interface Signals {
+  /** Resolves with the next SIGINT or SIGTERM that nobody has taken yet. */
+  next(): Promise<NodeJS.Signals>;
+  /** Calls `reload` at each SIGHUP until the returned function is called. */
+  onHangup(reload: () => void): () => void;
+}
+
+/** Writes text and waits until the stream has taken it; a reader that has gone away is nobody's error. */
+export function write(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.destroyed) resolve();
+    else stream.write(text, () => resolve());
+  });
+}

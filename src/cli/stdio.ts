@@ -1,0 +1,64 @@
+/** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
+import type { Config } from "../config/config.js";
+import { configOfUrl } from "../config/from-command.js";
+import { EXIT, UsageError } from "./exit.js";
+import type { ConfigFlags } from "./flags.js";
+import type { Gateway } from "./gateway.js";
+import { openConfig } from "./open-config.js";
+import { followConfig } from "./reload.js";
+import type { Log, Shell } from "./shell.js";
+import { stopOnSignal } from "./stop.js";
+
+export async function stdio(flags: ConfigFlags, shell: Shell): Promise<number> {
+  const log = await shell.openLog();
+  const opened = await openConfig(shell, log, flags.config);
+  if (opened === undefined) return EXIT.config;
+  const gateway = await shell.createGateway(opened.loaded.config, log);
+  const unfollow = followConfig(gateway, opened, shell, log);
+  try {
+    return await run(gateway, shell, log);
+  } finally {
+    unfollow();
+  }
+}
+
+/** One HTTP server as stdio, its names as they are. */
+export async function connect(
+  url: string,
+  flags: { readonly header?: readonly string[] },
+  shell: Shell,
+): Promise<number> {
+  const lines = flags.header ?? (shell.env.CARDEA_HEADER ?? "").split("\n").filter((line) => line !== "");
+  const headers = Object.fromEntries(lines.map(parseHeader));
+  const log = await shell.openLog();
+  log.hide(Object.values(headers));
+  return run(await shell.createGateway(checkedConfig(url, headers, shell.cwd), log), shell, log);
+}
+
+function checkedConfig(url: string, headers: Readonly<Record<string, string>>, cwd: string): Config {
+  try {
+    return configOfUrl(url, headers, { cwd });
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** @throws UsageError; the message shows nothing of it, since a header may be a secret. */
+function parseHeader(line: string): [string, string] {
+  const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new UsageError("--header takes a name, a colon and a value: --header 'Authorization: Bearer …'");
+  }
+  return [name, value];
+}
+
+async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
+  const stopping = stopOnSignal(gateway, shell, log);
+  const ended = gateway.stdio(shell.stdin, shell.stdout).then(async () => {
+    log.debug({}, "the host has gone");
+    await gateway.stop();
+    return EXIT.done;
+  });
+  return Promise.race([stopping, ended]);
+}

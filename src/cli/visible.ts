@@ -1,0 +1,18 @@
+/** Text from servers as it may be shown on a terminal: nothing in it steers the terminal or hides. */
+import { escapeHidden } from "../telemetry/escape.js";
+
+/** Line breaks and tabs stay; every other control or hidden character is shown as an escape. */
+export function visible(text: string): string {
+  return text
+    .split(/(\r?\n|\t)/)
+    .map((part, index) => (index % 2 === 1 ? part : escapeHidden(part)))
+    .join("");
+}
+
+/** The first line, cut to `length` characters. */
+export function firstLine(text: string, length: number): string {
+  const line = visible(text.trim().split(/\r?\n/, 1)[0] ?? "");
+  if (line.length <= length) return line;
+  // Not in the middle of a character that takes two units.
+  return `${line.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

@@ -1,0 +1,120 @@
+/** What is allowed in a config, and may still surprise whoever wrote it. */
+import { basename } from "node:path";
+import type { Config, ServerConfig } from "./config.js";
+import type { Path } from "./tree.js";
+
+export interface Advice {
+  /** The server it is about; without one it is about the whole. */
+  readonly server?: string;
+  /** The key inside the server, or from the top. */
+  readonly path: Path;
+  readonly message: string;
+}
+
+export function advise(config: Config): readonly Advice[] {
+  return [
+    ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
+    ...adviseNaming(config),
+    ...config.servers.flatMap((server) =>
+      [...adviseTransport(server), ...advisePrefix(server, config)].map((advice) => ({
+        ...advice,
+        server: server.name,
+      })),
+    ),
+  ];
+}
+
+type Found = { readonly path: Path; readonly message: string };
+
+/** Hosts count their own prefix in: `mcp__cardea__` before a name, 64 in all; in Cursor 60 with the server's name. */
+const SHORTEST_LIMIT = 60;
+
+function adviseNaming({ naming }: Config): readonly Found[] {
+  if (naming.maxLength <= SHORTEST_LIMIT) return [];
+  const message = `naming.maxLength is over ${SHORTEST_LIMIT}: Cursor drops tools whose server and tool name are longer together, Claude and VS Code stop at 64 with mcp__SERVER__ before it`;
+  return [{ path: ["naming", "maxLength"], message }];
+}
+
+function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Found[] {
+  const left = naming.maxLength - prefix.length - naming.separator.length;
+  if (prefix === "" || left >= 24) return [];
+  const message = `its prefix leaves ${Math.max(0, left)} characters for its own names; longer ones are cut and get a hash`;
+  return [{ path: ["prefix"], message }];
+}
+
+function adviseTransport({ transport }: ServerConfig): readonly Found[] {
+  if (transport.kind === "http") return adviseUrl(transport.url);
+  const { command, args } = transport;
+  const program = basename(command.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat|ps1)$/i, "");
+  return [...adviseRunner(program, args), ...adviseShell(program, args), ...adviseSpaces(command)];
+}
+
+function adviseUrl(text: string): readonly Found[] {
+  const { protocol, hostname } = new URL(text);
+  const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  if (protocol !== "http:" || loopback) return [];
+  return [{ path: ["url"], message: "plain http: to another machine; what is sent can be read and changed" }];
+}
+
+/** Runners fetch whatever is newest unless told which version. */
+function adviseRunner(program: string, args: readonly string[]): readonly Found[] {
+  const name = packageOf(program, args);
+  if (name === undefined) return [];
+  const python = program === "uvx" || program === "pipx" || program === "uv";
+  const pinned = python ? /(==|@)\d|^(git\+|\.|\/)/.test(name) : /.@\d[\w.+-]*$|^(file:|\.|\/)|#/.test(name);
+  if (pinned) return [];
+  const example = python ? `${name}==1.2.3` : `${name.replace(/(?<=.)@[^/]*$/, "")}@1.2.3`;
+  return [
+    { path: ["args"], message: `runs whatever version of ${name} is newest; pin one, such as ${example}` },
+  ];
+}
+
+/** The package that a runner would fetch. */
+function packageOf(program: string, args: readonly string[]): string | undefined {
+  const words: Readonly<Record<string, readonly string[]>> = {
+    npx: [],
+    bunx: [],
+    pnpx: [],
+    uvx: [],
+    pnpm: ["dlx"],
+    yarn: ["dlx"],
+    npm: ["exec"],
+    bun: ["x"],
+    pipx: ["run"],
+    uv: ["tool"],
+  };
+  if (!Object.hasOwn(words, program)) return undefined;
+  const [word] = words[program] ?? [];
+  let rest = args;
+  if (word !== undefined) {
+    if (rest[0] !== word) return undefined;
+    rest = rest.slice(program === "uv" ? 2 : 1);
+  }
+  for (const [index, arg] of rest.entries()) {
+    if (arg === "-p" || arg === "--package" || arg === "--from") return rest[index + 1];
+    const [, named] = /^--(?:package|from)=(.+)$/.exec(arg) ?? [];
+    if (named !== undefined) return named;
+  }
+  return rest.find((arg) => !arg.startsWith("-"));
+}
+
+function adviseShell(program: string, args: readonly string[]): readonly Found[] {
+  const shells = ["sh", "bash", "zsh", "dash", "fish", "cmd", "powershell", "pwsh"];
+  const inline = args.some((arg) => /^(-\w*c|\/c|-Command)$/i.test(arg));
+  if (shells.includes(program) && inline) {
+    const message = `runs a line of ${program}; what a variable holds becomes part of that line`;
+    return [{ path: ["command"], message }];
+  }
+  const evaluates =
+    program === "node" || program === "deno" || program === "bun" || /^python3?$/.test(program);
+  if (evaluates && args.some((arg) => /^(-e|--eval|-p|--print|-c|eval)$/.test(arg))) {
+    return [{ path: ["args"], message: `runs program text given to ${program}, not a file` }];
+  }
+  return [];
+}
+
+/** A whole command line in `command` is the commonest slip; a real path with spaces has a slash before them. */
+function adviseSpaces(command: string): readonly Found[] {
+  if (!/^[^/\\\s]+\s+\S/.test(command)) return [];
+  return [{ path: ["command"], message: "has spaces in it; arguments belong into args, one by one" }];
+}

@@ -1,0 +1,90 @@
+/** Reads the servers out of any host's own file, wherever it keeps them. */
+import { basename, dirname, resolve } from "node:path";
+import { stripServers } from "../foreign.js";
+import { SERVER_KEYS } from "../schema.js";
+import { type Fault, type ObjectTree, plain, type Tree } from "../tree.js";
+import {
+  freeName,
+  type Imported,
+  type ImportedServer,
+  type NeededVariable,
+  variableName,
+} from "./imported.js";
+import { respell } from "./respell.js";
+
+interface Source {
+  readonly servers: ObjectTree;
+  /** The folder that the host starts them in, where the file says it. */
+  readonly folder?: string;
+}
+
+/** `undefined` when no servers are to be found in it. `file` is absent when the text came from a pipe. */
+export function importHostFile(tree: ObjectTree, file: string | undefined): Imported | undefined {
+  const sources = [...sourcesIn(tree), ...projectSources(tree)];
+  if (sources.length === 0) return undefined;
+  const inputs = readInputs(tree);
+  const workspace = file === undefined ? undefined : workspaceOf(file);
+  const variables = new Map<string, NeededVariable>();
+  const servers = new Map<string, ImportedServer>();
+  const warnings: Fault[] = [];
+  for (const { servers: found, folder } of sources) {
+    for (const [name, { value }] of stripServers(found, warnings).members) {
+      if (value.kind !== "object") continue;
+      const server = respell(plain(value), { inputs, workspace: folder ?? workspace, variables });
+      const placed =
+        folder === undefined || "url" in server || "cwd" in server ? server : { ...server, cwd: folder };
+      const same = servers.get(name);
+      if (same !== undefined && JSON.stringify(same) === JSON.stringify(placed)) continue;
+      const label = same !== undefined && folder !== undefined ? `${name}-${basename(folder)}` : name;
+      servers.set(freeName(label, servers), placed);
+    }
+  }
+  return { servers, variables: [...variables.values()], notes: warnings.map(({ message }) => message) };
+}
+
+/** At the top; in VS Code's settings also under `mcp` or `mcp.servers`; in Zed's under `context_servers`. */
+function sourcesIn(tree: ObjectTree): readonly Source[] {
+  const places = [
+    ...SERVER_KEYS.map((key) => member(tree, key)),
+    member(tree, "mcp.servers"),
+    ...SERVER_KEYS.map((key) => member(member(tree, "mcp"), key)),
+  ];
+  return places.flatMap((servers) => (servers?.kind === "object" ? [{ servers }] : []));
+}
+
+/** Claude Code keeps servers of single projects under the project's folder. */
+function projectSources(tree: ObjectTree): readonly Source[] {
+  const projects = member(tree, "projects");
+  if (projects?.kind !== "object") return [];
+  return [...projects.members].flatMap(([folder, { value }]) => {
+    const servers = member(value, "mcpServers");
+    return servers?.kind === "object" && servers.members.size > 0 ? [{ servers, folder }] : [];
+  });
+}
+
+/** VS Code's questions to the person, by id: they become environment variables. */
+function readInputs(tree: ObjectTree): ReadonlyMap<string, NeededVariable> {
+  const lists = [member(tree, "inputs"), member(member(tree, "mcp"), "inputs")];
+  const inputs = new Map<string, NeededVariable>();
+  for (const list of lists) {
+    if (list?.kind !== "array") continue;
+    for (const input of list.items) {
+      const id = text(member(input, "id"));
+      const about = text(member(input, "description"));
+      if (id !== undefined) inputs.set(id, { name: variableName(id), ...(about !== undefined && { about }) });
+    }
+  }
+  return inputs;
+}
+
+function workspaceOf(file: string): string {
+  const folder = dirname(resolve(file));
+  return /^\.(vscode|cursor)$/.test(basename(folder)) ? dirname(folder) : folder;
+}
+
+function member(tree: Tree | undefined, key: string): Tree | undefined {
+  return tree?.kind === "object" ? tree.members.get(key)?.value : undefined;
+}
+
+const text = (tree: Tree | undefined): string | undefined =>
+  tree?.kind === "scalar" && typeof tree.value === "string" ? tree.value : undefined;

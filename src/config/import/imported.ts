@@ -1,0 +1,34 @@
+/** What an import makes: servers in Cardea's words, and what the person must know of them. */
+
+/** One server as it will stand in the file; only keys of the config's own schema. */
+export type ImportedServer = Readonly<Record<string, unknown>>;
+
+/** An environment variable that the servers need to be set. */
+export interface NeededVariable {
+  readonly name: string;
+  readonly about?: string;
+}
+
+export interface Imported {
+  readonly servers: ReadonlyMap<string, ImportedServer>;
+  readonly variables: readonly NeededVariable[];
+  /** What could not be carried over, as plain sentences. */
+  readonly notes: readonly string[];
+}
+
+/** A variable's name made of whatever a host calls it: `github-token` becomes `GITHUB_TOKEN`. */
+export function variableName(text: string): string {
+  const name = text
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .replace(/\W+/g, "_")
+    .replace(/^_+|_+$/g, "")
+    .toUpperCase();
+  return /^[A-Z_]/.test(name) ? name : `V_${name}`;
+}
+
+/** The first of `name`, `name-2`, `name-3` … that is free. */
+export function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
+  let free = name;
+  for (let count = 2; taken.has(free); count += 1) free = `${name}-${count}`;
+  return free;
+}

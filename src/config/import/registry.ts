@@ -1,0 +1,133 @@
+/** Reads the registry's `server.json` (schema of 2025-12-11): packages become programs, remotes become addresses. */
+import {
+  freeName,
+  type Imported,
+  type ImportedServer,
+  type NeededVariable,
+  variableName,
+} from "./imported.js";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Whether this is a `server.json`, or the registry's own answer around one. */
+export function registryEntry(value: unknown): Json | undefined {
+  if (!isRecord(value)) return undefined;
+  if (isRecord(value.server)) return registryEntry(value.server);
+  const listed = Array.isArray(value.packages) || Array.isArray(value.remotes);
+  return listed && typeof value.name === "string" ? value : undefined;
+}
+
+/** The first that can be used is on, the alternatives are there but disabled. */
+export function importRegistryEntry(entry: Json): Imported {
+  const notes: string[] = [];
+  const variables = new Map<string, NeededVariable>();
+  const servers = new Map<string, ImportedServer>();
+  const name = String(entry.name).split("/").at(-1) ?? "server";
+  const need = (wanted: string, about: unknown): string => {
+    const variable = variableName(wanted);
+    variables.set(variable, { name: variable, ...(typeof about === "string" && { about }) });
+    return `\${${variable}}`;
+  };
+  const add = (label: string, server: ImportedServer): void => {
+    servers.set(freeName(label, servers), servers.size === 0 ? server : { ...server, disabled: true });
+  };
+  for (const item of records(entry.packages)) {
+    const server = packageServer(item, need);
+    if (typeof server === "string") notes.push(server);
+    else add(name, server);
+  }
+  for (const item of records(entry.remotes))
+    add(servers.size === 0 ? name : `${name}-remote`, remoteServer(item, need));
+  return { servers, variables: [...variables.values()], notes };
+}
+
+type Need = (name: string, about: unknown) => string;
+
+/** A server, or why this package cannot be one. */
+function packageServer(item: Json, need: Need): ImportedServer | string {
+  const identifier = text(item.identifier) ?? "";
+  const version = text(item.version);
+  const transport = isRecord(item.transport) ? text(item.transport.type) : undefined;
+  if (transport !== undefined && transport !== "stdio") {
+    return `package ${identifier} speaks ${transport} when it runs; start it yourself and give its address as "url"`;
+  }
+  const env = Object.fromEntries(
+    records(item.environmentVariables).flatMap((variable) => environment(variable, need)),
+  );
+  const before = argumentsOf(item.runtimeArguments, need);
+  const after = argumentsOf(item.packageArguments, need);
+  const started = start(text(item.registryType), identifier, version, Object.keys(env));
+  if (started === undefined)
+    return `package ${identifier} is of a kind (${text(item.registryType)}) that cannot be started`;
+  const [command, flags, target] = started;
+  return {
+    command: text(item.runtimeHint) ?? command,
+    // A package that names its own runtime arguments has usually -y among them.
+    args: [...new Set([...flags, ...before]), target, ...after],
+    ...(Object.keys(env).length > 0 && { env }),
+  };
+}
+
+function start(
+  kind: string | undefined,
+  identifier: string,
+  version: string | undefined,
+  variables: readonly string[],
+): [command: string, flags: readonly string[], target: string] | undefined {
+  if (kind === "npm") return ["npx", ["-y"], version === undefined ? identifier : `${identifier}@${version}`];
+  if (kind === "pypi") return ["uvx", [], version === undefined ? identifier : `${identifier}==${version}`];
+  if (kind === "nuget")
+    return ["dnx", ["--yes"], version === undefined ? identifier : `${identifier}@${version}`];
+  if (kind !== "oci") return undefined;
+  const tagged = /:[^/]+$|@sha256:/.test(identifier) || version === undefined;
+  const passed = variables.map((variable) => `--env=${variable}`);
+  return ["docker", ["run", "-i", "--rm", ...passed], tagged ? identifier : `${identifier}:${version}`];
+}
+
+/** Optional variables without a default are left out: given empty they would mean something else. */
+function environment(variable: Json, need: Need): readonly [string, string][] {
+  const name = text(variable.name);
+  if (name === undefined) return [];
+  const value = text(variable.value);
+  if (value !== undefined) return [[name, fill(value, variable.variables, need)]];
+  const fallback = text(variable.default);
+  if (fallback !== undefined) return [[name, `\${${variableName(name)}:-${fallback}}`]];
+  return variable.isRequired === true ? [[name, need(name, variable.description)]] : [];
+}
+
+function argumentsOf(list: unknown, need: Need): readonly string[] {
+  return records(list).flatMap((argument) => {
+    const name = text(argument.name);
+    const given = text(argument.value) ?? text(argument.default);
+    const hint = text(argument.valueHint) ?? name ?? "argument";
+    const wanted = argument.isRequired === true ? need(hint, argument.description) : undefined;
+    const value = given === undefined ? wanted : fill(given, argument.variables, need);
+    if (argument.type !== "named" || name === undefined) return value === undefined ? [] : [value];
+    const flag = argument.isRequired === true || given !== undefined || argument.format === "boolean";
+    return flag ? [name, ...(value === undefined || argument.format === "boolean" ? [] : [value])] : [];
+  });
+}
+
+function remoteServer(item: Json, need: Need): ImportedServer {
+  const headers = Object.fromEntries(records(item.headers).flatMap((header) => environment(header, need)));
+  return {
+    type: item.type === "sse" ? "sse" : "http",
+    url: fill(text(item.url) ?? "", item.variables, need),
+    ...(Object.keys(headers).length > 0 && { headers }),
+  };
+}
+
+/** `{name}` inside a value stands for a variable of the entry. */
+function fill(value: string, variables: unknown, need: Need): string {
+  return value.replace(/\{([\w.-]+)\}/g, (_, name: string) => {
+    const variable = isRecord(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const fallback = isRecord(variable) ? (text(variable.value) ?? text(variable.default)) : undefined;
+    if (fallback !== undefined) return fallback;
+    return need(name, isRecord(variable) ? variable.description : undefined);
+  });
+}
+
+const records = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+const isRecord = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,78 @@
+/** Writes one server of a host in Cardea's words, its secrets still as references. */
+import { SERVER_TYPES } from "../server-schema.js";
+import { type ImportedServer, type NeededVariable, variableName } from "./imported.js";
+
+export interface Respelling {
+  /** What the host asks its person for, by id. */
+  readonly inputs: ReadonlyMap<string, NeededVariable>;
+  /** What the host's `${workspaceFolder}` is; unknown when the text came from a pipe. */
+  readonly workspace: string | undefined;
+  /** Receives the variables that must be set. */
+  readonly variables: Map<string, NeededVariable>;
+}
+
+/** `value` must be a server with nothing but keys of Cardea's schema in it. */
+export function respell(value: unknown, around: Respelling): ImportedServer {
+  if (!isRecord(value)) return {};
+  const { type, url, serverUrl, httpUrl, enabled, disabled, tools, disabledTools, ...rest } = expand(
+    value,
+    around,
+  );
+  const address = url ?? serverUrl ?? httpUrl;
+  const kind = typeof type === "string" && isType(type) ? SERVER_TYPES[type] : type;
+  const filter = filterOf(tools, disabledTools);
+  return {
+    ...(kind !== undefined && { type: kind }),
+    ...(address !== undefined && { url: address }),
+    ...rest,
+    ...((disabled === true || enabled === false) && { disabled: true }),
+    ...(filter !== undefined && { tools: filter }),
+  };
+}
+
+function filterOf(tools: unknown, disabled: unknown): unknown {
+  const allow = Array.isArray(tools) ? { allow: tools } : isRecord(tools) ? tools : {};
+  const everything = JSON.stringify(allow) === '{"allow":["*"]}' ? {} : allow;
+  const deny = [
+    ...(Array.isArray(everything.deny) ? everything.deny : []),
+    ...(Array.isArray(disabled) ? disabled : []),
+  ];
+  const filter = { ...everything, ...(deny.length > 0 && { deny }) };
+  return Object.keys(filter).length === 0 ? undefined : filter;
+}
+
+function expand(record: Readonly<Record<string, unknown>>, around: Respelling): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, rewrite(value, around)]));
+}
+
+function rewrite(value: unknown, around: Respelling): unknown {
+  if (typeof value === "string") return rewriteText(value, around);
+  if (Array.isArray(value)) return value.map((item) => rewrite(item, around));
+  return isRecord(value) ? expand(value, around) : value;
+}
+
+/** Hosts' own variables, and the `{env:X}` of some, become `${X}`. */
+function rewriteText(text: string, { inputs, workspace, variables }: Respelling): string {
+  return text
+    .replace(/(?<!\$)\{env:(\w+)\}/g, "$${$1}")
+    .replace(/\$\{([^}]*)\}/g, (found, inside: string) => {
+      const [, input] = /^input:(.+)$/.exec(inside) ?? [];
+      if (input !== undefined) {
+        const variable = inputs.get(input) ?? { name: variableName(input) };
+        variables.set(variable.name, variable);
+        return `\${${variable.name}}`;
+      }
+      if (inside === "userHome") return `\${HOME}`;
+      if (inside === "pathSeparator" || inside === "/") return "/";
+      if (inside === "workspaceFolder" && workspace !== undefined) return workspace;
+      const [, name, fallback] = /^(?:env:)?(\w+)(:-.*)?$/.exec(inside) ?? [];
+      if (name === undefined) return found;
+      if (fallback === undefined) variables.set(name, variables.get(name) ?? { name });
+      return `\${${name}${fallback ?? ""}}`;
+    });
+}
+
+const isType = (type: string): type is keyof typeof SERVER_TYPES => Object.hasOwn(SERVER_TYPES, type);
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

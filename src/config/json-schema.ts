@@ -1,0 +1,12 @@
+/** The JSON Schema of the config file, for editors; written from the schema that reads it. */
+import { z } from "zod";
+import { fileSchema } from "./schema.js";
+
+export function configJsonSchema(): Readonly<Record<string, unknown>> {
+  const { $schema, ...schema } = z.toJSONSchema(fileSchema, { io: "input" });
+  return {
+    $schema,
+    title: "Cardea's config",
+    ...schema,
+  };
+}

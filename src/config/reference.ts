@@ -1,0 +1,126 @@
+/** The page that documents every key of the config, written from the schema that reads it. */
+import { configJsonSchema } from "./json-schema.js";
+
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: Schema | false;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+}
+
+const INTRODUCTION = `# Cardea's config
+
+<!-- Written by scripts/schema.mjs from src/config/schema.ts; a test keeps it true. -->
+
+One file, in JSON (comments and trailing commas are fine) or YAML. It is looked for in this order: \`--config\`,
+\`$CARDEA_CONFIG\`, \`./cardea.{jsonc,json,yaml,yml}\`, \`./.mcp.json\`, \`$XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}\`.
+Unknown keys, keys that stand twice, and variables that are not set are refused, each with file, line and column.
+In a file that belongs to a host (\`.mcp.json\`, \`mcp.json\`, \`claude_desktop_config.json\` …) the keys that are only
+the host's are passed over with a warning.
+
+**Variables** stand in text values, and are expanded once: \`\${VAR}\`, \`\${VAR:-default}\` (also when VAR is set to nothing),
+\`\${env:VAR}\`, \`\${file:/run/secrets/x}\`. \`$\${\` is a \`\${\` that is meant as it stands.
+
+**Durations** are \`250ms\`, \`30s\`, \`5m\`, \`1h\`; **rates** are \`10/s\`, \`100/min\`, \`1000/h\`; **globs** know \`*\`, \`?\` and \`{a,b}\`.
+
+**Relative paths** (\`cwd\`, \`envFile\`, \`\${file:…}\`, a \`command\` that begins with \`./\`) start at the config file's folder.
+`;
+
+export function configReference(): string {
+  const root = configJsonSchema() as Schema;
+  return `${[INTRODUCTION, ...sections(root, root, [], new Set())].join("\n")}`;
+}
+
+/** A table for `schema`, then those of what stands inside it. */
+function sections(
+  root: Schema,
+  schema: Schema,
+  path: readonly string[],
+  seen: Set<Schema>,
+): readonly string[] {
+  if (seen.has(schema)) return [];
+  seen.add(schema);
+  const title = path.length === 0 ? "The file" : `\`${path.join(".")}\``;
+  const rows: string[] = [];
+  const inner: string[] = [];
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    const target = resolve(root, property);
+    const required = schema.required?.includes(key) === true && target.default === undefined;
+    rows.push(...row(key, { ...target, ...property }, required));
+    const [child, step] = childOf(root, target);
+    if (child === undefined) continue;
+    if (isSmall(child) && step === undefined) {
+      for (const [name, leaf] of Object.entries(child.properties ?? {}))
+        rows.push(...row(`${key}.${name}`, leaf, false));
+    } else {
+      const next =
+        step === "[]" ? [...path, `${key}[]`] : [...path, key, ...(step === undefined ? [] : [step])];
+      inner.push(...sections(root, child, next, seen));
+    }
+  }
+  const table = ["| key | what | default | meaning |", "|---|---|---|---|", ...rows].join("\n");
+  return [`## ${title}\n\n${table}\n`, ...inner];
+}
+
+/** The object inside: itself, what its names map to, or what its list holds. */
+function childOf(root: Schema, schema: Schema): [Schema | undefined, string?] {
+  if (schema.properties !== undefined) return [schema];
+  const variant = schema.anyOf?.map((option) => resolve(root, option)).find(({ properties }) => properties);
+  if (variant !== undefined) return [variant];
+  if (schema.additionalProperties) {
+    const child = resolve(root, schema.additionalProperties);
+    return [child.properties && child, "NAME"];
+  }
+  const child = schema.items && resolve(root, schema.items);
+  return [child?.properties && child, "[]"];
+}
+
+const isSmall = ({ properties = {} }: Schema): boolean =>
+  Object.keys(properties).length <= 2 &&
+  Object.values(properties).every(
+    (leaf) =>
+      leaf.properties === undefined && leaf.items?.properties === undefined && leaf.items?.$ref === undefined,
+  );
+
+function row(key: string, schema: Schema, required: boolean): readonly string[] {
+  const fallback = required
+    ? "needed"
+    : schema.default === undefined
+      ? ""
+      : `\`${JSON.stringify(schema.default)}\``;
+  const cells = [
+    `\`${key}\``,
+    kind(schema),
+    fallback.startsWith("`{") ? "" : fallback,
+    schema.description ?? "",
+  ];
+  return [`| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`];
+}
+
+function kind(schema: Schema): string {
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(", ");
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(kind))].join(" or ");
+  if (schema.pattern?.includes("ms|s|m|h") === true) return "duration";
+  if (schema.pattern?.includes("(s|min|h)") === true) return "rate";
+  const words: Readonly<Record<string, string>> = {
+    string: "text",
+    integer: "whole number",
+    boolean: "`true`, `false`",
+    array: "list",
+    object: "object",
+  };
+  return words[schema.type ?? ""] ?? "object";
+}
+
+function resolve(root: Schema, schema: Schema): Schema {
+  const name = schema.$ref?.replace("#/$defs/", "");
+  return (name === undefined ? undefined : root.$defs?.[name]) ?? schema;
+}

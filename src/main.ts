@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+/** The process: what it was asked, what surrounds it, and how it ends. */
+import { runCommandLine } from "./cli/program.js";
+import type { Log, Shell } from "./cli/shell.js";
+import { takeSignals } from "./cli/signals.js";
+
+const shell: Shell = {
+  env: process.env,
+  cwd: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signals: takeSignals(process),
+  openLog,
+  createGateway: async (config, logger) => {
+    const { createGateway } = await import("./gateway.js");
+    return createGateway(config, { logger });
+  },
+};
+
+async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Promise<Log> {
+  const [{ createLogger }, { Redactor }] = await Promise.all([
+    import("./telemetry/logger.js"),
+    import("./telemetry/redact.js"),
+  ]);
+  const redactor = new Redactor();
+  const level = quiet && !process.env.CARDEA_LOG_LEVEL ? "warn" : undefined;
+  const logger = createLogger({ redactor, ...(level !== undefined && { level }) });
+  return { ...logger, hide: (secrets) => redactor.add(secrets) };
+}
+
+/** Whoever read our output has gone: a closed pipe ends nothing by itself. Any other failure is one. */
+function survive(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") crash("the output cannot be written", error);
+}
+process.stdout.on("error", survive);
+process.stderr.on("error", () => {});
+
+/** Nothing can be known of the state any more, so the process ends; a supervisor starts a new one. */
+function crash(sentence: string, error: unknown): void {
+  process.exitCode = 1;
+  void openLog().then(
+    (log) => {
+      log.error({ error }, sentence);
+      process.exit(1);
+    },
+    () => process.exit(1),
+  );
+}
+process.on("uncaughtException", (error) => crash("an error that nobody caught; the process ends", error));
+process.on("unhandledRejection", (error) =>
+  crash("a failure that nobody waited for; the process ends", error),
+);
+
+runCommandLine(process.argv.slice(2), shell).then(
+  (code) => process.exit(code),
+  (error: unknown) => crash("something went wrong that should not", error),
+);
