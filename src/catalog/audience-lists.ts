@@ -59,7 +59,7 @@ export class AudienceLists {
       if (client !== undefined && this.#keys.get(client.affinity) === key) this.#keys.delete(client.affinity);
     },
   });
-  /** The audience key of each affinity that has a listener. */
+  /** The audience key of each affinity that has a connection of its own. */
   readonly #keys = new Map<string, string>();
   readonly #classes = new LRUCache<string, ClassLists>({ max: 200 });
   readonly #known = new LRUCache<string, KnownList>({ max: 256 });
@@ -75,7 +75,8 @@ export class AudienceLists {
     if (met !== undefined) return met;
     const listener = newListener(audience, client);
     this.#listeners.set(audience.key, listener);
-    this.#keys.set(client.affinity, audience.key);
+    // Where one connection serves a whole class, its lists outlive whoever asked for them first.
+    if (audience.key !== audience.class) this.#keys.set(client.affinity, audience.key);
     return listener;
   }
 
@@ -108,7 +109,15 @@ export class AudienceLists {
     const held: HeldList = { list: this.#intern(kind, items), offered, freshness, heardAt, stale: false };
     listener.lists.set(kind, held);
     if (listener !== this.shared) this.#takeForClass(listener, kind, held);
+    // What changed for everybody has most likely changed for each class too.
+    else if (before !== held.list) for (const known of this.#classes.values()) known.doubtful = true;
     return { before, now: held.list };
+  }
+
+  /** The lists of a class may have changed, and there is no connection of it to ask on. */
+  doubt(audience: Audience): void {
+    const known = this.#classes.get(audience.class);
+    if (known !== undefined) known.doubtful = true;
   }
 
   /** `kind` of `listener` may have changed and could not be heard anew. */

@@ -203,7 +203,8 @@ export class ServerLists {
 
   #announced(kind: ListKind, audience: Audience): void {
     const listener = this.#lists.find(audience);
-    if (listener !== undefined) this.#mark(this.#refreshOf(listener), [kind], this.#options.times.settleMs);
+    if (listener === undefined) this.#lists.doubt(audience);
+    else this.#mark(this.#refreshOf(listener), [kind], this.#options.times.settleMs);
   }
 
   #unavailable(): void {

@@ -1,8 +1,9 @@
 /** What the config says about one server's names: its prefix and which of its things are shown. */
+
+import { type NameFilter, nameTest } from "../core/globs.js";
 import type { ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
-import { type NameFilter, nameTest } from "../core/globs.js";
 import { LIST_MEMBERS } from "./snapshot.js";
 import { type UriSpace, uriSpace } from "./uris.js";
 

@@ -1,0 +1,111 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { mergeLists } from "../../src/catalog/merge.js";
+import { contestedName, exposedName } from "../../src/catalog/naming.js";
+import { serverSpace } from "../../src/catalog/server-space.js";
+import { server, tool } from "./support.js";
+
+const naming = { separator: "__", maxLength: 60 };
+const text = fc.string({ unit: "grapheme", maxLength: 80 });
+
+describe("an exposed name", () => {
+  test.each([
+    ["files", "read", "files__read"],
+    ["files", "read.all/now", "files__read_all_now"],
+    ["my server", "naïve 😀", "my_server__na_ve__"],
+    ["", "read.all/now 😀", "read.all/now 😀"],
+    ["", "x".repeat(200), "x".repeat(200)],
+    ["s", "x".repeat(57), `s__${"x".repeat(57)}`],
+  ])("of %j and %j is %j", (prefix, name, expected) => {
+    expect(exposedName(prefix, name, naming)).toBe(expected);
+  });
+
+  test("that is too long is cut and ends in a hash of the full name, the same for ever", () => {
+    // Written down from the first release; a change here breaks the prompts and rules of everybody's hosts.
+    // printf %s 's__'"$(printf 'x%.0s' $(seq 58))" | sha256sum | cut -c1-10 | xxd -r -p | base32 | tr A-Z a-z
+    const exposed = exposedName("s", "x".repeat(58), naming);
+    expect(exposed).toBe(`s__${"x".repeat(48)}_zpnrmtp2`);
+    expect(exposed).toHaveLength(60);
+  });
+
+  test("is what hosts accept, within the limit, and a pure function of its parts", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }), text, (prefix, name) => {
+        const exposed = exposedName(prefix, name, naming);
+        expect(exposed).toMatch(/^[A-Za-z0-9_-]{1,60}$/);
+        expect(exposedName(prefix, name, { ...naming })).toBe(exposed);
+        expect(contestedName(prefix, name, naming, 1)).toMatch(/^[A-Za-z0-9_-]{0,51}_[a-z2-7]{8}$/);
+      }),
+      { seed: 20261120, numRuns: 2_000 },
+    );
+  });
+});
+
+describe("the names of a merged list", () => {
+  // A small alphabet and short limits, so that names meet all the time.
+  const word = fc.string({ unit: fc.constantFrom("a", "b", "_", ".", "/", "é"), maxLength: 6 });
+  const servers = fc.uniqueArray(fc.record({ prefix: word, tools: fc.uniqueArray(word, { maxLength: 6 }) }), {
+    selector: ({ prefix }) => prefix,
+    maxLength: 5,
+  });
+
+  test("are unique and lead back to what they were made of, through the map and never by splitting", () => {
+    fc.assert(
+      fc.property(servers, fc.constantFrom(12, 16, 60), (configs, maxLength) => {
+        const merge = () =>
+          mergeLists(
+            "tools",
+            configs.map(({ prefix, tools }, index) => ({
+              space: serverSpace(server(`server${index}`, { prefix })),
+              items: tools.map((name) => tool(name)),
+            })),
+            { separator: "__", maxLength },
+          );
+        const list = merge();
+        const exposed = list.entries.map(({ route }) => route.exposed);
+        expect(new Set(exposed).size).toBe(exposed.length);
+        expect(exposed).toHaveLength(configs.flatMap(({ tools }) => tools).length);
+        for (const [index, { prefix, tools }] of configs.entries()) {
+          const own = list.entries.filter(({ route }) => route.upstream === `server${index}`);
+          expect(own.map(({ route }) => route.target)).toEqual(tools);
+          for (const { route, item } of own) {
+            expect(list.find(route.exposed)).toBe(route);
+            expect(item.name).toBe(route.exposed);
+            if (prefix !== "") expect(route.exposed.length).toBeLessThanOrEqual(maxLength);
+          }
+        }
+        expect(merge().entries.map(({ route }) => route.exposed)).toEqual(exposed);
+      }),
+      { seed: 20261120, numRuns: 2_000 },
+    );
+  });
+
+  test("of two that would meet, the later one gets the hash ending", () => {
+    const list = mergeLists(
+      "tools",
+      [
+        { space: serverSpace(server("one", { prefix: "a" })), items: [tool("b.c"), tool("b/c")] },
+        { space: serverSpace(server("two", { prefix: "" })), items: [tool("a__b_c")] },
+      ],
+      naming,
+    );
+    expect(list.entries.map(({ route }) => route.exposed)).toEqual([
+      "a__b_c",
+      contestedName("a", "b/c", naming, 1),
+      contestedName("", "a__b_c", naming, 1),
+    ]);
+  });
+
+  test("stay apart even where the full names are the same", () => {
+    const list = mergeLists(
+      "tools",
+      [
+        { space: serverSpace(server("one", { prefix: "a" })), items: [tool("b__c__d")] },
+        { space: serverSpace(server("two", { prefix: "a__b" })), items: [tool("c__d")] },
+        { space: serverSpace(server("three", { prefix: "a__b__c" })), items: [tool("d")] },
+      ],
+      naming,
+    );
+    expect(new Set(list.entries.map(({ route }) => route.exposed)).size).toBe(3);
+  });
+});
