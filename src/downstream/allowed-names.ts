@@ -28,6 +28,8 @@ export function allowedNames({ bind, allowedHosts, allowedOrigins }: NameSetting
   // An address cannot be rebound, so whoever names the very one we are bound to means us.
   if (isIP(bind) !== 0 && !isUnspecified(bind)) hosts.add(inUrl(bind));
   const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
+  // Every sandboxed page and every local file shares this one; whoever lists it lets all of them in.
+  origins.delete("null");
   return {
     host(header) {
       const [name, whole] = split(header);

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { allowedNames, isAddress, isLoopback } from "../../src/downstream/allowed-names.js";
+
+const names = (bind: string, allowedHosts: string[] = [], allowedOrigins: string[] = []) =>
+  allowedNames({ bind, allowedHosts, allowedOrigins });
+
+describe("Host on a loopback bind", () => {
+  test.each([
+    ["localhost", true],
+    ["localhost:8080", true],
+    ["LOCALHOST:8080", true],
+    ["127.0.0.1:8080", true],
+    ["127.9.9.9", true],
+    ["[::1]:8080", true],
+    ["", false],
+    ["evil.example.com", false],
+    ["localhost.evil.example.com", false],
+    ["127.0.0.1.evil.example.com", false],
+    ["evil.example.com:8080@localhost", false],
+    ["localhost:8080:9090", false],
+    ["localhost:port", false],
+    ["::1", false],
+    ["[::1", false],
+    ["127.0.0.1/x", false],
+    ["10.0.0.1:8080", false],
+    ["2130706433", false],
+    ["gateway.example.com", true],
+    ["gateway.example.com:443", true],
+    ["other.example.com:8443", true],
+    ["other.example.com", false],
+    ["other.example.com:443", false],
+  ])("%s", (header, allowed) => {
+    expect(names("127.0.0.1", ["Gateway.example.com", "other.example.com:8443"]).host(header)).toBe(allowed);
+  });
+});
+
+test("beyond loopback an empty list allows nothing but the very address", () => {
+  expect(names("0.0.0.0").host("localhost:8080")).toBe(false);
+  expect(names("0.0.0.0").host("0.0.0.0:8080")).toBe(false);
+  expect(names("192.168.1.5").host("192.168.1.5:8080")).toBe(true);
+  expect(names("192.168.1.5").host("192.168.1.6:8080")).toBe(false);
+  expect(names("fe80::1").host("[fe80::1]:8080")).toBe(true);
+});
+
+describe("Origin on a loopback bind", () => {
+  test.each([
+    ["http://localhost:3000", true],
+    ["https://127.0.0.1", true],
+    ["http://[::1]:8080", true],
+    ["null", false],
+    ["", false],
+    ["http://evil.example.com", false],
+    ["http://localhost.evil.example.com", false],
+    ["http://localhost/path", false],
+    ["http://evil.example.com#http://localhost", false],
+    ["file://localhost", false],
+    ["https://app.example.com", true],
+    ["https://APP.example.com", true],
+    ["http://app.example.com", false],
+    ["https://app.example.com:8443", false],
+    ["*", false],
+  ])("%s", (header, allowed) => {
+    expect(names("127.0.0.1", [], ["https://app.example.com/"]).origin(header)).toBe(allowed);
+  });
+});
+
+test("beyond loopback no origin is allowed that is not listed", () => {
+  expect(names("0.0.0.0").origin("http://localhost:3000")).toBe(false);
+  expect(names("0.0.0.0", [], ["null"]).origin("null")).toBe(false);
+});
+
+test("what loopback is", () => {
+  for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])
+    expect(isLoopback(host)).toBe(true);
+  for (const host of ["0.0.0.0", "::", "10.0.0.1", "example.com", ""]) expect(isLoopback(host)).toBe(false);
+});
+
+test("what an address is", () => {
+  for (const host of ["10.1.2.3:8080", "[fd00::1]:8080"]) expect(isAddress(host)).toBe(true);
+  for (const host of ["example.com", "1.example.com:80", ""]) expect(isAddress(host)).toBe(false);
+});
