@@ -8,6 +8,8 @@ export interface Config {
   readonly servers: readonly ServerConfig[];
   readonly naming: NamingConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
+  readonly policy?: PolicyConfig;
+  readonly limits?: readonly LimitConfig[];
 }
 
 export interface ListenConfig {
@@ -77,4 +79,81 @@ export interface ServerConfig {
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
+}
+
+export interface PolicyConfig {
+  /** What happens when no rule matches. */
+  readonly default: "allow" | "deny";
+  /** In the order of the file; the first one that matches decides. */
+  readonly rules: readonly RuleConfig[];
+}
+
+/** What is judged: a host's call, or one kind of question from a server. */
+export type JudgedKind = "call" | "sampling" | "elicitation" | "roots";
+
+/** What a rule or limit is about. What is not given does not narrow it. */
+export interface SubjectConfig {
+  readonly on: JudgedKind;
+  /** Globs over exposed names and URIs. Where one of the three is given, the kinds that are not do not match. */
+  readonly tools?: readonly string[];
+  readonly prompts?: readonly string[];
+  readonly resources?: readonly string[];
+  /** Globs over the servers' keys. */
+  readonly servers?: readonly string[];
+  /** Globs over the ids of principals. */
+  readonly principals?: readonly string[];
+  /** The principal must be in one of these. */
+  readonly groups?: readonly string[];
+  /** The principal must have all of these. */
+  readonly scopes?: readonly string[];
+  /** What a tool must say of itself, such as `destructiveHint: true`. */
+  readonly annotations?: Readonly<Record<string, boolean>>;
+}
+
+export interface RuleConfig extends SubjectConfig {
+  /** As in the file, or `rule-N` with its place there. */
+  readonly name: string;
+  /** A CEL expression. */
+  readonly when?: string;
+  readonly effect: "allow" | "deny" | "approve" | "redact" | "hide";
+  /** What the refused caller, or the person who is asked, is told. */
+  readonly message?: string;
+  /** With `approve`: how long the same call of the same principal is not asked about again. */
+  readonly rememberMs?: number;
+  /** With `redact`. */
+  readonly redact?: RedactConfig;
+  /** With `on: sampling`: the most tokens a server may ask for. */
+  readonly maxTokens?: number;
+  /** With `on: sampling`: leaves `includeContext` out of what the host is asked. */
+  readonly stripContext?: boolean;
+  /** With `on`: how many rounds of questions one call may take. */
+  readonly maxRounds?: number;
+}
+
+export interface RedactConfig {
+  readonly arguments: RedactionConfig;
+  readonly results: RedactionConfig;
+  /** What stands where something was taken out. */
+  readonly replacement: string;
+}
+
+export interface RedactionConfig {
+  /** Members by their dotted path; `*` is any member or element. */
+  readonly paths: readonly string[];
+  /** RE2 patterns; what they match in any text is taken out. */
+  readonly patterns: readonly string[];
+}
+
+export interface LimitConfig extends SubjectConfig {
+  /** As in the file, or `limit-N` with its place there. */
+  readonly name: string;
+  readonly rate?: { readonly count: number; readonly windowMs: number };
+  /** How many may start at once; default the count of the rate. */
+  readonly burst?: number;
+  readonly concurrency?: number;
+  /** How many may wait for their turn. */
+  readonly queue?: number;
+  readonly timeoutMs?: number;
+  /** Who shares it. */
+  readonly per: "principal" | "session" | "server" | "tool" | "all";
 }
