@@ -3,6 +3,7 @@
 import { runCommandLine } from "./cli/program.js";
 import type { Log, Shell } from "./cli/shell.js";
 import { takeSignals } from "./cli/signals.js";
+import { packageVersion } from "./cli/version.js";
 
 const shell: Shell = {
   env: process.env,
@@ -14,7 +15,7 @@ const shell: Shell = {
   openLog,
   createGateway: async (config, logger) => {
     const { createGateway } = await import("./gateway.js");
-    return createGateway(config, { logger });
+    return createGateway(config, { logger, version: packageVersion() });
   },
 };
 

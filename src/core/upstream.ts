@@ -32,6 +32,9 @@ export interface Audience {
 /** The audience of clients that cannot be asked anything; they share one connection. */
 export const EVERYBODY: Audience = { key: "shared", class: "shared" };
 
+/** Why a connection had to be opened again; a label of the metric `cardea_upstream_restarts_total`. */
+export type RestartReason = "lost" | "failed_start" | "unresponsive";
+
 export type UpstreamState = "starting" | "ready" | "backoff" | "stopped";
 
 export interface Upstream {

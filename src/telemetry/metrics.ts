@@ -1,6 +1,6 @@
 /** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { ListKind } from "../core/upstream.js";
+import type { ListKind, RestartReason } from "../core/upstream.js";
 import { CappedLabel } from "./labels.js";
 import type { Outcome } from "./outcome.js";
 
@@ -10,9 +10,6 @@ const TOOLS_PER_SERVER = 200;
 
 /** What a server asked for, or the gateway itself before it let a call through. */
 export type InputKind = "sampling" | "elicitation" | "roots" | "approval";
-
-/** Why a server was started again. */
-export type RestartReason = "exited" | "failed_to_start" | "connection_lost" | "unresponsive";
 
 export type Decision = "allow" | "deny" | "approve" | "redact" | "hide";
 

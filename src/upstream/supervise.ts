@@ -1,13 +1,10 @@
 /** Keeps one connection to a server: opens it, watches it, and opens it again when it is gone. */
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import type { UpstreamState } from "../core/upstream.js";
+import type { RestartReason, UpstreamState } from "../core/upstream.js";
 import { backoff } from "./backoff.js";
 import type { Met } from "./connect.js";
 import { watchHealth } from "./health.js";
-
-/** Why a connection had to be opened again; a label of the metric `cardea_upstream_restarts_total`. */
-export type RestartReason = "lost" | "failed_start" | "unresponsive";
 
 export interface SuperviseSettings {
   readonly server: string;

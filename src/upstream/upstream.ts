@@ -8,6 +8,7 @@ import {
   type Audience,
   EVERYBODY,
   type ListKind,
+  type RestartReason,
   type ServerFacts,
   type ServerList,
   type Upstream,
@@ -19,7 +20,8 @@ import { connect, type Met, type OpenChannel } from "./connect.js";
 import type { ConnectionObserver } from "./connection.js";
 import { Following } from "./following.js";
 import { audienceFor, type Lease, Leases } from "./lease.js";
-import { type RestartReason, Supervisor } from "./supervise.js";
+import { type ChannelOpener, channelOpener } from "./open-channel.js";
+import { Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
 import { EraVerdict } from "./verdict.js";
 
@@ -28,7 +30,8 @@ export interface UpstreamOptions {
   readonly gateway: { readonly name: string; readonly version: string };
   /** Finds the clients that can be asked between their calls. */
   readonly directory: ClientDirectory;
-  readonly openChannel: OpenChannel;
+  /** Default: a process or HTTP connections, as the config says. */
+  readonly openChannel?: OpenChannel;
   /** Default: silent. */
   readonly log?: Logger;
   /** Told each time a connection is about to be opened again, and why. */
@@ -48,8 +51,11 @@ export interface StartableUpstream extends Upstream {
 
 /** A server that is met when `start` is called, and kept from then on. */
 export function createUpstream(server: ServerConfig, options: UpstreamOptions): StartableUpstream {
-  return new SupervisedUpstream(server, {
-    log: SILENT,
+  const log = options.log ?? SILENT;
+  const opener = channelOpener(server, log);
+  return new SupervisedUpstream(server, opener, {
+    log,
+    openChannel: opener.open,
     onRestart: () => {},
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
@@ -61,6 +67,7 @@ export function createUpstream(server: ServerConfig, options: UpstreamOptions): 
 class SupervisedUpstream implements StartableUpstream {
   readonly name: string;
   readonly #server: ServerConfig;
+  readonly #opener: ChannelOpener;
   readonly #options: Required<UpstreamOptions>;
   readonly #verdict = new EraVerdict();
   readonly #observers = new Set<UpstreamObserver>();
@@ -72,9 +79,10 @@ class SupervisedUpstream implements StartableUpstream {
   #facts: ServerFacts | undefined;
   #era: Met["era"] | undefined;
 
-  constructor(server: ServerConfig, options: Required<UpstreamOptions>) {
+  constructor(server: ServerConfig, opener: ChannelOpener, options: Required<UpstreamOptions>) {
     this.name = server.name;
     this.#server = server;
+    this.#opener = opener;
     this.#options = options;
     this.#shared = this.#supervise(undefined);
     this.#leases = new Leases({
@@ -157,6 +165,7 @@ class SupervisedUpstream implements StartableUpstream {
 
   async close(): Promise<void> {
     await Promise.all([this.#leases.close(), this.#shared.close()]);
+    await this.#opener.close();
   }
 
   /** Where `client`'s calls go. The shared connection comes first: it tells the era, which decides who shares. */

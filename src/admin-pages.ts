@@ -1,0 +1,88 @@
+/** What the admin pages show, read from the running gateway at the moment somebody looks. */
+import type { AdminPages, CatalogRow } from "./admin/pages.js";
+import type { Readiness } from "./admin/server.js";
+import { ANONYMOUS, type Client } from "./core/client.js";
+import type { ListKind } from "./core/upstream.js";
+import type { LegacyEdge } from "./downstream/legacy/edge.js";
+import type { Inside } from "./inside.js";
+import { stringAt } from "./wire/json.js";
+
+export interface Shown {
+  readonly inside: () => Inside;
+  readonly legacy: Pick<LegacyEdge, "sessions">;
+  readonly ready: () => Readiness;
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly url: () => string | undefined;
+}
+
+/** Sees everything that a host sees which declares nothing. */
+const OPERATOR: Client = {
+  principal: ANONYMOUS,
+  affinity: "operator",
+  session: false,
+  scope: "",
+  capabilities: {},
+};
+
+export function adminPages({ inside, legacy, ready, version, startedAt, url }: Shown): AdminPages {
+  const rows = (kind: ListKind): readonly CatalogRow[] =>
+    inside()
+      .catalog.view(OPERATOR)
+      .list(kind)
+      .entries.map(({ route, item }) => {
+        const title = stringAt(item, "title");
+        return { name: route.exposed, server: route.upstream, ...(title !== undefined && { title }) };
+      });
+  return {
+    status() {
+      const { config } = inside();
+      const address = url();
+      return {
+        version,
+        node: process.version,
+        pid: process.pid,
+        uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
+        ...(config.file !== undefined && { config: config.file }),
+        ...ready(),
+        ...(address !== undefined && { url: address }),
+        sessions: legacy.sessions().length,
+        servers: inside().catalog.status(),
+      };
+    },
+    servers: () =>
+      [...inside().servers.values()].map(({ config, upstream, breaker, line }) => ({
+        name: config.name,
+        transport: config.transport.kind,
+        state: upstream.state,
+        required: config.required,
+        ...(upstream.lastError !== undefined && { lastError: upstream.lastError }),
+        ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
+        circuit: breaker.state,
+        inFlight: line.taken,
+        waiting: line.waiting,
+      })),
+    catalog: () => ({
+      tools: rows("tools"),
+      prompts: rows("prompts"),
+      resources: rows("resources"),
+      resourceTemplates: rows("resourceTemplates"),
+    }),
+    sessions: () =>
+      legacy
+        .sessions()
+        .map(({ principal, scope, client, openedAt, revision, transport, inFlight, openQuestions }) => ({
+          principal,
+          era: "legacy",
+          ...(client !== undefined && { client }),
+          scope,
+          ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
+          idleSeconds: 0,
+          revision,
+          transport,
+          inFlight,
+          openQuestions,
+        })),
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * Wires every part together; the only file that knows them all. A host's message comes in through a listener and
+ * the edge of its era, goes through the inside of the config in effect, and leaves through one of its servers.
+ */
+import { createSecretKey, randomBytes } from "node:crypto";
+import type { Readable, Writable } from "node:stream";
+import { createAdmin } from "./admin/server.js";
+import { adminPages } from "./admin-pages.js";
+import type { Config } from "./config/config.js";
+import { nextCallId, type Reply } from "./core/call.js";
+import { ANONYMOUS, type Client, type ClientDirectory } from "./core/client.js";
+import type { GatewayError } from "./core/errors.js";
+import { type GatewayPort, SERVER_NAME } from "./core/gateway-port.js";
+import type { Logger } from "./core/logger.js";
+import type { ListKind } from "./core/upstream.js";
+import { eraOfMessage } from "./downstream/detect-era.js";
+import { createHttpListener } from "./downstream/http-listener.js";
+import { createLegacyEdge, type LegacyEdge } from "./downstream/legacy/edge.js";
+import { createModernEdge, type ModernEdge } from "./downstream/modern/edge.js";
+import { sealedState } from "./downstream/modern/request-state.js";
+import { createStdioListener, type StdioListener } from "./downstream/stdio-listener.js";
+import { createInside, type Inside, type InsideOptions, type Running } from "./inside.js";
+import { readiness, requiredServers } from "./readiness.js";
+import { SteadyFeed } from "./steady-feed.js";
+import { Metrics } from "./telemetry/metrics.js";
+import { OpenStreams } from "./telemetry/open-streams.js";
+import type { JsonObject } from "./wire/json.js";
+
+export interface GatewayOptions {
+  readonly logger: Logger;
+  /** The program's own version. */
+  readonly version: string;
+}
+
+export interface Gateway {
+  /** Opens the listeners and resolves when both answer; it waits for no server. @throws the error of the system. */
+  start(): Promise<{ readonly url: string; readonly adminUrl: string }>;
+  /** Resolves when a server that the config calls `required` could not be met after the start; else never. */
+  readonly failed: Promise<GatewayError>;
+  /** Takes no new calls, lets those under way finish for `DRAIN_MS`, and ends everything it owns. */
+  stop(options?: { readonly immediate?: boolean }): Promise<void>;
+  /** Serves the host on the pipe until the input ends. */
+  stdio(input: Readable, output: Writable): Promise<void>;
+  /** What a host sees, and from which server, once every server was heard or failed. */
+  lists(kind: ListKind): Promise<readonly { readonly server: string; readonly item: JsonObject }[]>;
+  /** Calls a tool by the name a host would use. */
+  call(name: string, args: JsonObject): Promise<Reply>;
+  /** Puts a new config into effect as a whole; rejects, and keeps the old one, when that cannot be done. */
+  reload(config: Config): Promise<void>;
+  /** A new config was refused and the old one stays; for the metric and the readiness page. */
+  reloadFailed(reasons: readonly string[]): void;
+}
+
+/** Calls under way may take so long to finish when the gateway stops, in ms. */
+const DRAIN_MS = 25_000;
+const KEEP_ALIVE_MS = 25_000;
+const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
+
+/** The gateway's own command line, which can be asked nothing. */
+const COMMAND_LINE: Client = {
+  principal: ANONYMOUS,
+  affinity: "command line",
+  session: false,
+  scope: "",
+  capabilities: {},
+};
+
+export function createGateway(config: Config, options: GatewayOptions): Gateway {
+  const { logger, version } = options;
+  const info = { name: SERVER_NAME, version };
+  const metrics = new Metrics({ version });
+  const openStreams = new OpenStreams(metrics);
+  const startedAt = Date.now();
+  let draining = false;
+  let refused: readonly string[] = [];
+
+  // Servers may have to find a session before any session can exist, so the directory looks the edge up late.
+  const directory: ClientDirectory = { find: (affinity) => legacy.directory.find(affinity) };
+  const insideOptions: InsideOptions = {
+    info,
+    logger,
+    metrics,
+    directory,
+    sealedState: sealedState({ key: createSecretKey(randomBytes(32)) }),
+  };
+  let inside: Inside = createInside(config, insideOptions);
+  const feed = new SteadyFeed(inside.catalog.changes);
+
+  const port: GatewayPort = {
+    handle: (call) => inside.handle(call),
+    changes: feed,
+    async introduce(client) {
+      await inside.catalog.prepare(client);
+      return inside.catalog.introduce(client);
+    },
+    tool: (client, name) => inside.catalog.tool(client, name),
+    hasScope: (name) => inside.catalog.hasScope(name),
+    forget(affinity) {
+      inside.catalog.forget(affinity);
+      for (const { upstream } of inside.servers.values()) upstream.release(affinity);
+    },
+  };
+  const legacy: LegacyEdge = createLegacyEdge({
+    port,
+    sessions: SESSIONS,
+    keepAliveMs: KEEP_ALIVE_MS,
+    logger,
+    hooks: {
+      streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
+      streamClosed: (kind) => openStreams.closed(kind === "general" ? "session" : "response"),
+    },
+  });
+  const modern: ModernEdge = createModernEdge({
+    port,
+    gatewayInfo: info,
+    keepAliveMs: KEEP_ALIVE_MS,
+    logger,
+    streams: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
+  });
+  metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
+
+  const ready = () => readiness({ draining, servers: inside.servers, refused });
+  const http = createHttpListener({ listen: config.listen.http, port, modern, legacy, ready, logger });
+  const admin = createAdmin({
+    ...config.listen.admin,
+    logger,
+    metrics,
+    ready,
+    pages: adminPages({ inside: () => inside, legacy, ready, version, startedAt, url: () => url }),
+  });
+  let url: string | undefined;
+  let listening = false;
+  const pipes = new Set<StdioListener>();
+  let stopping: Promise<void> | undefined;
+  let reloading: Promise<void> = Promise.resolve();
+
+  async function stop(graceMs: number): Promise<void> {
+    draining = true;
+    await reloading.catch(() => {});
+    const listeners = [...pipes].map((pipe) => pipe.stop());
+    await Promise.all([...listeners, listening ? http.stop(graceMs) : closeEdges()]);
+    inside.catalog.close();
+    await Promise.all([...inside.servers.values()].map((server) => server.close()));
+    await admin.stop();
+  }
+  const closeEdges = () => Promise.all([legacy.close(), modern.close()]);
+
+  async function putIntoEffect(next: Config): Promise<void> {
+    const before = inside;
+    const built = createInside(next, insideOptions, before);
+    // The new catalog knows nothing yet; hosts go on with the old one until it does.
+    await built.catalog.prepare(COMMAND_LINE);
+    inside = built;
+    feed.switchTo(built.catalog.changes, (client, change) => {
+      if (change.kind === "resource") return true;
+      const [was, is] = [before, built].map(({ catalog }) => catalog.view(client).list(change.list).revision);
+      return was !== is;
+    });
+    before.catalog.close();
+    const gone = [...before.servers].filter(
+      ([name, { upstream }]) => built.servers.get(name)?.upstream !== upstream,
+    );
+    for (const [name, server] of gone) {
+      server
+        .close()
+        .catch((error: unknown) => logger.warn({ server: name, error }, "a server did not end well"));
+    }
+    refused = [];
+    metrics.configReloaded(true);
+  }
+
+  /** Waits until each server was met or has failed once; one that is `required` must be there. */
+  async function heard(): Promise<void> {
+    const servers = [...inside.servers.values()];
+    const lost = requiredServers(inside.servers);
+    await Promise.race([Promise.all(servers.map(settled)), lost.then((error) => Promise.reject(error))]);
+    await inside.catalog.prepare(COMMAND_LINE);
+    for (const { config: server, upstream } of servers) {
+      if (upstream.state === "ready") continue;
+      logger.warn(
+        { server: server.name },
+        `${server.name} is not there: ${upstream.lastError ?? "no answer yet"}`,
+      );
+    }
+  }
+
+  return {
+    failed: new Promise((resolve) => {
+      requiredServers(inside.servers).then(resolve);
+    }),
+    async start() {
+      const { url: adminUrl } = await admin.start();
+      ({ url } = await http.start());
+      listening = true;
+      return { url, adminUrl };
+    },
+    stop({ immediate = false } = {}) {
+      if (stopping === undefined || immediate) stopping = stop(immediate ? 0 : DRAIN_MS);
+      return stopping;
+    },
+    async stdio(input, output) {
+      const open = { legacy: legacy.pipe, modern: modern.pipe };
+      const pipe = createStdioListener({ input, output, open, detect: eraOfMessage, logger });
+      pipes.add(pipe);
+      await pipe.done.finally(() => pipes.delete(pipe));
+    },
+    async lists(kind) {
+      await heard();
+      const { entries } = inside.catalog.view(COMMAND_LINE).list(kind);
+      return entries.map(({ route, item }) => ({ server: route.upstream, item }));
+    },
+    async call(name, args) {
+      await heard();
+      return inside.handle({
+        id: nextCallId(),
+        method: "tools/call",
+        params: { name, arguments: args },
+        client: COMMAND_LINE,
+        signal: new AbortController().signal,
+        notify: () => {},
+      });
+    },
+    reload(next) {
+      reloading = reloading.catch(() => {}).then(() => putIntoEffect(next));
+      return reloading;
+    },
+    reloadFailed(reasons) {
+      refused = reasons;
+      metrics.configReloaded(false);
+    },
+  };
+}
+
+/** Resolves when the server was met, or its first attempt has failed. */
+function settled({ upstream }: Running): Promise<void> {
+  if (upstream.state !== "starting") return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      unwatch();
+      resolve();
+    };
+    const unwatch = upstream.watch({
+      ready: done,
+      unavailable: done,
+      listChanged() {},
+      resourceUpdated() {},
+    });
+  });
+}

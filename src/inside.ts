@@ -1,0 +1,137 @@
+/** What one config comes to: its servers, their merged catalog, and the stacks that a call goes through. */
+import { isDeepStrictEqual } from "node:util";
+import { type Catalog, createCatalog } from "./catalog/catalog.js";
+import type { Config, ServerConfig } from "./config/config.js";
+import type { ClientDirectory } from "./core/client.js";
+import { compose, type Handler, type Middleware } from "./core/handler.js";
+import type { Logger } from "./core/logger.js";
+import { BREAKER_NUMBERS, CircuitBreaker, circuitBreaker } from "./policy/circuit-breaker.js";
+import { concurrency, DEFAULT_PLACES, DEFAULT_ROOM } from "./policy/concurrency.js";
+import { deadline } from "./policy/deadline.js";
+import { Line } from "./policy/line.js";
+import { rescue } from "./policy/rescue.js";
+import { locate } from "./routing/locate.js";
+import { router } from "./routing/router.js";
+import { accessLog } from "./telemetry/access-log.js";
+import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
+import type { Metrics } from "./telemetry/metrics.js";
+import { type ChannelOpener, channelOpener } from "./upstream/open-channel.js";
+import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
+
+export interface InsideOptions {
+  readonly info: { readonly name: string; readonly version: string };
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly directory: ClientDirectory;
+  /** Seals the state that servers hand out with their questions. */
+  readonly sealedState: Middleware;
+}
+
+/** One server, with what belongs to it for as long as it runs. */
+export interface Running {
+  readonly config: ServerConfig;
+  readonly upstream: StartableUpstream;
+  readonly channels: ChannelOpener;
+  readonly breaker: CircuitBreaker;
+  readonly line: Line;
+  close(): Promise<void>;
+}
+
+export interface Inside {
+  readonly config: Config;
+  readonly servers: ReadonlyMap<string, Running>;
+  readonly catalog: Catalog;
+  readonly handle: Handler;
+}
+
+/** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
+export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
+  const { info, logger, metrics, sealedState } = options;
+  const servers = new Map(
+    config.servers.map((server): [string, Running] => {
+      const known = before?.servers.get(server.name);
+      const kept = known !== undefined && runsTheSame(known.config, server);
+      return [server.name, kept ? { ...known, config: server } : run(server, options)];
+    }),
+  );
+  const catalog = createCatalog({
+    upstreams: [...servers.values()].map(({ upstream }) => upstream),
+    servers: config.servers,
+    naming: config.naming,
+    profiles: config.profiles,
+    self: info,
+    logger,
+    onListChanged: (server, list) => metrics.listChanged(server, list),
+  });
+  const handlers = new Map(
+    [...servers].map(([name, running]): [string, Handler] => [name, stackOf(running, metrics)]),
+  );
+  const handle = compose(
+    [
+      locate(catalog), // outermost: log, metrics and policy know the server and the tool of every call
+      accessLog(logger), // refusals are logged like everything else
+      callMetrics(metrics),
+      rescue(logger), // below this line code may throw; above it there are only replies
+      sealedState, // a state that was tampered with costs nothing further
+    ],
+    router({ catalog, handlers }),
+  );
+  return { config, servers, catalog, handle };
+}
+
+/** The stack of one server. */
+function stackOf({ config, upstream, breaker, line }: Running, metrics: Metrics): Handler {
+  return compose(
+    [
+      circuitBreaker(breaker, config.name), // fail at once while it is known to be down
+      concurrency({ line, server: config.name }), // wait in line instead of piling up
+      deadline({ server: config.name, timeoutMs: config.timeoutMs }), // its clock starts when the call leaves the line
+      upstreamMetrics(metrics), // right around the server: waiting in line is not its time
+    ],
+    upstream.call,
+  );
+}
+
+function run(config: ServerConfig, { info, logger, metrics, directory }: InsideOptions): Running {
+  const { name } = config;
+  const channels = channelOpener(config, logger);
+  const upstream = createUpstream(config, {
+    gateway: info,
+    directory,
+    openChannel: channels.open,
+    log: logger,
+    onRestart: (reason) => metrics.restarted(name, reason),
+  });
+  const breaker = new CircuitBreaker();
+  const line = new Line(DEFAULT_PLACES, DEFAULT_ROOM);
+  const readings = [
+    metrics.read("upstreamUp", { server: name }, () => (upstream.state === "ready" ? 1 : 0)),
+    metrics.read("inflightRequests", { server: name }, () => line.taken),
+    metrics.read("queueDepth", { server: name }, () => line.waiting),
+    metrics.read("circuitState", { server: name }, () => BREAKER_NUMBERS[breaker.state]),
+  ];
+  upstream.start();
+  return {
+    config,
+    upstream,
+    channels,
+    breaker,
+    line,
+    async close() {
+      for (const stop of readings) stop();
+      await upstream.close();
+      await channels.close();
+    },
+  };
+}
+
+/** Whether a running server can go on under `next`: filters, prefix and time-outs are not its affair. */
+function runsTheSame(now: ServerConfig, next: ServerConfig): boolean {
+  const essence = ({ transport, protocol, lease, connectTimeoutMs }: ServerConfig) => ({
+    transport,
+    protocol,
+    lease,
+    connectTimeoutMs,
+  });
+  return isDeepStrictEqual(essence(now), essence(next));
+}

@@ -1,0 +1,73 @@
+/** Whether the gateway can do its work, and whether the servers it cannot do without are there. */
+import { GatewayError } from "./core/errors.js";
+import type { Running } from "./inside.js";
+
+type Servers = ReadonlyMap<string, Running>;
+
+export interface Circumstances {
+  readonly draining: boolean;
+  readonly servers: Servers;
+  /** Why the newest config was refused; empty when it was not. */
+  readonly refused: readonly string[];
+}
+
+/** What `/readyz` says. A refused config is told, but the old one serves as well as before. */
+export function readiness({ draining, servers, refused }: Circumstances) {
+  const missing = [...servers.values()].filter(
+    ({ config, upstream }) => config.required && upstream.state !== "ready",
+  );
+  const reasons = [
+    ...(draining ? ["the gateway is stopping"] : []),
+    ...missing.map(
+      ({ config, upstream }) => `required server ${config.name}: ${upstream.lastError ?? upstream.state}`,
+    ),
+  ];
+  const degraded = refused.map((reason) => `the newest config was refused: ${reason}`);
+  return { ready: reasons.length === 0, reasons: [...reasons, ...degraded] };
+}
+
+/** A required server that fails at once gets a few more attempts before it counts as missing, in ms. */
+const PATIENCE_MS = 5_000;
+
+/** Resolves with the reason when a required server that was never met is given up; else never. */
+export function requiredServers(servers: Servers): Promise<GatewayError> {
+  const required = [...servers.values()].filter(({ config }) => config.required);
+  return Promise.race([...required.map(missed), new Promise<never>(() => {})]);
+}
+
+function missed({ config, upstream }: Running): Promise<GatewayError> {
+  return new Promise((resolve) => {
+    if (upstream.facts !== undefined) return;
+    let timer = setTimeout(give, config.connectTimeoutMs + PATIENCE_MS);
+    let failed = false;
+    const unwatch = upstream.watch({
+      ready: end,
+      unavailable() {
+        if (failed) return;
+        failed = true;
+        clearTimeout(timer);
+        timer = setTimeout(give, PATIENCE_MS);
+      },
+      listChanged() {},
+      resourceUpdated() {},
+    });
+    function end(): void {
+      clearTimeout(timer);
+      unwatch();
+    }
+    function give(): void {
+      end();
+      const why = upstream.lastError ?? "it does not answer";
+      resolve(
+        new GatewayError(
+          "upstream_unavailable",
+          "upstream",
+          `required server ${config.name} is not there: ${why}`,
+          {
+            server: config.name,
+          },
+        ),
+      );
+    }
+  });
+}

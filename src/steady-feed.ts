@@ -1,0 +1,55 @@
+/** A feed of changes that outlives the catalogs behind it: subscribers stay when a new config takes effect. */
+import type { Change, ChangeFeed, Interest } from "./core/change.js";
+import type { Client } from "./core/client.js";
+
+interface Subscription {
+  readonly client: Client;
+  readonly interest: Interest;
+  readonly hear: (change: Change) => void;
+  stop: () => void;
+}
+
+export class SteadyFeed implements ChangeFeed {
+  #source: ChangeFeed;
+  readonly #subscriptions = new Set<Subscription>();
+
+  constructor(source: ChangeFeed) {
+    this.#source = source;
+  }
+
+  subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void {
+    const subscription: Subscription = {
+      client,
+      interest,
+      hear,
+      stop: this.#source.subscribe(client, interest, hear),
+    };
+    this.#subscriptions.add(subscription);
+    return () => {
+      this.#subscriptions.delete(subscription);
+      subscription.stop();
+    };
+  }
+
+  followable(client: Client, uris: readonly string[]): readonly string[] {
+    return this.#source.followable(client, uris);
+  }
+
+  /**
+   * From now on hears `source`. Each subscriber is told of the lists for which `differs` says that its client
+   * sees something else than before, and of the resources it follows, whose updates it may have missed.
+   */
+  switchTo(source: ChangeFeed, differs: (client: Client, change: Change) => boolean): void {
+    this.#source = source;
+    for (const subscription of this.#subscriptions) {
+      const { client, interest, hear } = subscription;
+      subscription.stop();
+      subscription.stop = source.subscribe(client, interest, hear);
+      const missed: Change[] = [
+        ...[...interest.lists].map((list): Change => ({ kind: "list", list })),
+        ...[...interest.resources].map((uri): Change => ({ kind: "resource", uri })),
+      ];
+      for (const change of missed.filter((each) => differs(client, each))) hear(change);
+    }
+  }
+}

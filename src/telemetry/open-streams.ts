@@ -1,0 +1,22 @@
+/** How many event streams are open towards hosts, by kind. */
+import type { Metrics, Readings } from "./metrics.js";
+
+type Kind = Readings["streamsOpen"]["kind"];
+
+export class OpenStreams {
+  readonly #open: Record<Kind, number> = { response: 0, session: 0, subscription: 0, sse: 0 };
+
+  constructor(metrics: Metrics) {
+    for (const kind of ["response", "session", "subscription"] as const) {
+      metrics.read("streamsOpen", { kind }, () => this.#open[kind]);
+    }
+  }
+
+  opened(kind: Kind): void {
+    this.#open[kind] += 1;
+  }
+
+  closed(kind: Kind): void {
+    this.#open[kind] -= 1;
+  }
+}

@@ -1,0 +1,48 @@
+/** Opens channels to one server: a process each, or HTTP exchanges over one pool of connections. */
+import type { ServerConfig } from "../config/config.js";
+import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
+import type { OpenChannel } from "./connect.js";
+import { openHttpChannel } from "./transport/http.js";
+import { createPool } from "./transport/http-target.js";
+import { openSseChannel } from "./transport/sse.js";
+import { openStdioChannel } from "./transport/stdio.js";
+
+export interface ChannelOpener {
+  readonly open: OpenChannel;
+  /** Ends the connections that the channels shared; the channels themselves are ended by whoever opened them. */
+  close(): Promise<void>;
+}
+
+export function channelOpener(server: ServerConfig, log: Logger): ChannelOpener {
+  const { name, transport } = server;
+  const leftovers = {
+    onJunk: (excerpt: string) =>
+      log.debug({ server: name, excerpt }, "the server wrote something that is no message"),
+    onStray: () => log.debug({ server: name }, "the server sent a message that nobody waits for"),
+  };
+  if (transport.kind === "stdio") {
+    const onStderr = (line: string): void => log.debug({ server: name }, line);
+    return {
+      open: (way) => {
+        if (way === "stdio") return openStdioChannel({ name, ...transport, ...leftovers, onStderr });
+        throw unfit(name, way);
+      },
+      close: async () => {},
+    };
+  }
+  const { url, headers } = transport;
+  const pool = createPool({ url, connectTimeoutMs: server.connectTimeoutMs });
+  const target = { name, url, headers, connectTimeoutMs: server.connectTimeoutMs, pool, ...leftovers };
+  return {
+    open: async (way, _server, signal) => {
+      if (way === "http") return openHttpChannel(target);
+      if (way === "sse") return openSseChannel({ ...target, signal });
+      throw unfit(name, way);
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+const unfit = (server: string, way: string): GatewayError =>
+  new GatewayError("upstream_unavailable", "gateway", `${server} cannot be reached over ${way}`, { server });
