@@ -35,13 +35,17 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ["EPROTO", "the TLS handshake failed"],
 ]);
 
+const NOT_HTTP = "it answered with something that is not HTTP";
+
 /** Why a connection could not be made or did not last, without addresses or anything that was sent on it. */
 export function explainNetworkError(error: unknown): string {
+  // undici gives its parser's errors a code only sometimes.
+  if (error instanceof Error && error.name === "HTTPParserError") return NOT_HTTP;
   const code = codeOf(error);
   if (code === undefined) return "the connection failed";
   const words = WORDS.get(code);
   if (words !== undefined) return words;
-  if (code.startsWith("HPE_")) return "it answered with something that is not HTTP";
+  if (code.startsWith("HPE_")) return NOT_HTTP;
   if (code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_")) return `the TLS handshake failed (${code})`;
   return `the connection failed (${code})`;
 }
