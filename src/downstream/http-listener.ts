@@ -151,6 +151,13 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     return RESPONSE_ALREADY_SENT;
   }
 
+  /** Called when nothing moved on a connection for `stallMs`. */
+  function cutStalled(socket: Socket): void {
+    if (socket.writableLength === 0) return;
+    logger.warn({ bytes: socket.writableLength }, "a connection was closed: its reader takes nothing");
+    socket.destroy();
+  }
+
   async function settle(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
     try {
       await serve(request, response);
@@ -171,11 +178,6 @@ const ALIVE: Readiness = { ready: true, reasons: [] };
 const nothingHere: Serve = () => {
   throw new HttpRefusal(404, "unknown_target", "there is nothing at this path");
 };
-
-/** Called when nothing moved on a connection for `stallMs`. */
-function cutStalled(socket: Socket): void {
-  if (socket.writableLength > 0) socket.destroy();
-}
 
 function nodeServer(
   { timeouts = {}, maxConnections }: HttpListenerOptions,

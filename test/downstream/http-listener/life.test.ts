@@ -1,0 +1,110 @@
+/** How a listener starts, says how it is, and stops; and how it rids itself of connections that do nothing. */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { SILENT } from "../../../src/core/logger.js";
+import { everybodyIsAnonymous } from "../../../src/downstream/authenticate.js";
+import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
+import { modernRequest, open, raw, send } from "../../support/http-host.js";
+import { listening } from "../../support/listening.js";
+
+test("the probes answer, whatever address they came by, and readiness gives its reasons", async () => {
+  let readiness = { ready: true, reasons: [] as string[] };
+  const { origin } = await listening({ ready: () => readiness });
+  const get = (path: string, host: string) => send(`${origin}${path}`, { method: "GET", headers: { host } });
+  for (const host of ["localhost", "10.1.2.3:8080"]) {
+    expect((await get("/healthz", host)).status).toBe(200);
+    expect((await get("/readyz", host)).json()).toEqual({ ready: true, reasons: [] });
+  }
+  readiness = { ready: false, reasons: ["files is not up"] };
+  const answer = await get("/readyz", "localhost");
+  expect([answer.status, answer.json()]).toEqual([503, readiness]);
+  expect((await get("/healthz", "localhost")).status).toBe(200);
+  expect((await get("/readyz", "evil.example.com")).status).toBe(403);
+});
+
+test("nobody listens beyond loopback without authentication, unless told to", async () => {
+  await expect(listening({ listen: { host: "0.0.0.0" } })).rejects.toThrow(/refused to listen on 0\.0\.0\.0/);
+  await listening({ listen: { host: "0.0.0.0" }, insecure: true });
+  await listening({ listen: { host: "0.0.0.0" }, authenticate: everybodyIsAnonymous });
+});
+
+test("a port that is taken is an error at start", async () => {
+  const { port } = await listening();
+  await expect(listening({ listen: { port } })).rejects.toThrow(/EADDRINUSE/);
+});
+
+test("a head that does not come and a body that drips are cut off", async () => {
+  const { port } = await listening({ timeouts: { headersMs: 100, requestMs: 200 } });
+  const [head, body] = await Promise.all([
+    raw(port, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"),
+    raw(
+      port,
+      "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+    ),
+  ]);
+  expect(head).toMatch(/^HTTP\/1\.1 408 /);
+  expect(body).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test("a call may be quiet for longer than a reader may stall, and a reader that stalls is cut off", async () => {
+  const { handler, called, answer } = pendingHandler();
+  const port = fakePort({
+    handlers: {
+      "tools/call": handler,
+      "resources/read": () => resultReply({ blob: "x".repeat(64 * 1024 * 1024) }),
+    },
+  });
+  let noticed: (sentence: string) => void = () => {};
+  const warned = new Promise<string>((resolve) => {
+    noticed = resolve;
+  });
+  const logger = { ...SILENT, warn: (_fields: object, sentence: string) => noticed(sentence) };
+  const { url } = await listening({ port, logger, timeouts: { stallMs: 100 } });
+  const quiet = send(url, modernRequest("tools/call", { name: "slow" }));
+  await called;
+  const stalled = await open(url, modernRequest("resources/read", { uri: "a:b" }));
+  expect(await warned).toContain("its reader takes nothing");
+  await expect(stalled.toArray()).rejects.toThrow(/aborted/);
+  answer(textReply("late"));
+  expect((await quiet).status).toBe(200);
+});
+
+test("connections beyond the limit are dropped", async () => {
+  const { port } = await listening({ maxConnections: 1 });
+  const first = connect(port, "127.0.0.1");
+  await once(first, "connect");
+  const second = connect(port, "127.0.0.1");
+  await once(second, "close");
+  expect(first.destroyed).toBe(false);
+  first.destroy();
+});
+
+test("stopping ends subscriptions with their answer, waits for calls, and takes no more", async () => {
+  const { handler, called, answer } = pendingHandler();
+  const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
+  const subscribed = open(
+    url,
+    modernRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }),
+  );
+  const running = send(url, modernRequest("tools/call", { name: "slow" }));
+  await called;
+  const subscription = await subscribed;
+  const stopped = listener.stop(10_000);
+  subscription.setEncoding("utf8");
+  let heard = "";
+  for await (const chunk of subscription) heard += chunk as string;
+  expect(heard).toContain('"result":');
+  await expect(send(url, modernRequest("tools/list"))).rejects.toThrow(/ECONNREFUSED/);
+  answer(textReply("done"));
+  expect((await running).json().result).toMatchObject({ content: [{ text: "done" }] });
+  await stopped;
+});
+
+test("what does not finish within the grace is cut off, and aborted", async () => {
+  const { handler, called } = pendingHandler();
+  const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
+  const running = send(url, modernRequest("tools/call", { name: "slow" }));
+  const { signal } = await called;
+  await Promise.all([once(signal, "abort"), listener.stop(0), expect(running).rejects.toThrow()]);
+});
