@@ -2,11 +2,11 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts
+RUN npm install --no-save --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
-RUN node scripts/build.mjs --no-install && npm prune --omit=dev --ignore-scripts
+RUN node scripts/build.mjs --installed && npm prune --omit=dev --ignore-scripts
 
 # Run: the program, its dependencies, and a PID 1 that reaps what stdio servers leave behind.
 FROM node:24-slim

@@ -16,6 +16,7 @@ export function run(command, args, options = {}) {
 export function installMissing() {
   const lock = readFileSync(`${root}package-lock.json`, "utf8");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
-  run("npm", ["ci", "--no-audit", "--no-fund"], { shell: process.platform === "win32" });
+  // Not `npm ci`: it refuses a lock file that was written where the registry had no builds for other platforms.
+  run("npm", ["install", "--no-save", "--no-audit", "--no-fund"], { shell: process.platform === "win32" });
   writeFileSync(stamp, lock);
 }
