@@ -2,25 +2,22 @@
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { isDisabled, isServerKey } from "./read-servers.js";
-import type { Fault, Member, ObjectTree, Path, Tree } from "./tree.js";
+import type { Fault, Member, ObjectTree, Path } from "./tree.js";
 import { expandVariables, type VariableSources } from "./variables.js";
 
 export interface ExpandedFile {
   readonly tree: ObjectTree;
   readonly faults: readonly Fault[];
-  readonly unresolved: ReadonlySet<Tree>;
   readonly secrets: readonly string[];
 }
 
 export function expandFile(tree: ObjectTree, sources: VariableSources): ExpandedFile {
   const faults: Fault[] = [];
   const secrets: string[] = [];
-  const unresolved = new Set<Tree>();
   const expandAt = (member: Member, path: Path): Member => {
     const expansion = expandVariables(member.value, path, sources);
     faults.push(...expansion.faults);
     secrets.push(...expansion.secrets);
-    for (const value of expansion.unresolved) unresolved.add(value);
     return { ...member, value: expansion.tree };
   };
   const expandServers = (key: string, servers: ObjectTree): ObjectTree => ({
@@ -34,7 +31,7 @@ export function expandFile(tree: ObjectTree, sources: VariableSources): Expanded
       ? { ...member, value: expandServers(key, member.value) }
       : expandAt(member, [key]),
   );
-  return { tree: { ...tree, members }, faults, unresolved, secrets };
+  return { tree: { ...tree, members }, faults, secrets };
 }
 
 /** What hosts' own variables mean in a file of theirs that stands in `folder`. */

@@ -7,12 +7,14 @@ export class Findings {
   readonly faults: Fault[];
   /** The file's tree, variables expanded. */
   readonly tree: ObjectTree;
-  readonly #unresolved: ReadonlySet<Tree>;
+  /** Values that something has been said of already: an alias of nothing, a variable that is not set. */
+  readonly #told: ReadonlySet<number>;
 
-  constructor(tree: ObjectTree, faults: readonly Fault[], unresolved: ReadonlySet<Tree>) {
+  /** `faults` were found before the values were looked at. */
+  constructor(tree: ObjectTree, faults: readonly Fault[]) {
     this.tree = tree;
     this.faults = [...faults];
-    this.#unresolved = unresolved;
+    this.#told = new Set(faults.map(({ offset }) => offset));
   }
 
   /** Something wrong at `path`, or with its key `key`. */
@@ -26,12 +28,12 @@ export class Findings {
     const parsed = schema.safeParse(plain(tree));
     if (parsed.success) return parsed.data;
     const faults = faultsOf(parsed.error.issues, schema, this.tree, path);
-    this.faults.push(...faults.filter(({ at }) => !this.isUnresolved(at)));
+    this.faults.push(...faults.filter(({ offset }) => !this.#told.has(offset)));
     return undefined;
   }
 
-  /** Whether a variable of this value could not be expanded, which has been said already. */
-  isUnresolved(path: Path): boolean {
-    return this.#unresolved.has(treeAt(this.tree, path));
+  /** Whether something has been said of this value already, so that it may not be what was meant. */
+  isTold(path: Path): boolean {
+    return this.#told.has(treeAt(this.tree, path).offset);
   }
 }

@@ -12,7 +12,7 @@ export function faultsOf(
   schema: z.ZodType,
   root: Tree,
   base: Path,
-): readonly (Fault & { readonly at: Path })[] {
+): readonly Fault[] {
   return issues.flatMap((found) => {
     const issue =
       found.code === "invalid_union" ? likeliest(found, treeAt(root, pathOf(base, found))) : found;
@@ -20,7 +20,6 @@ export function faultsOf(
     if (issue.code === "unrecognized_keys") {
       const known = keysAt(schema, issue.path);
       return issue.keys.map((key) => ({
-        at,
         offset: keyOffset(root, at, key),
         message: `${subject(at)} has an unknown key ${JSON.stringify(key)}${suggestion(key, known)}`,
       }));
@@ -29,12 +28,11 @@ export function faultsOf(
       const key = String(at.at(-1));
       const owner = at.slice(0, -1);
       return {
-        at,
         offset: keyOffset(root, owner, key),
         message: `${subject(owner)} has a key ${JSON.stringify(key)} that ${issue.issues[0]?.message ?? "is not taken"}`,
       };
     }
-    return { at, offset: treeAt(root, at).offset, message: `${subject(at)} ${sentence(issue, root, at)}` };
+    return { offset: treeAt(root, at).offset, message: `${subject(at)} ${sentence(issue, root, at)}` };
   });
 }
 

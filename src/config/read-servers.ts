@@ -79,7 +79,7 @@ function readServer(
     const message = `${subject(path)} ${error.message}`;
     if (at === undefined || tree.kind !== "object" || !tree.members.has(at))
       findings.add([key], message, name);
-    else if (!findings.isUnresolved([...path, at])) findings.add(path, message, at);
+    else if (!findings.isTold([...path, at])) findings.add(path, message, at);
     return undefined;
   }
 }

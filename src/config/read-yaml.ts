@@ -17,7 +17,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   BAD_DQ_ESCAPE: "this escape is not one of YAML's",
   BAD_INDENT: "the indentation is not right here, or a bracket is missing",
   BAD_SCALAR_START: "text that begins so must stand in quotes",
-  BLOCK_AS_IMPLICIT_KEY: "a second colon on this line; put the text in quotes",
+  BLOCK_AS_IMPLICIT_KEY: "a second colon on this line, or the next line is indented too far",
   BLOCK_IN_FLOW: "a block cannot stand inside brackets",
   DUPLICATE_KEY: "this key stands here twice",
   KEY_OVER_1024_CHARS: "a key of more than 1024 characters",
@@ -35,10 +35,13 @@ const MAX_NODES = 100_000;
 export function readYaml(text: string): Reading {
   try {
     const document = parseDocument(text, { prettyErrors: false, keepSourceTokens: false });
-    const faults = [...document.errors, ...document.warnings].map(({ code, pos }) => ({
-      offset: pos[0],
-      message: SENTENCES[code] ?? "this is not YAML",
-    }));
+    // One slip may break several rules at one place; the first says enough.
+    const found = new Map<number, Fault>();
+    for (const { code, pos } of [...document.errors, ...document.warnings]) {
+      const offset = pos[0];
+      if (!found.has(offset)) found.set(offset, { offset, message: SENTENCES[code] ?? "this is not YAML" });
+    }
+    const faults = [...found.values()];
     if (document.errors.length > 0) return { faults };
     if (document.contents === null) return { faults: [{ offset: 0, message: "the file is empty" }] };
     const converter = new Converter(document);

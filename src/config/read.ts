@@ -81,7 +81,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     ...(host && { builtIn: hostVariables(folder) }),
   });
 
-  const findings = new Findings(expanded.tree, [...faults, ...expanded.faults], expanded.unresolved);
+  const findings = new Findings(expanded.tree, [...faults, ...expanded.faults]);
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings);
   const servers = readServers(findings, { folder, readFile });

@@ -9,16 +9,16 @@ export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const
 /** Keys whose shape is settled but which nothing obeys yet; a file that uses one is refused. */
 export const NOT_BUILT: ReadonlySet<string> = new Set(["policy", "limits"]);
 
+const PORT = /^([1-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/;
+
 /** A whole number, or the digits of one, so that a variable can stand there. */
-const port = z
-  .union([
-    z.int().min(0).max(65_535),
-    z
-      .string()
-      .regex(/^\d{1,5}$/)
-      .meta({ pattern: "^\\d{1,5}$|\\$\\{" }),
-  ])
-  .refine((value) => Number(value) <= 65_535, { error: "must be at most 65535" });
+const port = z.union([
+  z.int().min(0).max(65_535),
+  z
+    .string()
+    .regex(PORT, { error: "must be a port from 0 to 65535" })
+    .meta({ pattern: `${PORT.source}|\\$\\{` }),
+]);
 
 const host = z.string().min(1);
 

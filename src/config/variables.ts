@@ -12,8 +12,6 @@ export interface VariableSources {
 export interface Expansion {
   readonly tree: Tree;
   readonly faults: readonly Fault[];
-  /** The values that stand where something could not be expanded; nothing else need be said of them. */
-  readonly unresolved: ReadonlySet<Tree>;
   /** What variables were expanded to, so that no message need ever show it. */
   readonly secrets: readonly string[];
 }
@@ -28,26 +26,21 @@ const NAME = /^[A-Za-z_]\w*$/;
  */
 export function expandVariables(tree: Tree, path: Path, sources: VariableSources): Expansion {
   const faults: Fault[] = [];
-  const unresolved = new Set<Tree>();
   const secrets: string[] = [];
 
-  const expandText = (text: string, offset: number, at: Path): string | undefined => {
-    let failed = false;
-    const expanded = text.replace(VARIABLE, (found, inside: string | undefined) => {
+  const expandText = (text: string, offset: number, at: Path): string =>
+    text.replace(VARIABLE, (found, inside: string | undefined) => {
       if (inside === undefined) return "${";
       const outcome = found.endsWith("}")
         ? resolve(inside, sources)
         : { problem: "has a variable whose } is missing" };
       if ("problem" in outcome) {
         faults.push({ offset, message: `${subject(at)} ${outcome.problem}` });
-        failed = true;
         return "";
       }
       secrets.push(outcome.value);
       return outcome.value;
     });
-    return failed ? undefined : expanded;
-  };
 
   const walk = (node: Tree, at: Path): Tree => {
     switch (node.kind) {
@@ -62,15 +55,12 @@ export function expandVariables(tree: Tree, path: Path, sources: VariableSources
       }
       case "scalar": {
         if (typeof node.value !== "string" || !node.value.includes("${")) return node;
-        const value = expandText(node.value, node.offset, at);
-        const result = { ...node, value: value ?? "" };
-        if (value === undefined) unresolved.add(result);
-        return result;
+        return { ...node, value: expandText(node.value, node.offset, at) };
       }
     }
   };
 
-  return { tree: walk(tree, path), faults, unresolved, secrets };
+  return { tree: walk(tree, path), faults, secrets };
 }
 
 /** How a place is named in a message: by its server where it has one. */
