@@ -95,6 +95,13 @@ export class FakeServer {
     return channel;
   }
 
+  /** The last message of all. */
+  get last(): Received {
+    const last = this.received.at(-1);
+    if (last === undefined) throw new Error("the server got nothing yet");
+    return last;
+  }
+
   /** All messages of one method, in order. */
   sent(method: string): readonly Received[] {
     return this.received.filter(({ message }) => message.method === method);
@@ -214,12 +221,14 @@ export class FakeChannel implements Channel {
 
   async #answer(request: Request, options: ExchangeOptions): Promise<Answer> {
     const method = this.server.methods.get(request.method);
-    const headers = this.server.responseHeaders;
-    const answer = (message: Partial<Envelope>, status: number): Answer => ({
-      message: { jsonrpc: "2.0", id: request.id, ...message },
-      status,
-      header: (name) => headers[name],
-    });
+    const answer = (message: Partial<Envelope>, status: number): Answer => {
+      const headers = this.server.responseHeaders;
+      return {
+        message: { jsonrpc: "2.0", id: request.id, ...message },
+        status,
+        header: (name) => headers[name],
+      };
+    };
     try {
       if (method === undefined) throw new RpcFailure(-32601, `no method ${request.method}`);
       // A server answers later than it is asked, always.
@@ -325,7 +334,12 @@ export function modernServer({
 }
 
 const STDIO: TransportConfig = { kind: "stdio", command: "server", args: [], env: {}, cwd: "/" };
-export const HTTP: TransportConfig = { kind: "http", url: "http://127.0.0.1:1/mcp", headers: {}, sse: false };
+export const HTTP = {
+  kind: "http",
+  url: "http://127.0.0.1:1/mcp",
+  headers: {},
+  sse: false,
+} as const satisfies TransportConfig;
 
 const ALL = { allow: ["*"], deny: [] };
 

@@ -126,6 +126,6 @@ export function withProgressToken(params: JsonObject, id: number): JsonObject {
 // A client that named no level gets what the server sends by itself; an era that knows better drops it there.
 function loudEnough(call: Call, params: JsonObject | undefined): boolean {
   if (call.logLevel === undefined || !isObject(params)) return true;
-  const level = LOG_LEVELS.findIndex((name) => name === params.level);
+  const level = (LOG_LEVELS as readonly unknown[]).indexOf(params.level);
   return level < 0 || level >= LOG_LEVELS.indexOf(call.logLevel);
 }

@@ -1,0 +1,177 @@
+/** Lists of both eras: all pages, no circles, and only what can be used. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { SILENT } from "../../src/core/logger.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { type FakeServer, HTTP, legacyServer, modernServer, RpcFailure } from "../support/fake-channel.js";
+import { client, failure, meet, settled } from "../support/met-upstream.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const never = (): AbortSignal => new AbortController().signal;
+const over = { transport: HTTP };
+const at = (cursor: unknown, start: string): string => (typeof cursor === "string" ? cursor : start);
+
+describe.each<[string, () => FakeServer, JsonObject]>([
+  ["legacy", legacyServer, {}],
+  ["modern", modernServer, { resultType: "complete" }],
+])("a %s server's list", (_era, newServer, extra) => {
+  test("is walked to its last page, whatever the cursors look like", async () => {
+    const pages: Record<string, JsonObject> = {
+      first: { tools: [{ name: "a", odd: { kept: 1 } }], nextCursor: "" },
+      "": { tools: [{ name: "b" }], nextCursor: "p3" },
+      p3: { tools: [{ name: "c" }] },
+    };
+    const server = newServer().on("tools/list", ({ cursor }) => ({
+      ...pages[at(cursor, "first")],
+      ...extra,
+    }));
+    const { upstream } = await meet(server);
+    const { items } = await upstream.list("tools", undefined, never());
+    expect(items).toEqual([{ name: "a", odd: { kept: 1 } }, { name: "b" }, { name: "c" }]);
+  });
+
+  test("is cut where its cursors go round in circles", async () => {
+    const next: Record<string, string> = { "": "x", x: "y", y: "x" };
+    const server = newServer().on("prompts/list", ({ cursor }) => ({
+      prompts: [{ name: `after ${at(cursor, "nothing")}` }],
+      nextCursor: next[at(cursor, "")],
+      ...extra,
+    }));
+    const warn = vi.fn();
+    const { upstream } = await meet(server, {}, { log: { ...SILENT, warn } });
+    const { items } = await upstream.list("prompts", undefined, never());
+    expect(items).toHaveLength(3);
+    expect(warn).toHaveBeenCalledOnce();
+  });
+
+  test("is cut after a thousand pages", async () => {
+    let page = 0;
+    const server = newServer().on("resources/list", () => {
+      page += 1;
+      return { resources: [{ uri: `x:${page}` }], nextCursor: String(page), ...extra };
+    });
+    const { upstream } = await meet(server);
+    expect((await upstream.list("resources", undefined, never())).items).toHaveLength(1_000);
+  });
+
+  test("is empty where the server does not offer it, and nobody asks", async () => {
+    const server = newServer();
+    server.methods.clear();
+    for (const [method, answer] of (newServer === legacyServer
+      ? legacyServer({ capabilities: { tools: {} } })
+      : modernServer({ capabilities: { tools: {} } })
+    ).methods) {
+      server.on(method, answer);
+    }
+    const { upstream } = await meet(server);
+    expect((await upstream.list("prompts", undefined, never())).items).toEqual([]);
+    expect(server.sent("prompts/list")).toHaveLength(0);
+  });
+
+  test("is empty where the server offers resources and does not know of templates", async () => {
+    const server = newServer();
+    const { upstream } = await meet(server);
+    expect((await upstream.list("resourceTemplates", undefined, never())).items).toEqual([]);
+  });
+
+  test("that fails is a failure, with the server's own words", async () => {
+    const server = newServer().on("tools/list", () => {
+      throw new RpcFailure(-32603, "the database is asleep");
+    });
+    const { upstream } = await meet(server);
+    expect((await failure(upstream.list("tools", undefined, never()))).message).toContain(
+      "the database is asleep",
+    );
+  });
+
+  test("that is no list is a failure", async () => {
+    const server = newServer().on("tools/list", { tools: "many" });
+    const { upstream } = await meet(server);
+    expect((await failure(upstream.list("tools", undefined, never()))).code).toBe("upstream_closed");
+  });
+
+  test("that changes is told, resources together with their templates", async () => {
+    const server = newServer().on("subscriptions/listen", (_params, asked) => {
+      asked.say("notifications/subscriptions/acknowledged", meta(asked.id));
+      for (const list of ["tools", "prompts", "resources"])
+        asked.say(`notifications/${list}/list_changed`, meta(asked.id));
+      return new Promise(() => {});
+    });
+    const { heard } = await meet(server);
+    await vi.advanceTimersByTimeAsync(100);
+    if (newServer === legacyServer) {
+      for (const list of ["tools", "prompts", "resources"])
+        server.channel.say(`notifications/${list}/list_changed`);
+    }
+    await settled();
+    expect(heard).toEqual([
+      "ready @shared",
+      "tools @shared",
+      "prompts @shared",
+      "resources @shared",
+      "resourceTemplates @shared",
+    ]);
+  });
+});
+
+describe("how long a list is good for", () => {
+  test("is the shortest time and the narrowest scope of its pages", async () => {
+    const pages: Record<string, JsonObject> = {
+      first: { tools: [], nextCursor: "2", ttlMs: 5_000, cacheScope: "public" },
+      2: { tools: [], nextCursor: "3", ttlMs: 2_000, cacheScope: "private" },
+      3: { tools: [], ttlMs: 9_000, cacheScope: "public" },
+    };
+    const server = modernServer().on("tools/list", ({ cursor }) => pages[at(cursor, "first")] ?? {});
+    const { upstream } = await meet(server);
+    expect((await upstream.list("tools", undefined, never())).freshness).toEqual({
+      ttlMs: 2_000,
+      scope: "private",
+    });
+  });
+
+  test("is nothing where a server does not say", async () => {
+    const server = legacyServer().on("tools/list", { tools: [] });
+    const { upstream } = await meet(server);
+    expect((await upstream.list("tools", client(), never())).freshness).toEqual({
+      ttlMs: 0,
+      scope: "private",
+    });
+  });
+});
+
+describe("a tool that wants arguments in headers", () => {
+  const tool = (name: string, annotation: unknown, type = "string") => ({
+    name,
+    inputSchema: { type: "object", properties: { region: { type, "x-mcp-header": annotation }, other: {} } },
+  });
+  const tools = [tool("good", "Region"), tool("bad", "no such header"), tool("worse", "Region", "object")];
+
+  test("is left out over HTTP when it asks wrongly, and the log says why", async () => {
+    const warn = vi.fn();
+    const server = modernServer().on("tools/list", { tools, resultType: "complete" });
+    const { upstream } = await meet(server, over, { log: { ...SILENT, warn } });
+    const { items } = await upstream.list("tools", undefined, never());
+    expect(items).toEqual([tools[0]]);
+    expect(warn.mock.calls.map(([facts]) => (facts as { tool: string }).tool)).toEqual(["bad", "worse"]);
+  });
+
+  test("loses the wish on a pipe, where there are no headers", async () => {
+    const server = modernServer().on("tools/list", { tools, resultType: "complete" });
+    const { upstream } = await meet(server);
+    const { items } = await upstream.list("tools", undefined, never());
+    expect(items).toHaveLength(3);
+    expect(items[0]).toEqual({
+      name: "good",
+      inputSchema: { type: "object", properties: { region: { type: "string" }, other: {} } },
+    });
+  });
+});
+
+const meta = (id: string | number): JsonObject => ({
+  _meta: { "io.modelcontextprotocol/subscriptionId": id },
+});

@@ -1,0 +1,144 @@
+/** The one stream on which a 2026-07-28 server tells of changes. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { JsonObject } from "../../../src/wire/json.js";
+import {
+  type Asked,
+  type FakeServer,
+  HTTP,
+  modernServer,
+  RpcFailure,
+  SILENCE,
+} from "../../support/fake-channel.js";
+import { meet, settled } from "../../support/met-upstream.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const over = { transport: HTTP };
+const LISTS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+
+interface Stream {
+  readonly filter: JsonObject;
+  readonly asked: Asked;
+  readonly end: (result: JsonObject) => void;
+  say(method: string, params?: JsonObject): void;
+}
+
+/** A server that acknowledges each stream when the test says so, or at once. */
+function listening(acknowledge = true): { readonly server: FakeServer; readonly streams: Stream[] } {
+  const streams: Stream[] = [];
+  const server = modernServer().on(
+    "subscriptions/listen",
+    (params, asked) =>
+      new Promise((end) => {
+        const say = (method: string, more: JsonObject = {}): void =>
+          asked.say(method, { ...more, _meta: { "io.modelcontextprotocol/subscriptionId": asked.id } });
+        streams.push({ filter: params.notifications as JsonObject, asked, end, say });
+        if (acknowledge) say("notifications/subscriptions/acknowledged");
+      }),
+  );
+  return { server, streams };
+}
+
+describe.each([
+  ["HTTP", over],
+  ["a pipe", {}],
+])("over %s", (_way, config) => {
+  test("it is opened for what the server offers, and what it says is told", async () => {
+    const { server, streams } = listening();
+    const { heard } = await meet(server, config);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(streams.map(({ filter }) => filter)).toEqual([LISTS]);
+    streams[0]?.say("notifications/tools/list_changed");
+    expect(heard).toEqual(["ready @shared", "tools @shared"]);
+  });
+
+  test("a resource that is followed makes a new stream, and the old one ends when the new one is acknowledged", async () => {
+    const { server, streams } = listening(false);
+    const { upstream, heard } = await meet(server, config);
+    await vi.advanceTimersByTimeAsync(10);
+    streams[0]?.say("notifications/subscriptions/acknowledged");
+    upstream.follow("x:a", undefined);
+    upstream.follow("x:b", undefined);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(streams).toHaveLength(2);
+    expect(streams[1]?.filter).toEqual({ ...LISTS, resourceSubscriptions: ["x:a", "x:b"] });
+    // Until then nothing is missed.
+    streams[0]?.say("notifications/prompts/list_changed");
+    expect(heard.at(-1)).toBe("prompts @shared");
+    expect(streams[0]?.asked.signal?.aborted).toBe(false);
+    streams[1]?.say("notifications/subscriptions/acknowledged");
+    expect(streams[0]?.asked.signal?.aborted).toBe(true);
+    streams[1]?.say("notifications/resources/updated", { uri: "x:a/part" });
+    expect(heard.at(-1)).toBe("updated x:a/part");
+  });
+
+  test("a stream that the server ended is opened again, and what may have been missed is told", async () => {
+    const { server, streams } = listening();
+    const { upstream, heard } = await meet(server, config);
+    upstream.follow("x:a", undefined);
+    await vi.advanceTimersByTimeAsync(50);
+    heard.length = 0;
+    streams.at(-1)?.end({ resultType: "complete" });
+    await settled();
+    expect(heard).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(heard).toEqual([
+      "tools @shared",
+      "prompts @shared",
+      "resources @shared",
+      "resourceTemplates @shared",
+      "updated x:a",
+    ]);
+  });
+});
+
+test("a server that takes its stream back in words is asked again", async () => {
+  const { server, streams } = listening();
+  await meet(server);
+  await vi.advanceTimersByTimeAsync(10);
+  server.channel.say("notifications/cancelled", { requestId: streams[0]?.asked.id });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(streams).toHaveLength(2);
+});
+
+test("a server that offers changes and does not know the method is left in peace, and is no worse for it", async () => {
+  const server = modernServer().on("subscriptions/listen", () => {
+    throw new RpcFailure(-32601, "no such method", undefined, 404);
+  });
+  const { upstream } = await meet(server, over);
+  await vi.advanceTimersByTimeAsync(10 * 60_000);
+  expect(server.sent("subscriptions/listen")).toHaveLength(1);
+  expect(upstream.state).toBe("ready");
+});
+
+test("a stream that ends before it was acknowledged is tried ever more rarely, and nothing is told", async () => {
+  const server = modernServer().on("subscriptions/listen", { resultType: "complete" });
+  const { heard } = await meet(server, over);
+  await vi.advanceTimersByTimeAsync(120_000);
+  // At 0, 1, 3, 7, 15, 31, 63 s and then each minute.
+  expect(server.sent("subscriptions/listen").length).toBeLessThanOrEqual(9);
+  expect(heard).toEqual(["ready @shared"]);
+});
+
+test("a server that offers no changes is not asked for any", async () => {
+  const server = modernServer({ capabilities: { tools: {} } }).on("subscriptions/listen", () => SILENCE);
+  const { upstream } = await meet(server);
+  upstream.follow("x:a", undefined);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(server.sent("subscriptions/listen")).toHaveLength(0);
+});
+
+test("the stream ends with the upstream", async () => {
+  const { server, streams } = listening();
+  const { upstream } = await meet(server);
+  await vi.advanceTimersByTimeAsync(10);
+  await upstream.close();
+  expect(streams[0]?.asked.signal?.aborted).toBe(true);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(streams).toHaveLength(1);
+});
