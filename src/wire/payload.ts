@@ -43,6 +43,18 @@ export class Payload {
    * not. Where only the object is there the answer is true, because looking is then as cheap as searching.
    */
   mayContain(marker: string): boolean {
-    return this.#object !== undefined || this.#text === undefined || this.#text.includes(marker);
+    return this.#text === undefined || this.#text.includes(marker) || hides(this.#text, marker);
   }
 }
+
+/** Whether a character of `marker` stands in `text` as an escape, where a search for it finds nothing. */
+function hides(text: string | Buffer, marker: string): boolean {
+  for (let at = text.indexOf(ESCAPE); at !== -1; at = text.indexOf(ESCAPE, at + ESCAPE.length)) {
+    const digits = text.slice(at + ESCAPE.length, at + ESCAPE.length + 2).toString();
+    if (marker.includes(String.fromCharCode(Number.parseInt(digits, 16)))) return true;
+  }
+  return false;
+}
+
+/** How JSON writes a character of ASCII that it need not escape. */
+const ESCAPE = "\\u00";
