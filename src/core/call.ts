@@ -56,6 +56,11 @@ export interface Route {
   readonly target: string;
   /** The name or URI the client used and the lists show. */
   readonly exposed: string;
+  /**
+   * Its name or URI in the gateway as a whole, where `exposed` is not that: `/mcp/NAME` shows a server's own
+   * names. Rules and limits are written against this one, whichever way a client comes in.
+   */
+  readonly whole?: string;
   readonly kind: ListKind;
   /** The server's own list entry; absent where a URI was routed by its form alone. */
   readonly item?: JsonObject;

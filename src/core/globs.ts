@@ -23,8 +23,26 @@ export function nameTest(filter: NameFilter): NameTest {
 export function glob(pattern: string): NameTest {
   if (pattern === "*") return () => true;
   if (!/[*?{]/.test(pattern)) return (name) => name === pattern;
+  if (!/[?{]/.test(pattern)) return stars(pattern.split("*"));
   const start = compile([...pattern]);
   return (name) => run(start, name);
+}
+
+/** Patterns with no wildcard but `*`, which most are: each part is looked for behind the one before it. */
+function stars(parts: readonly string[]): NameTest {
+  const first = parts[0] ?? "";
+  const last = parts.at(-1) ?? "";
+  const inner = parts.slice(1, -1);
+  return (name) => {
+    if (!name.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of inner) {
+      const found = name.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return name.length - last.length >= at && name.endsWith(last);
+  };
 }
 
 /** A state of the machine: `on` eats one character and goes to `next`; without `on` it goes on for free. */
