@@ -1,9 +1,9 @@
 /** `cardea list`: what a host will see, and from which server. */
 import type { ListKind } from "../core/upstream.js";
+import type { Gateway } from "../gateway.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
-import type { Gateway } from "./gateway.js";
 import { type Shell, write } from "./shell.js";
 import { firstLine, visible } from "./visible.js";
 import { withServers } from "./with-servers.js";

@@ -4,7 +4,7 @@ import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { watchConfig } from "../config/watch.js";
-import type { Gateway } from "./gateway.js";
+import type { Gateway } from "../gateway.js";
 import type { OpenConfig } from "./open-config.js";
 import type { Log, Shell } from "./shell.js";
 

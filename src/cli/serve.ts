@@ -1,14 +1,13 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
 import type { Config } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
-import { GatewayError } from "../core/errors.js";
+import type { Gateway } from "../gateway.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type ListenFlags, listenOverrides } from "./flags.js";
-import type { Gateway } from "./gateway.js";
 import { openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
 import type { Log, Shell } from "./shell.js";
-import { stopOnSignal } from "./stop.js";
+import { ended } from "./stop.js";
 
 export async function serve(flags: ConfigFlags & ListenFlags, shell: Shell): Promise<number> {
   const overrides = listenOverrides(flags, shell.env);
@@ -33,24 +32,23 @@ export async function serveCommand(
 }
 
 async function run(gateway: Gateway, shell: Shell, log: Log, follow: () => () => void): Promise<number> {
-  const stopping = stopOnSignal(gateway, shell, log);
+  const ending = ended(gateway, shell, log);
   const started = gateway.start().then(({ url, adminUrl }) => {
     log.info({ url, adminUrl }, `ready: ${url} (admin: ${adminUrl})`);
     return undefined;
   });
   try {
     // A signal may come first; then nobody waits for a gateway that is half started.
-    const early = await Promise.race([started, stopping]);
+    const early = await Promise.race([started, ending]);
     if (early !== undefined) return early;
   } catch (error) {
     log.error({ error }, `the gateway cannot start: ${reason(error)}`);
     await gateway.stop({ immediate: true });
-    const absent = error instanceof GatewayError && error.code === "upstream_unavailable";
-    return absent ? EXIT.unavailable : EXIT.failed;
+    return EXIT.failed;
   }
   const unfollow = follow();
   try {
-    return await stopping;
+    return await ending;
   } finally {
     unfollow();
   }

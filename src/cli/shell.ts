@@ -2,7 +2,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Config } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
-import type { Gateway } from "./gateway.js";
+import type { Gateway } from "../gateway.js";
 
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;

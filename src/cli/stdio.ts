@@ -1,13 +1,13 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 import type { Config } from "../config/config.js";
 import { configOfUrl } from "../config/from-command.js";
+import type { Gateway } from "../gateway.js";
 import { EXIT, UsageError } from "./exit.js";
 import type { ConfigFlags } from "./flags.js";
-import type { Gateway } from "./gateway.js";
 import { openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
 import type { Log, Shell } from "./shell.js";
-import { stopOnSignal } from "./stop.js";
+import { ended } from "./stop.js";
 
 export async function stdio(flags: ConfigFlags, shell: Shell): Promise<number> {
   const log = await shell.openLog();
@@ -54,11 +54,10 @@ function parseHeader(line: string): [string, string] {
 }
 
 async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
-  const stopping = stopOnSignal(gateway, shell, log);
-  const ended = gateway.stdio(shell.stdin, shell.stdout).then(async () => {
+  const hostGone = gateway.stdio(shell.stdin, shell.stdout).then(async () => {
     log.debug({}, "the host has gone");
     await gateway.stop();
     return EXIT.done;
   });
-  return Promise.race([stopping, ended]);
+  return Promise.race([ended(gateway, shell, log), hostGone]);
 }

@@ -1,14 +1,18 @@
-/** Stops the gateway at a signal: the first one drains, the second ends at once. */
+/** What ends a gateway from outside: a signal (the first one drains, the second ends at once), a required server. */
 import { constants } from "node:os";
+import type { Gateway } from "../gateway.js";
 import { EXIT } from "./exit.js";
-import type { Gateway } from "./gateway.js";
 import type { Log, Shell } from "./shell.js";
 
 /** What stopping at once may still take, in ms, before the process goes without it. */
 const AT_ONCE_MS = 1_000;
 
-/** Waits for a signal and resolves, once the gateway has stopped, to the exit code. */
-export async function stopOnSignal(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
+/** Waits for what ends a gateway from outside, and resolves, once it has stopped, to the exit code. */
+export function ended(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
+  return Promise.race([stopOnSignal(gateway, shell, log), stopWithoutRequired(gateway, log)]);
+}
+
+async function stopOnSignal(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
   const signal = await shell.signals.next();
   log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
   const drained = gateway.stop().then(() => EXIT.done);
@@ -18,6 +22,14 @@ export async function stopOnSignal(gateway: Gateway, shell: Shell, log: Log): Pr
     return 128 + constants.signals[again];
   });
   return Promise.race([drained, second]);
+}
+
+/** A server that the config calls `required` is not there. */
+async function stopWithoutRequired(gateway: Gateway, log: Log): Promise<number> {
+  const error = await gateway.failed;
+  log.error({ code: error.code, server: error.options.server }, error.message);
+  await within(AT_ONCE_MS, gateway.stop({ immediate: true }));
+  return EXIT.unavailable;
 }
 
 /** Resolves when `work` has ended or the time is over; a failure of `work` is left to its owner. */

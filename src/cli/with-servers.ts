@@ -1,8 +1,8 @@
 /** Runs a command against the servers of the config, without listening to anybody. */
 import { GatewayError } from "../core/errors.js";
+import type { Gateway } from "../gateway.js";
 import { EXIT } from "./exit.js";
 import type { ConfigFlags } from "./flags.js";
-import type { Gateway } from "./gateway.js";
 import { openConfig } from "./open-config.js";
 import type { Log, Shell } from "./shell.js";
 import { within } from "./stop.js";

@@ -13,7 +13,10 @@ test.each(files)("%s", (file) => {
   const readFile = () => {
     throw new Error("no files here");
   };
-  const outcome = readConfig(config, file.includes(".yaml") ? "cardea.yaml" : "cardea.jsonc", { env: {}, readFile });
+  const outcome = readConfig(config, file.includes(".yaml") ? "cardea.yaml" : "cardea.jsonc", {
+    env: {},
+    readFile,
+  });
   const messages = outcome.ok ? [] : outcome.problems.map((problem) => `${formatProblem(problem)}\n`);
   expect(messages.join("")).toBe(expected);
   expect(messages.join("")).not.toContain("s3cret");
