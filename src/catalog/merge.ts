@@ -25,7 +25,15 @@ export function mergeLists(kind: ListKind, contributions: readonly Contribution[
       const target = stringAt(item, key) ?? "";
       const exposed = names ? freeName(space.prefix, target, naming, taken) : exposeUri(space, target);
       taken.add(exposed);
-      const route: Route = { upstream: space.name, target, exposed, kind, item };
+      const whole = wholeName(space, kind, target, naming);
+      const route: Route = {
+        upstream: space.name,
+        target,
+        exposed,
+        ...(whole !== undefined && whole !== exposed && { whole }),
+        kind,
+        item,
+      };
       entries.push({ route, item: exposeItem(space, item, key, exposed) });
     }
   }
@@ -58,6 +66,22 @@ function exposeItem(space: ServerSpace, item: JsonObject, key: string, exposed: 
   return mapUiReferences(named, (uri) =>
     space.passes("resources", uri) ? exposeUri(space, uri) : undefined,
   );
+}
+
+/**
+ * What the gateway as a whole calls it, where `space` is only a part of that. Of two that meet there the later
+ * one has another ending, which cannot be told from here; rules that must tell them apart name the server.
+ */
+export function wholeName(
+  { whole }: ServerSpace,
+  kind: ListKind,
+  target: string,
+  naming: Naming,
+): string | undefined {
+  if (whole === undefined) return undefined;
+  return kind === "tools" || kind === "prompts"
+    ? exposedName(whole.prefix, target, naming)
+    : exposeUri(whole, target);
 }
 
 const exposeUri = (space: ServerSpace, own: string): string => space.uris?.expose(own) ?? own;

@@ -27,6 +27,8 @@ export interface ServerSpace {
   readonly prefix: string;
   /** Undefined where URIs are exposed as they are. */
   readonly uris: UriSpace | undefined;
+  /** The same server as the gateway as a whole shows it, where this is not that. */
+  readonly whole?: ServerSpace;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;
 }
@@ -42,7 +44,7 @@ export function serverSpace(config: CatalogServer): ServerSpace {
 
 /** The same server with its names and URIs as they are, as `/mcp/NAME` shows it. */
 export function asItIs(space: ServerSpace): ServerSpace {
-  return { ...space, prefix: "", uris: undefined };
+  return { ...space, prefix: "", uris: undefined, whole: space };
 }
 
 /** Compiles filters into one test. */

@@ -1,0 +1,23 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import { catalogOf, server, tool } from "./support.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test("what /mcp/NAME shows knows what the gateway as a whole calls it, so that no rule is walked around", async () => {
+  const files = fakeUpstream("files", {
+    lists: {
+      tools: [tool("read")],
+      resources: [{ uri: "file:///a" }, { uri: "https://example.com/a" }],
+    },
+  });
+  const catalog = catalogOf([files], { servers: [server("files")] });
+  await vi.advanceTimersByTimeAsync(0);
+  const alone = catalog.view(fakeClient({ scope: "files" }));
+  expect(alone.find("tools", "read")).toMatchObject({ exposed: "read", whole: "files__read" });
+  expect(alone.find("resources", "file:///a")).toMatchObject({ whole: "files+file:///a" });
+  expect(alone.find("resources", "file:///unlisted")).toMatchObject({ whole: "files+file:///unlisted" });
+  expect(alone.find("resources", "https://example.com/a")).not.toHaveProperty("whole");
+  expect(catalog.view(fakeClient()).find("tools", "files__read")).not.toHaveProperty("whole");
+});
