@@ -25,9 +25,12 @@ export class LegacyPipeEdge implements PipeEdge {
     private readonly behind: Behind,
   ) {}
 
-  /** Resolves when a request was answered; at once for everything else. */
+  /**
+   * Resolves when a request was answered; at once for everything else. A host that does not wait for the answer
+   * to `initialize` is served after it, in its own order.
+   */
   async receive(message: Envelope): Promise<void> {
-    await this.#opened(message);
+    if (this.#opening !== undefined && !BEFORE_OPEN.has(message.method)) await this.#opening;
     if (!isRequest(message)) this.#hear(message);
     else await this.#serve(message, (text) => this.#write(text));
   }
@@ -72,11 +75,6 @@ export class LegacyPipeEdge implements PipeEdge {
     }
   }
 
-  /** A host that does not wait for the answer to `initialize` is served all the same, in its order. */
-  async #opened(message: Envelope): Promise<void> {
-    if (message.method !== "ping" && message.method !== "initialize") await this.#opening;
-  }
-
   async #initialize(request: Request, reply: (text: Text) => void): Promise<void> {
     try {
       const opened = await openSession(this.opener, request.params, this.pipe, () => ({
@@ -114,6 +112,9 @@ export class LegacyPipeEdge implements PipeEdge {
     if (!this.#closed) this.pipe.send(oneLine(text));
   }
 }
+
+/** What need not wait until the session is open. */
+const BEFORE_OPEN: ReadonlySet<string | undefined> = new Set(["initialize", "ping"]);
 
 /** Everything that belongs to no request, on a pipe; before the client is ready, it is not asked anything. */
 class PipeGeneral implements General {

@@ -36,19 +36,16 @@ export async function serveRequest(
     place.reply(answerItself(request, () => own(session, request.params ?? {})));
     return;
   }
-  const controller = session.inFlight < MAX_IN_FLIGHT ? session.begin(request.id) : undefined;
+  const { id } = request;
+  // A request that is cancelled gets no response, now or later. When the session ends, everybody is told.
+  const over = (why: "cancelled" | "ended") =>
+    why === "cancelled" ? place.withdraw() : place.reply(errorText(id, sessionEnded()));
+  const controller = session.inFlight < MAX_IN_FLIGHT ? session.begin(id, over) : undefined;
   if (controller === undefined) {
-    // The id names another request, so it must not be answered under that id.
-    const { id } = request;
+    // The id may name another request, which must not be answered instead.
     place.reply(session.isInFlight(id) ? errorText(null, duplicate(id)) : errorText(id, overloaded()));
     return;
   }
-  // A request that is cancelled gets no response, now or later; its place is free at once. When the session
-  // ends, everybody still waiting is told.
-  controller.signal.addEventListener("abort", () => {
-    if (session.hasEnded) place.reply(errorText(request.id, sessionEnded()));
-    else if (!session.isInFlight(request.id, controller)) place.withdraw();
-  });
   const call = readCall(session, request, controller.signal, (notice) => {
     place.say(noticeText(notice.method, notice.params));
   });
@@ -56,8 +53,8 @@ export async function serveRequest(
     behind.logger.error({ error, method: request.method }, "a call ended in a fault of the gateway");
     return FAULT;
   });
-  if (session.finish(request.id, controller)) {
-    place.reply(writeReply(request.id, call, reply, session.revision, behind.port));
+  if (session.finish(id, controller)) {
+    place.reply(writeReply(id, call, reply, session.revision, behind.port));
   }
 
   async function handle(): Promise<Reply> {

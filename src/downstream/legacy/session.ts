@@ -22,6 +22,11 @@ export interface SessionParts {
   readonly questions: QuestionLimits;
 }
 
+interface InFlight {
+  readonly controller: AbortController;
+  readonly over: (why: "cancelled" | "ended") => void;
+}
+
 export class Session {
   readonly id: string;
   readonly client: Client;
@@ -33,7 +38,7 @@ export class Session {
   readonly openedAt = Date.now();
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
-  readonly #calls = new Map<MessageId, AbortController>();
+  readonly #calls = new Map<MessageId, InFlight>();
   #usedAt = performance.now();
   #promised: ReadonlySet<ListKind> = new Set();
   #initialized = false;
@@ -84,18 +89,21 @@ export class Session {
     this.subscriptions.promise(this.#promised);
   }
 
-  /** A request begins; undefined when one with that very id is in flight already. */
-  begin(id: MessageId): AbortController | undefined {
+  /**
+   * A request begins; undefined when one with that very id is in flight already. `over` is called when it comes
+   * to its end before `finish`, after everybody who listens to the signal has had their last word.
+   */
+  begin(id: MessageId, over: (why: "cancelled" | "ended") => void): AbortController | undefined {
     if (this.#calls.has(id)) return undefined;
     const controller = new AbortController();
-    this.#calls.set(id, controller);
+    this.#calls.set(id, { controller, over });
     return controller;
   }
 
   /** Whether a request with that very id is in flight, and is the one of `controller` where one is given. */
   isInFlight(id: MessageId, controller?: AbortController): boolean {
     const found = this.#calls.get(id);
-    return found !== undefined && (controller === undefined || found === controller);
+    return found !== undefined && (controller === undefined || found.controller === controller);
   }
 
   /** Its response is about to be written; false when it was cancelled, and none may be. */
@@ -105,9 +113,8 @@ export class Session {
 
   /** `notifications/cancelled`. An id that is not in flight is passed over, as the specification asks. */
   cancel(id: MessageId): void {
-    const controller = this.#calls.get(id);
-    this.#calls.delete(id);
-    controller?.abort();
+    const found = this.#calls.get(id);
+    if (found !== undefined) this.#giveUp(id, found, "cancelled");
   }
 
   /** Ends everything it holds. Calls in flight are aborted; their places are told so by whoever serves them. */
@@ -116,8 +123,13 @@ export class Session {
     this.#ended = true;
     this.subscriptions.close();
     this.questions.close();
-    for (const controller of this.#calls.values()) controller.abort();
-    this.#calls.clear();
+    for (const [id, call] of this.#calls) this.#giveUp(id, call, "ended");
     this.general.close();
+  }
+
+  #giveUp(id: MessageId, call: InFlight, why: "cancelled" | "ended"): void {
+    this.#calls.delete(id);
+    call.controller.abort();
+    call.over(why);
   }
 }

@@ -1,0 +1,107 @@
+/** What legacy sessions hear between their calls. */
+import { describe, expect, test } from "vitest";
+import { edgeServer, type Message } from "./support.js";
+
+const ALL = {
+  capabilities: {
+    tools: { listChanged: true },
+    prompts: { listChanged: true },
+    resources: { listChanged: true, subscribe: true },
+  },
+};
+
+describe("list changes", () => {
+  test.each([
+    ["tools", "notifications/tools/list_changed"],
+    ["prompts", "notifications/prompts/list_changed"],
+    ["resources", "notifications/resources/list_changed"],
+    ["resourceTemplates", "notifications/resources/list_changed"],
+  ] as const)("of %s are told as %s", async (list, method) => {
+    await using server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    const events = await host.listen();
+    server.port.publish({ kind: "list", list });
+    expect(await events.message()).toEqual({ jsonrpc: "2.0", method });
+    await events.cancel();
+  });
+
+  test("that initialize did not promise are not told", async () => {
+    await using server = await edgeServer({
+      introduction: {
+        capabilities: { tools: { listChanged: true }, prompts: {}, resources: { listChanged: false } },
+      },
+    });
+    await server.host();
+    expect(server.port.interests.map(({ lists }) => [...lists])).toEqual([["tools"]]);
+  });
+
+  test("are not told before the host has said that it is initialized", async () => {
+    await using server = await edgeServer({ introduction: ALL });
+    const host = await server.host({ raw: true });
+    expect(server.port.interests).toEqual([]);
+    await host.notify("notifications/initialized");
+    await host.notify("notifications/initialized");
+    expect(server.port.interests).toHaveLength(1);
+  });
+});
+
+describe("resources/subscribe", () => {
+  const updated = (uri: string) => ({ kind: "resource", uri }) as const;
+
+  test("is answered at once, and updates of that resource are told from then on", async () => {
+    await using server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    const events = await host.listen();
+    expect(await host.request("resources/subscribe", { uri: "x:a" })).toEqual({
+      jsonrpc: "2.0",
+      id: 1,
+      result: {},
+    });
+    server.port.publish(updated("x:other"));
+    server.port.publish(updated("x:a"));
+    expect(await events.message()).toEqual({
+      jsonrpc: "2.0",
+      method: "notifications/resources/updated",
+      params: { uri: "x:a" },
+    });
+    await events.cancel();
+  });
+
+  test("of two sessions is each its own", async () => {
+    await using server = await edgeServer({ introduction: ALL });
+    const [one, two] = [await server.host(), await server.host()];
+    await one.request("resources/subscribe", { uri: "x:a" });
+    const events = [await one.listen(), await two.listen()];
+    server.port.publish(updated("x:a"));
+    await Promise.all([one.delete(), two.delete()]);
+    const told: (readonly Message[])[] = await Promise.all(events.map((stream) => stream.rest()));
+    expect(told.map(({ length }) => length)).toEqual([1, 0]);
+  });
+
+  test("twice for the same resource is one subscription, and one unsubscribe ends it", async () => {
+    await using server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    for (const uri of ["x:a", "x:a", "x:b"]) await host.request("resources/subscribe", { uri });
+    expect(server.port.interests.map(({ resources }) => [...resources])).toEqual([["x:a", "x:b"]]);
+    expect(await host.request("resources/unsubscribe", { uri: "x:a" })).toMatchObject({ result: {} });
+    expect(await host.request("resources/unsubscribe", { uri: "x:never" })).toMatchObject({ result: {} });
+    expect(server.port.interests.map(({ resources }) => [...resources])).toEqual([["x:b"]]);
+  });
+
+  test("to what nobody would tell of is refused with -32601, and to nothing with -32602", async () => {
+    await using server = await edgeServer({ introduction: ALL, followable: ["x:a"] });
+    const host = await server.host();
+    const refused = await host.request("resources/subscribe", { uri: "x:b" });
+    expect(refused.error).toMatchObject({ code: -32601, data: { uri: "x:b" } });
+    expect((await host.request("resources/subscribe", {})).error?.code).toBe(-32602);
+    expect(server.port.interests.map(({ resources }) => resources.size)).toEqual([0]);
+  });
+
+  test("ends with the session", async () => {
+    await using server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    await host.request("resources/subscribe", { uri: "x:a" });
+    await host.delete();
+    expect(server.port.interests).toEqual([]);
+  });
+});
