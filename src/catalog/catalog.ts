@@ -114,9 +114,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     changes,
     view: (client) => views.of(client),
     freshness(client, kind) {
-      const parts = serversOf(client).flatMap(
-        (server) => server.freshness(server.upstream.audience(client), kind) ?? [],
-      );
+      const parts = serversOf(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = merged(parts);
       // A list from which something may have been taken for one principal is nobody else's.
       return visible === undefined ? whole : { ...whole, scope: "private" };
@@ -129,12 +127,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const view = views.of(client);
       const introduced = view.scope.spaces.map((space) => {
         const server = servers.get(space.name);
-        const audience = server?.upstream.audience(client);
         return {
           space,
           facts: server?.facts,
           shows: (kind: ListKind) => {
-            const offered = audience === undefined ? undefined : server?.offered(audience, kind);
+            const offered = server?.offered(client, kind);
             if (offered === undefined || offered === 0) return true;
             return view.list(kind).entries.some(({ route }) => route.upstream === space.name);
           },

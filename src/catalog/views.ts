@@ -73,17 +73,16 @@ export class Views {
       naming,
       visible,
       learned: this.learned,
-      isKnown: (server: string, kind: ListKind) => {
-        const held = servers.get(server);
-        return held?.read(held.upstream.audience(client), kind) !== undefined;
-      },
+      isKnown: (server: string, kind: ListKind) => servers.get(server)?.read(client, kind) !== undefined,
       mayHaveResources: (server: string) =>
         facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
     };
     const whole = catalogView({ ...parts, scope, lists });
     if (visible === undefined) return whole;
-    // What a tool may refer to is asked of the view that is not filtered yet, so that both agree on routes.
-    const readable = (uri: string) => whole.find("resources", uri) !== undefined;
+    const readable = (uri: string) => {
+      const route = whole.find("resources", uri);
+      return route !== undefined && visible(client, route);
+    };
     const seen = Object.fromEntries(
       LIST_KINDS.map((kind) => [kind, this.#part(lists[kind], (route) => visible(client, route), readable)]),
     ) as Record<ListKind, Snapshot>;
@@ -97,8 +96,7 @@ export class Views {
     const ids: number[] = [];
     const contributions: Contribution[] = [];
     for (const space of source.spaces) {
-      const server = servers.get(space.name);
-      const list = server?.read(server.upstream.audience(client), kind);
+      const list = servers.get(space.name)?.read(client, kind);
       ids.push(list?.id ?? 0);
       if (list !== undefined) contributions.push({ space, items: list.items });
     }

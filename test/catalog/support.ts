@@ -47,3 +47,11 @@ export const tool = (name: string, over: JsonObject = {}): JsonObject => ({
   inputSchema: { type: "object" },
   ...over,
 });
+
+/** The entries of a list as `client` sees them. */
+export function itemsOf(catalog: Catalog, kind: ListKind, client = fakeClient()): readonly JsonObject[] {
+  return catalog
+    .view(client)
+    .list(kind)
+    .entries.map(({ item }) => item);
+}

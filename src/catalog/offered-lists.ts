@@ -1,0 +1,35 @@
+/** Which lists a server says it offers, and when one that was heard should be looked at again. */
+import { LIST_KINDS, type ListKind, type ServerFacts } from "../core/upstream.js";
+import { objectAt } from "../wire/json.js";
+import type { HeldList } from "./audience-lists.js";
+
+/** The capability that stands for a list. */
+const CAPABILITY: Readonly<Record<ListKind, string>> = {
+  tools: "tools",
+  prompts: "prompts",
+  resources: "resources",
+  resourceTemplates: "resources",
+};
+
+/** A server that announces changes is asked anyway once in a while (ms), because announcements get lost. */
+const LOOK_AGAIN_MS = { announced: 300_000, silent: 30_000 } as const;
+
+/** Whether the server offers a list; one that was never met may. */
+export function offers(facts: ServerFacts | undefined, kind: ListKind): boolean {
+  return facts === undefined || objectAt(facts.capabilities, CAPABILITY[kind]) !== undefined;
+}
+
+/** The lists that are older at `now` than their own freshness and our patience allow. */
+export function outdated(
+  lists: ReadonlyMap<ListKind, HeldList>,
+  facts: ServerFacts | undefined,
+  now: number,
+): readonly ListKind[] {
+  return LIST_KINDS.filter((kind) => {
+    const held = lists.get(kind);
+    if (held === undefined || !offers(facts, kind)) return false;
+    const announced = objectAt(facts?.capabilities, CAPABILITY[kind])?.listChanged === true;
+    const patience = announced ? LOOK_AGAIN_MS.announced : LOOK_AGAIN_MS.silent;
+    return now - held.heardAt > Math.max(held.freshness.ttlMs, patience);
+  });
+}
