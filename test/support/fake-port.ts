@@ -33,7 +33,7 @@ export interface FakePort extends GatewayPort {
 export function fakePort(options: FakePortOptions = {}): FakePort {
   const handlers = new Map(Object.entries(options.handlers ?? {}));
   const tools = new Map(Object.entries(options.tools ?? {}));
-  const subscribers = new Set<{ readonly interest: Interest; hear(change: Change): void }>();
+  const subscribers = new Set<{ readonly interest: Interest; readonly hear: (change: Change) => void }>();
   const calls: Call[] = [];
   const forgotten: string[] = [];
   return {
@@ -93,7 +93,7 @@ export const echo: FakeHandler = (call) =>
 export function pendingHandler(): {
   readonly handler: FakeHandler;
   readonly called: Promise<Call>;
-  answer(reply: Reply): void;
+  readonly answer: (reply: Reply) => void;
 } {
   let arrived: (call: Call) => void = () => {};
   let settle: (reply: Reply) => void = () => {};

@@ -1,4 +1,5 @@
 /** Raw HTTP towards a listener: what a host of either era sends, and everything no well-behaved host would. */
+import { once } from "node:events";
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -6,8 +7,8 @@ import { META, MODERN_REVISION } from "../../src/wire/names.js";
 
 export interface Sent {
   readonly method?: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly body?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
 }
 
 export interface Answer {
@@ -41,7 +42,7 @@ export function open(
   { method = "POST", headers = {}, body }: Sent = {},
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method, agent: false, headers: headers as Record<string, string> });
+    const request = httpRequest(url, { method, agent: false, headers });
     request.once("response", resolve);
     request.once("error", reject);
     request.end(body);
@@ -59,6 +60,18 @@ export function raw(port: number, text: string): Promise<string> {
     socket.once("error", reject);
     socket.once("close", () => resolve(heard));
   });
+}
+
+/** Listens to an event stream from now on; resolves with all its messages once there are so many. */
+export function hearing(stream: IncomingMessage): (count: number) => Promise<readonly JsonObject[]> {
+  let text = "";
+  stream.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+  });
+  return async (count) => {
+    while (eventsOf(text).length < count) await once(stream, "data");
+    return eventsOf(text);
+  };
 }
 
 /** The messages in the text of an event stream. */

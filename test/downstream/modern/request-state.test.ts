@@ -1,0 +1,179 @@
+import { createSecretKey, randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Call, Reply, Route } from "../../../src/core/call.js";
+import { ANONYMOUS } from "../../../src/core/client.js";
+import { GatewayError } from "../../../src/core/errors.js";
+import { type SealSettings, sealedState } from "../../../src/downstream/modern/request-state.js";
+import { textReply } from "../../support/fake-port.js";
+
+const key = createSecretKey(Buffer.alloc(32, 7));
+const START = Date.UTC(2026, 10, 20);
+const HOUR = 3_600_000;
+
+const route: Route = { upstream: "quiz", target: "start", exposed: "quiz__start", kind: "tools" };
+const first: Call = {
+  id: 1,
+  method: "tools/call",
+  params: { name: "quiz__start", arguments: { level: 3, deep: { b: 1, a: [2] } } },
+  route,
+  client: {
+    principal: { ...ANONYMOUS, id: "alice" },
+    affinity: "a",
+    session: false,
+    scope: "",
+    capabilities: {},
+  },
+  signal: new AbortController().signal,
+  notify: () => {},
+};
+
+const asks = (state?: string): Reply => ({
+  kind: "input_required",
+  requests: { q: { method: "roots/list" } },
+  ...(state !== undefined && { state }),
+});
+
+/** The state a client gets for `state`, as sealed at `START`. */
+async function sealed(state: string, call = first, settings: Partial<SealSettings> = {}): Promise<string> {
+  const reply = await sealedState({ key, now: () => START, ...settings })(async () => asks(state))(call);
+  return (reply as { state: string }).state;
+}
+
+/** What the server is given when a client comes back with `state`. */
+async function opened(
+  state: string,
+  call = first,
+  settings: Partial<SealSettings> = {},
+): Promise<string | undefined> {
+  let given: string | undefined;
+  const handler = sealedState({ key, now: () => START, ...settings })(async (call) => {
+    given = call.answers?.state;
+    return textReply("done");
+  });
+  await handler({ ...call, answers: { responses: { q: {} }, state } });
+  return given;
+}
+
+const rejected = async (state: string, call = first, settings: Partial<SealSettings> = {}) => {
+  const error: unknown = await opened(state, call, settings).catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(GatewayError);
+  expect(error).toMatchObject({ code: "state_rejected" });
+};
+
+test("any state comes back to the server byte for byte, and shows nothing of itself on the way", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: "binary" }), async (state) => {
+      const made = await sealed(state);
+      expect(made).toMatch(/^cardea1\.[\w-]+$/);
+      if (state.length > 8) expect(made).not.toContain(state);
+      expect(await opened(made)).toBe(state.toWellFormed());
+    }),
+  );
+});
+
+test("the same state is never sealed the same way twice", async () => {
+  expect(await sealed("s")).not.toBe(await sealed("s"));
+});
+
+test("a state that was changed anywhere is rejected", async () => {
+  const made = await sealed("the state of the server");
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(made.length - 1),
+      fc.constantFrom(..."AZaz09-_.=! ".split("")),
+      async (at, letter) => {
+        fc.pre(made[at] !== letter);
+        await rejected(made.slice(0, at) + letter + made.slice(at + 1));
+      },
+    ),
+  );
+  for (const other of [
+    "",
+    "s",
+    "cardea1.",
+    `${made}-TAMPERED`,
+    `${made}=`,
+    made.slice(0, -1),
+    ` ${made}`,
+    made.slice(8),
+  ]) {
+    await rejected(other);
+  }
+  await rejected(`cardea1.${randomBytes(80).toString("base64url")}`);
+});
+
+describe("a state opens only where it was given:", () => {
+  const withArgs = (args: unknown): Call => ({ ...first, params: { ...first.params, arguments: args } });
+  test.each<[string, Call]>([
+    [
+      "not for another principal",
+      { ...first, client: { ...first.client, principal: { ...ANONYMOUS, id: "bob" } } },
+    ],
+    ["not in another scope", { ...first, client: { ...first.client, scope: "files" } }],
+    ["not for another server", { ...first, route: { ...route, upstream: "other" } }],
+    ["not for another method", { ...first, method: "prompts/get" }],
+    ["not for another target", { ...first, params: { ...first.params, name: "quiz__stop" } }],
+    ["not with other arguments", withArgs({ level: 4, deep: { b: 1, a: [2] } })],
+    ["not with fewer arguments", withArgs({ level: 3 })],
+    ["not without arguments", withArgs(undefined)],
+    ["not with arguments that only look alike", withArgs({ level: "3", deep: { b: 1, a: [2] } })],
+  ])("%s", async (_what, call) => {
+    await rejected(await sealed("s"), call);
+  });
+
+  test("not under another key", async () => {
+    await rejected(await sealed("s"), first, { key: createSecretKey(randomBytes(32)) });
+  });
+
+  test("but with its arguments in another order, other metadata, and under an equal key elsewhere", async () => {
+    const call = {
+      ...withArgs({ deep: { a: [2], b: 1 }, level: 3 }),
+      id: 99,
+      client: { ...first.client, affinity: "other", capabilities: { roots: {} } },
+    };
+    const again = { ...call, params: { ...call.params, _meta: { progressToken: 8 } } };
+    expect(await opened(await sealed("s"), again, { key: createSecretKey(Buffer.alloc(32, 7)) })).toBe("s");
+  });
+});
+
+test("a state expires, and until then may be brought more than once", async () => {
+  const made = await sealed("s");
+  expect(await opened(made, first, { now: () => START + HOUR - 1 })).toBe("s");
+  expect(await opened(made, first, { now: () => START + HOUR - 1 })).toBe("s");
+  await rejected(made, first, { now: () => START + HOUR });
+  const short = await sealed("s", first, { ttlMs: 1000 });
+  await rejected(short, first, { now: () => START + 1000 });
+});
+
+test("a later round is sealed anew", async () => {
+  const handler = sealedState({ key, now: () => START })(async (call) =>
+    asks(`${call.answers?.state ?? "start"}+`),
+  );
+  const one = (await handler(first)) as { state: string };
+  const two = (await handler({ ...first, answers: { responses: {}, state: one.state } })) as {
+    state: string;
+  };
+  expect(two.state).not.toBe(one.state);
+  expect(await opened(two.state)).toBe("start++");
+});
+
+test("where the server gives no state the client gets none, and answers pass without one", async () => {
+  const seen: unknown[] = [];
+  const handler = sealedState({ key })(async (call) => {
+    seen.push(call.answers);
+    return asks();
+  });
+  expect(await handler(first)).toEqual(asks());
+  await handler({ ...first, answers: { responses: { q: {} } } });
+  expect(seen).toEqual([undefined, { responses: { q: {} } }]);
+});
+
+test("other replies pass as they are", async () => {
+  const reply = textReply("done");
+  expect(await sealedState({ key })(async () => reply)(first)).toBe(reply);
+});
+
+test("a key of another length is refused when the seal is made", () => {
+  expect(() => sealedState({ key: createSecretKey(Buffer.alloc(16)) })).toThrow(RangeError);
+});

@@ -1,0 +1,135 @@
+/** `subscriptions/listen` over HTTP: what is acknowledged, what is told, and how it ends. */
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { META } from "../../../src/wire/names.js";
+import { type FakePort, fakePort } from "../../support/fake-port.js";
+import { hearing, modernRequest, open, send } from "../../support/http-host.js";
+import { type ListeningOptions, listening } from "../../support/listening.js";
+
+/** Opens a subscription and waits for its acknowledgement. */
+async function subscribe(
+  notifications: object,
+  { id = 1, ...options }: { id?: string | number } & ListeningOptions = {},
+) {
+  const port = (options.port as FakePort | undefined) ?? fakePort();
+  const listener = await listening({ ...options, port });
+  const stream = await open(listener.url, modernRequest("subscriptions/listen", { notifications }, { id }));
+  const heard = hearing(stream);
+  const [acknowledged] = await heard(1);
+  return { ...listener, port, stream, heard, acknowledged };
+}
+
+const stamp = (id: string | number) => ({ _meta: { [META.subscriptionId]: id } });
+
+test("the acknowledgement comes first and names what will be delivered, with the id as it was written", async () => {
+  for (const id of [7, "7"]) {
+    const { acknowledged, stream } = await subscribe(
+      {
+        toolsListChanged: true,
+        promptsListChanged: false,
+        resourcesListChanged: "yes",
+        resourceSubscriptions: ["a:1", "a:2", "a:1"],
+        "com.example/other": true,
+      },
+      { id, port: fakePort({ followable: ["a:1"] }) },
+    );
+    expect(stream.headers).toMatchObject({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
+    expect(acknowledged).toEqual({
+      jsonrpc: "2.0",
+      method: "notifications/subscriptions/acknowledged",
+      params: { ...stamp(id), notifications: { toolsListChanged: true, resourceSubscriptions: ["a:1"] } },
+    });
+  }
+});
+
+test("changes come as they were asked for, stamped with the subscription", async () => {
+  const { port, heard } = await subscribe({
+    toolsListChanged: true,
+    promptsListChanged: true,
+    resourcesListChanged: true,
+    resourceSubscriptions: ["a:1"],
+  });
+  port.publish({ kind: "list", list: "tools" });
+  port.publish({ kind: "list", list: "prompts" });
+  port.publish({ kind: "list", list: "resources" });
+  port.publish({ kind: "list", list: "resourceTemplates" });
+  port.publish({ kind: "resource", uri: "a:1" });
+  const [, ...told] = await heard(6);
+  expect(told.map(({ method, params }) => [method, params])).toEqual([
+    ["notifications/tools/list_changed", stamp(1)],
+    ["notifications/prompts/list_changed", stamp(1)],
+    ["notifications/resources/list_changed", stamp(1)],
+    ["notifications/resources/list_changed", stamp(1)],
+    ["notifications/resources/updated", { ...stamp(1), uri: "a:1" }],
+  ]);
+});
+
+test("what was not asked for is not told", async () => {
+  const { port } = await subscribe({ promptsListChanged: true });
+  expect(port.interests).toEqual([{ lists: new Set(["prompts"]), resources: new Set() }]);
+});
+
+test("nothing at all may be asked for", async () => {
+  const { acknowledged } = await subscribe({});
+  expect(acknowledged).toMatchObject({ params: { notifications: {} } });
+});
+
+test("a client that closes the stream is forgotten", async () => {
+  const { port, stream, url } = await subscribe({ toolsListChanged: true });
+  expect(port.interests).toHaveLength(1);
+  stream.destroy();
+  // Each answer gives the listener a turn to notice; it needs few.
+  while (port.interests.length > 0) await send(url, modernRequest("server/discover"));
+});
+
+test("the gateway that ends a subscription answers it", async () => {
+  const { port, heard, modern } = await subscribe({ toolsListChanged: true }, { id: "s" });
+  await modern.close();
+  const [, answer] = await heard(2);
+  expect(answer).toEqual({
+    jsonrpc: "2.0",
+    id: "s",
+    result: {
+      resultType: "complete",
+      _meta: { ...stamp("s")._meta, [META.serverInfo]: { name: "cardea", version: "0.0.0-test" } },
+    },
+  });
+  expect(port.interests).toEqual([]);
+});
+
+test("subscriptions are bounded in number and in size", async () => {
+  const { url, stream } = await subscribe({}, { edge: { limits: { subscriptions: 1, resourcesEach: 2 } } });
+  const another = (notifications: object) =>
+    send(url, modernRequest("subscriptions/listen", { notifications }));
+  const many = await another({});
+  expect([many.status, many.json().error]).toMatchObject([
+    503,
+    { data: { cardea: { code: "overloaded", retryable: true, retryAfterMs: 5000 } } },
+  ]);
+  const large = await another({ resourceSubscriptions: ["a:1", "a:2", "a:3"] });
+  expect([large.status, large.json().error]).toMatchObject([400, { code: -32602 }]);
+  expect(stream.destroyed).toBe(false);
+});
+
+test.each([
+  ["no filter", {}],
+  ["a filter that is no object", { notifications: [] }],
+  ["resources that are no list", { notifications: { resourceSubscriptions: "a:1" } }],
+  ["a resource that is no text", { notifications: { resourceSubscriptions: [1] } }],
+])("%s is malformed", async (_what, params) => {
+  const { url } = await listening();
+  const answer = await send(url, modernRequest("subscriptions/listen", params));
+  expect([answer.status, answer.json().error]).toMatchObject([400, { code: -32602 }]);
+});
+
+test("open streams are counted by kind", async () => {
+  const counted: string[] = [];
+  const { modern, stream } = await subscribe(
+    {},
+    { edge: { streams: (kind, change) => counted.push(`${kind} ${change}`) } },
+  );
+  const ended = once(stream, "end");
+  await modern.close();
+  await ended;
+  expect(counted).toEqual(["subscription 1", "subscription -1"]);
+});
