@@ -107,7 +107,7 @@ async function column(leg, pair, scenarios, direct, through) {
 }
 
 installSuite();
-build();
+if (process.env.CARDEA_TEST_MAIN === undefined) build();
 const server = [];
 const client = [];
 if (flags.only !== "client") {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const inRepository = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const cardea = process.env.CARDEA_TEST_MAIN ?? inRepository("dist/main.js");
 const realServer = (name) => inRepository(`node_modules/@modelcontextprotocol/${name}/dist/index.js`);
 
 /** Starts a fixture of one era over HTTP. */
@@ -34,7 +35,7 @@ export async function startGateway(upstream, { others }) {
   const mcpServers = { suite: { type: "http", prefix: "", ...upstream }, ...(others && beside) };
   writeFileSync(file, JSON.stringify({ mcpServers }));
   const flags = ["serve", "--config", file, "--port", "0", "--admin-port", "0"];
-  const gateway = start([inRepository("dist/main.js"), ...flags]);
+  const gateway = start([cardea, ...flags]);
   const [url] = await gateway.says(/http:\/\/[^\s"',]+\/mcp\b/);
   const stop = async () => {
     await gateway.stop();

@@ -39,10 +39,36 @@ async function nothingBefore(era: Era): Promise<Stage> {
 describe.each(UPSTREAMS)("through the gateway to a $era server over $transport", (upstream) => {
   peersOf(() => gatewayBefore(upstream), {
     eras: ["legacy", "modern"],
-    // On a legacy pipe nothing says to which of two calls a log message belongs, so then nobody may hear it.
-    logsFindTheirWay: upstream.era === "modern" || upstream.transport === "http",
+    // On a pipe nothing says to which of two calls a log message belongs, so then nobody may hear it.
+    logsFindTheirWay: upstream.transport === "http",
   });
 });
+describe.each(["legacy", "modern"] as const)(
+  "a %s server over stdio that works for one host alone",
+  (upstream) => {
+    test.each(["legacy", "modern"] as const)(
+      "lets a %s host hear the log messages of its calls",
+      async (era) => {
+        const stage = await gatewayBefore({ era: upstream, transport: "stdio" });
+        const host = await (era === "legacy" ? openLegacy : openModern)(
+          { url: stage.url },
+          { logLevel: "info" },
+        );
+        if (era === "legacy") await host.request("logging/setLevel", { level: "info" });
+        try {
+          const messages: Json[] = [];
+          const params = { name: stage.work, arguments: { label: "alone", steps: 2, stepMs: 20 } };
+          await host.send(1, "tools/call", params, { hear: (message) => messages.push(message) });
+          const logs = paramsOf(messages, "notifications/message").map(({ data }) => data);
+          expect(logs).toEqual(["alone 1", "alone 2"]);
+        } finally {
+          await host.close();
+          await stage.end();
+        }
+      },
+    );
+  },
+);
 describe.each(["legacy", "modern"] as const)("without a gateway, to a %s server", (era) => {
   peersOf(() => nothingBefore(era), { eras: [era], logsFindTheirWay: true });
 });
@@ -132,16 +158,6 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
         if (logsFindTheirWay) expect(logs).toEqual(own);
         else expect(own).toEqual(expect.arrayContaining(logs));
       }
-    });
-
-    test("hear the log messages of a call that runs alone", async () => {
-      const host = await open(era, { logLevel: "info" });
-      const messages: Json[] = [];
-      await host.send(1, "tools/call", work(`${era} alone`, 2), {
-        hear: (message) => messages.push(message),
-      });
-      const logs = paramsOf(messages, "notifications/message").map(({ data }) => data);
-      expect(logs).toEqual([`${era} alone 1`, `${era} alone 2`]);
     });
 
     test("who asked for nothing hear nothing", async () => {

@@ -37,8 +37,13 @@ export function exposeUse({ method, params }: Use, exposure: Exposure): Use {
   return { method, params: { ...params, ref: exposed } };
 }
 
-export const exposeOutcome = (outcome: Outcome, exposure: Exposure): Outcome =>
-  outcome.result === undefined ? outcome : { result: exposeUris(outcome.result, exposure) as Json };
+export function exposeOutcome(use: Use, outcome: Outcome, exposure: Exposure): Outcome {
+  if (outcome.result !== undefined) return { result: exposeUris(outcome.result, exposure) as Json };
+  // A host's own library may refuse a call by itself; it then speaks of the tool by the name that it was given.
+  const own = String(use.params.name);
+  const message = outcome.error.message.replaceAll(`"${own}"`, `"${exposure.name(own)}"`);
+  return { error: { ...outcome.error, message } };
+}
 
 /** Places whose contents are the server's own affair, URIs in them included. */
 const OPAQUE = new Set(["structuredContent", "inputSchema", "outputSchema", "text", "blob"]);

@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Exit, type Started, start } from "./processes.js";
 
-export const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+/** The built program: `dist/main.js`, or another build that `CARDEA_TEST_MAIN` names. */
+export const MAIN =
+  process.env.CARDEA_TEST_MAIN ?? fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 /** The path of a file in this repository. */
 export const inRepository = (path: string): string =>
   fileURLToPath(new URL(`../../${path}`, import.meta.url));
