@@ -15,7 +15,7 @@ export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell,
   let turn = Promise.resolve();
 
   const refuse = (problems: readonly Problem[]): void => {
-    const sentences = problems.map(formatProblem);
+    const sentences = problems.map((problem) => formatProblem({ ...problem, file }));
     for (const sentence of sentences) log.error({}, sentence);
     log.error({ file }, `the config stays as it was: ${file} is not right`);
     gateway.reloadFailed(sentences);

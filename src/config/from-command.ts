@@ -35,7 +35,11 @@ export function configOfUrl(
 
 function around(name: string, server: object, { cwd, overrides = {} }: CommandConfigOptions): Config {
   const shape = serverSchema.safeParse({ ...server, prefix: "" });
-  if (!shape.success) throw new RangeError(shape.error.issues[0]?.message ?? "this is no server");
+  if (!shape.success) {
+    const [issue] = shape.error.issues;
+    const message = issue?.code === "invalid_key" ? issue.issues[0]?.message : issue?.message;
+    throw new RangeError(`the server's ${String(issue?.path[0])}: it ${message}`);
+  }
   const empty = readConfig("{}", "cardea.jsonc", { overrides });
   if (!empty.ok) throw new Error("an empty config has become a wrong one");
   const { file: _, ...config } = empty.config;
@@ -55,6 +59,10 @@ function nameOfCommand(command: string, args: readonly string[]): string {
   const own = basename(command).replace(/\.(exe|cmd|bat)$/i, "");
   const runner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)$/.test(own);
   const target = runner ? args.find((arg) => !arg.startsWith("-") && arg !== "run") : undefined;
-  const name = target === undefined ? own : basename(target.replace(/(?<=.)@[^/]*$/, ""));
-  return name.replace(/\.[cm]?[jt]s$|\.py$/, "") || "server";
+  const path = (target ?? own).replace(/(?<=.)@[^/]*$/, "").replace(/\.[cm]?[jt]s$|\.py$/, "");
+  // What a path ends in says little: …/server-files/dist/index.js is server-files.
+  const words = path
+    .split(/[/\\]/)
+    .filter((word) => word !== "" && !/^(\.+|index|main|dist|build|lib|src|bin)$/.test(word));
+  return words.at(-1) ?? "server";
 }

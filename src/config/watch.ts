@@ -5,6 +5,9 @@ import { dirname } from "node:path";
 import { readConfigFile } from "./load.js";
 import type { BadConfig } from "./read.js";
 
+/** What stands in the file, or why nobody can tell. */
+export type FileContent = { readonly text: string } | BadConfig;
+
 export interface WatchOptions {
   /** The content that is in use already. */
   readonly current?: string;
@@ -12,6 +15,8 @@ export interface WatchOptions {
   readonly pollMs?: number;
   /** How long the content must stay the same before it is believed, in ms: it may be half written. Default 100. */
   readonly settleMs?: number;
+  /** How the file is read. Default: from the disk. */
+  readonly read?: () => Promise<FileContent>;
 }
 
 export interface ConfigWatch {
@@ -26,10 +31,10 @@ export interface ConfigWatch {
  */
 export function watchConfig(
   file: string,
-  changed: (content: { readonly text: string } | BadConfig) => void,
+  changed: (content: FileContent) => void,
   options: WatchOptions = {},
 ): ConfigWatch {
-  const { pollMs = 5_000, settleMs = 100 } = options;
+  const { pollMs = 5_000, settleMs = 100, read = () => readConfigFile(file) } = options;
   let known = options.current === undefined ? undefined : fingerprint({ text: options.current });
   let candidate: string | undefined;
   let insist = false;
@@ -45,7 +50,7 @@ export function watchConfig(
       return;
     }
     looking = true;
-    const content = await readConfigFile(file);
+    const content = await read();
     looking = false;
     if (closed) return;
     const print = fingerprint(content);
@@ -107,7 +112,7 @@ export function watchConfig(
   };
 }
 
-const fingerprint = (content: { readonly text: string } | BadConfig): string =>
+const fingerprint = (content: FileContent): string =>
   createHash("sha256")
     .update("text" in content ? `text ${content.text}` : `bad ${content.problems[0]?.message ?? ""}`)
     .digest("hex");

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { advise } from "../../src/config/advice.js";
+import { readConfig } from "../../src/config/read.js";
+
+function adviceOn(config: object): readonly string[] {
+  const outcome = readConfig(JSON.stringify(config), "cardea.json", { env: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  return advise(outcome.config).map(({ server, message }) =>
+    server === undefined ? message : `${server}: ${message}`,
+  );
+}
+
+const adviceOnServer = (server: object): readonly string[] => adviceOn({ mcpServers: { s: server } });
+
+describe("packages without a version are named", () => {
+  test.each([
+    [{ command: "npx", args: ["-y", "@scope/server"] }, "@scope/server", "@scope/server@1.2.3"],
+    [{ command: "npx", args: ["-y", "server@latest", "--flag"] }, "server@latest", "server@1.2.3"],
+    [{ command: "C:\\nodejs\\npx.cmd", args: ["server"] }, "server", "server@1.2.3"],
+    [{ command: "/usr/bin/npx", args: ["--package=thing", "run-it"] }, "thing", "thing@1.2.3"],
+    [{ command: "uvx", args: ["mcp-server-git"] }, "mcp-server-git", "mcp-server-git==1.2.3"],
+    [{ command: "uvx", args: ["--from", "tools", "run-it"] }, "tools", "tools==1.2.3"],
+    [{ command: "uv", args: ["tool", "run", "thing"] }, "thing", "thing==1.2.3"],
+    [{ command: "pnpm", args: ["dlx", "thing"] }, "thing", "thing@1.2.3"],
+  ])("%j", (server, name, example) => {
+    expect(adviceOnServer(server)).toEqual([
+      `s: runs whatever version of ${name} is newest; pin one, such as ${example}`,
+    ]);
+  });
+
+  test.each([
+    { command: "npx", args: ["-y", "@scope/server@1.2.3"] },
+    { command: "npx", args: ["./local"] },
+    { command: "uvx", args: ["mcp-server-git==2026.1.1"] },
+    { command: "uvx", args: ["mcp-server-git@2026.1.1"] },
+    { command: "uvx", args: ["--from", "git+https://x.example/y@v1", "y"] },
+    { command: "pnpm", args: ["start"] },
+    { command: "node", args: ["server.js"] },
+  ])("but not %j", (server) => {
+    expect(adviceOnServer(server)).toEqual([]);
+  });
+});
+
+test.each([
+  [
+    { command: "sh", args: ["-c", "x $Y"] },
+    "s: runs a line of sh; what a variable holds becomes part of that line",
+  ],
+  [
+    { command: "/bin/bash", args: ["-lc", "x"] },
+    "s: runs a line of bash; what a variable holds becomes part of that line",
+  ],
+  [
+    { command: "cmd.exe", args: ["/c", "npx", "x"] },
+    "s: runs a line of cmd; what a variable holds becomes part of that line",
+  ],
+  [{ command: "node", args: ["-e", "x"] }, "s: runs program text given to node, not a file"],
+  [{ command: "npx -y thing" }, "s: has spaces in it; arguments belong into args, one by one"],
+  [{ url: "http://10.0.0.1/mcp" }, "s: plain http: to another machine; what is sent can be read and changed"],
+])("%j is remarked on", (server, message) => {
+  expect(adviceOnServer(server)).toEqual([message]);
+});
+
+test.each([
+  { url: "http://127.0.0.1:3000/mcp" },
+  { url: "http://[::1]:3000/mcp" },
+  { url: "http://localhost/mcp" },
+  { url: "https://x.example/mcp" },
+  { command: "bash", args: ["server.sh"] },
+  { command: "/opt/my tools/server" },
+])("%j is not", (server) => {
+  expect(adviceOnServer(server)).toEqual([]);
+});
+
+test("names that hosts cut off or drop are foreseen", () => {
+  expect(adviceOn({ naming: { maxLength: 100 }, mcpServers: { s: { command: "x" } } })).toEqual([
+    expect.stringContaining("naming.maxLength is over 60"),
+  ]);
+  expect(adviceOnServer({ command: "x", prefix: "a-very-long-prefix-that-says-too-much" })).toEqual([
+    "s: its prefix leaves 21 characters for its own names; longer ones are cut and get a hash",
+  ]);
+});
+
+test("a config without servers is remarked on", () => {
+  expect(adviceOn({})).toEqual(["there are no servers in it"]);
+});
