@@ -219,6 +219,23 @@ describe("notifications/cancelled", () => {
     expect(server.edge.sessions()[0]?.inFlight).toBe(0);
   });
 
+  test("frees the id: a request that uses it again is another, whatever becomes late of the first", async () => {
+    const [first, second] = [pendingHandler(), pendingHandler()];
+    const handler: FakeHandler = (call) => (call.params.name === "1" ? first : second).handler(call);
+    await using server = await edgeServer({ handlers: { "tools/call": handler } });
+    const host = await server.host();
+    const answers = [host.post(callTool(5, { name: "1" }))];
+    await first.called;
+    await host.notify("notifications/cancelled", { requestId: 5 });
+    answers.push(host.post(callTool(5, { name: "2" })));
+    const again = await second.called;
+    first.answer(textReply("late"));
+    await host.request("ping", {}, 6);
+    await host.notify("notifications/cancelled", { requestId: 5 });
+    expect(again.signal.aborted).toBe(true);
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202]);
+  });
+
   test("of an unknown id, of another session's id, or without one changes nothing", async () => {
     const pending = pendingHandler();
     await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });

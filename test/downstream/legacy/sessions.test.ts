@@ -1,0 +1,252 @@
+/** How long legacy sessions live, and what is left of them. */
+import type { ServerResponse } from "node:http";
+import { PassThrough } from "node:stream";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ANONYMOUS } from "../../../src/core/client.js";
+import {
+  createLegacyEdge,
+  type LegacyEdgeOptions,
+  type LegacyHooks,
+} from "../../../src/downstream/legacy/edge.js";
+import type { Envelope } from "../../../src/wire/envelope.js";
+import { type FakePortOptions, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";
+import { initializeMessage } from "./support.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** An edge whose hosts are met without sockets, so that time is the test's own. */
+function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOptions = {}) {
+  const port = fakePort(portOptions);
+  const ends: string[] = [];
+  const hooks: LegacyHooks = { sessionEnded: (why) => void ends.push(why) };
+  const edge = createLegacyEdge({
+    port,
+    sessions: { max: 3, idleMs: 60_000 },
+    keepAliveMs: 15_000,
+    hooks,
+    ...options,
+  });
+  const exchange = (headers: Record<string, string>) => {
+    const response = new FakeResponse();
+    return {
+      out: response,
+      request: { headers: { accept: "application/json, text/event-stream", ...headers } },
+      response: response as unknown as ServerResponse,
+      principal: ANONYMOUS,
+      scope: "",
+    };
+  };
+  const post = async (message: unknown, headers: Record<string, string> = {}) => {
+    const { out, request, ...rest } = exchange(headers);
+    await edge.post({ ...rest, request: request as never, message: message as Envelope });
+    return out;
+  };
+  return {
+    port,
+    edge,
+    ends,
+    post,
+    /** Opens a session and returns its id. */
+    async open(): Promise<string> {
+      const answer = await post(initializeMessage());
+      const id = answer.headers.get("mcp-session-id") ?? "";
+      if (id !== "")
+        await post({ jsonrpc: "2.0", method: "notifications/initialized" }, { "mcp-session-id": id });
+      return id;
+    },
+    listen(id: string) {
+      const { out, request, ...rest } = exchange({ "mcp-session-id": id });
+      edge.get({ ...rest, request: request as never });
+      return out;
+    },
+    ping: async (id: string) =>
+      (await post({ jsonrpc: "2.0", id: 1, method: "ping" }, { "mcp-session-id": id })).statusCode,
+    call: (id: string, request = 1) =>
+      post(
+        { jsonrpc: "2.0", id: request, method: "tools/call", params: { name: "t" } },
+        { "mcp-session-id": id },
+      ),
+  };
+}
+
+/** As much of a ServerResponse as an edge needs. */
+class FakeResponse extends PassThrough {
+  statusCode = 0;
+  readonly headers = new Map<string, string>();
+  setHeader(name: string, value: string): void {
+    this.headers.set(name, value);
+  }
+  writeHead(status: number): this {
+    this.statusCode = status;
+    return this;
+  }
+  flushHeaders(): void {}
+}
+
+describe("a session that nobody uses", () => {
+  test("ends after its idle time, with everything that was kept for it", async () => {
+    const { edge, port, open, ping, ends } = still();
+    const id = await open();
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(await ping(id)).toBe(200);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(await ping(id)).toBe(200);
+    await vi.advanceTimersByTimeAsync(91_000);
+    expect(await ping(id)).toBe(404);
+    expect([port.forgotten, port.interests, edge.sessions(), ends]).toEqual([[id], [], [], ["idle"]]);
+    await edge.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("does not end while its stream is read, however silent it is, and does so afterwards", async () => {
+    const { edge, open, listen, ping } = still();
+    const id = await open();
+    const stream = listen(id);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(edge.sessions()).toHaveLength(1);
+    stream.destroy();
+    await vi.advanceTimersByTimeAsync(91_000);
+    expect(await ping(id)).toBe(404);
+    await edge.close();
+  });
+
+  test("does not end while a call of it runs", async () => {
+    const pending = pendingHandler();
+    const { edge, open, call, ping } = still({}, { handlers: { "tools/call": pending.handler } });
+    const id = await open();
+    const answer = call(id);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(edge.sessions()).toMatchObject([{ inFlight: 1 }]);
+    pending.answer(textReply("at last"));
+    await answer;
+    expect(await ping(id)).toBe(200);
+    await edge.close();
+  });
+
+  test("over a pipe lives as long as the pipe", async () => {
+    const { edge, port } = still();
+    const lines: string[] = [];
+    const pipe = edge.pipe({
+      principal: ANONYMOUS,
+      scope: "",
+      send: (text) => void lines.push(String(text)),
+    });
+    await pipe.receive(initializeMessage() as unknown as Envelope);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(edge.sessions()).toMatchObject([{ transport: "pipe", client: "test-host" }]);
+    await pipe.close();
+    expect([edge.sessions(), port.forgotten.length]).toEqual([[], 1]);
+    await edge.close();
+  });
+});
+
+describe("when there are as many sessions as may be", () => {
+  test("the one that was not used for the longest time makes room, but never a busy one", async () => {
+    const { edge, open, listen, ping, ends } = still();
+    const [busy, used, idle] = [await open(), await open(), await open()];
+    listen(busy);
+    await vi.advanceTimersByTimeAsync(10);
+    await ping(used);
+    const fourth = await open();
+    expect([await ping(idle), await ping(busy), await ping(used), await ping(fourth)]).toEqual([
+      404, 200, 200, 200,
+    ]);
+    expect(ends).toEqual(["displaced"]);
+    await edge.close();
+  });
+
+  test("and all are busy, a further one is refused with 503", async () => {
+    const { edge, open, listen, post } = still();
+    for (let i = 0; i < 3; i += 1) listen(await open());
+    expect((await post(initializeMessage())).statusCode).toBe(503);
+    expect(edge.sessions()).toHaveLength(3);
+    await edge.close();
+  });
+});
+
+describe("a session that is still being opened", () => {
+  test("can be asked by servers that are met on its behalf", async () => {
+    const port = fakePort();
+    let found: unknown;
+    const edge = createLegacyEdge({
+      port: {
+        ...port,
+        introduce: async (client) => {
+          found = edge.directory.find(client.affinity);
+          return port.introduce(client);
+        },
+      },
+      sessions: { max: 3, idleMs: 60_000 },
+      keepAliveMs: 15_000,
+    });
+    const pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send: () => {} });
+    await pipe.receive(initializeMessage() as unknown as Envelope);
+    expect(found).toBeDefined();
+    await edge.close();
+  });
+
+  test("is gone when the gateway fails to introduce itself", async () => {
+    const port = fakePort();
+    const edge = createLegacyEdge({
+      port: { ...port, introduce: () => Promise.reject(new Error("broken")) },
+      sessions: { max: 3, idleMs: 60_000 },
+      keepAliveMs: 15_000,
+    });
+    const pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send: () => {} });
+    await expect(pipe.receive(initializeMessage() as unknown as Envelope)).rejects.toThrow("broken");
+    expect([edge.sessions(), port.forgotten.length]).toEqual([[], 1]);
+    await edge.close();
+  });
+});
+
+describe("a question between calls", () => {
+  const ROOTS = { method: "roots/list" };
+  const capable = { ...initializeMessage({ capabilities: { roots: {} } }) };
+
+  test("fails when the client opens no stream on which it could be asked", async () => {
+    const { edge, post } = still();
+    const id = (await post(capable)).headers.get("mcp-session-id") ?? "";
+    const asked = expect(
+      edge.directory.find(id)?.ask(ROOTS, new AbortController().signal),
+    ).rejects.toMatchObject({
+      code: "timed_out",
+    });
+    await vi.advanceTimersByTimeAsync(10_000);
+    await asked;
+    await edge.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("fails when nobody answers within the time a person has", async () => {
+    const { edge, post, listen } = still();
+    const id = (await post(capable)).headers.get("mcp-session-id") ?? "";
+    const stream = listen(id);
+    const asked = expect(
+      edge.directory.find(id)?.ask(ROOTS, new AbortController().signal),
+    ).rejects.toMatchObject({
+      code: "denied",
+      message: "the client did not answer a question within 600 s",
+    });
+    await vi.advanceTimersByTimeAsync(600_000);
+    await asked;
+    expect(String(stream.read())).toContain("notifications/cancelled");
+    await edge.close();
+  });
+});
+
+describe("after all sessions have ended", () => {
+  test("no timer, subscription or session is left", async () => {
+    const pending = pendingHandler();
+    const { edge, port, open, listen, call } = still({}, { handlers: { "tools/call": pending.handler } });
+    const ids = [await open(), await open()];
+    for (const id of ids) listen(id);
+    const answers = ids.map((id) => call(id));
+    await pending.called;
+    await edge.close();
+    await Promise.all(answers.map((answer) => Promise.race([answer, pending.answer(textReply("late"))])));
+    expect([edge.sessions(), port.interests, vi.getTimerCount()]).toEqual([[], [], 0]);
+    expect([...port.forgotten].sort()).toEqual([...ids].sort());
+    expect(port.calls.every(({ signal }) => signal.aborted)).toBe(true);
+  });
+});
