@@ -25,19 +25,26 @@ export function mergeLists(kind: ListKind, contributions: readonly Contribution[
       const target = stringAt(item, key) ?? "";
       const exposed = names ? freeName(space.prefix, target, naming, taken) : exposeUri(space, target);
       taken.add(exposed);
-      const whole = wholeName(space, kind, target, naming);
-      const route: Route = {
-        upstream: space.name,
-        target,
-        exposed,
-        ...(whole !== undefined && whole !== exposed && { whole }),
-        kind,
-        item,
-      };
+      const route: Route = { upstream: space.name, target, exposed, kind, item };
       entries.push({ route, item: exposeItem(space, item, key, exposed) });
     }
   }
   return new Snapshot(kind, entries);
+}
+
+/**
+ * The part of the whole that is `space`'s, under its own names and in its own order. Cut out of the whole, so
+ * that each route knows exactly what the whole calls it.
+ */
+export function underOwnNames(whole: Snapshot, space: ServerSpace): Snapshot {
+  const { key } = LIST_MEMBERS[whole.kind];
+  const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {
+    const { upstream, target, exposed, item } = route;
+    if (upstream !== space.name || item === undefined) return [];
+    const own: Route = { ...route, exposed: target, ...(exposed !== target && { whole: exposed }) };
+    return [{ route: own, item: exposeItem(space, item, key, target) }];
+  });
+  return new Snapshot(whole.kind, entries);
 }
 
 /**
@@ -68,23 +75,8 @@ function exposeItem(space: ServerSpace, item: JsonObject, key: string, exposed: 
   );
 }
 
-/**
- * What the gateway as a whole calls it, where `space` is only a part of that. Of two that meet there the later
- * one has another ending, which cannot be told from here; rules that must tell them apart name the server.
- */
-export function wholeName(
-  { whole }: ServerSpace,
-  kind: ListKind,
-  target: string,
-  naming: Naming,
-): string | undefined {
-  if (whole === undefined) return undefined;
-  return kind === "tools" || kind === "prompts"
-    ? exposedName(whole.prefix, target, naming)
-    : exposeUri(whole, target);
-}
-
-const exposeUri = (space: ServerSpace, own: string): string => space.uris?.expose(own) ?? own;
+/** The URI under which `space` shows its resource `own`. */
+export const exposeUri = (space: ServerSpace, own: string): string => space.uris?.expose(own) ?? own;
 
 /** The later of two that would meet gets the hash ending, so order decides and nothing else. */
 function freeName(prefix: string, own: string, naming: Naming, taken: ReadonlySet<string>): string {

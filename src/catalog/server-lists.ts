@@ -190,6 +190,7 @@ export class ServerLists {
       if (!this.#refresh.isBusy(listener)) this.#refresh.mark(listener, LIST_KINDS);
       return;
     }
+    this.#facts = this.upstream.facts;
     clearTimeout(this.#grace);
     this.#grace = undefined;
     void this.#refresh.load(listener).then(() => this.#settle());

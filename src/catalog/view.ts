@@ -3,7 +3,7 @@ import type { Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { ListKind } from "../core/upstream.js";
 import type { LearnedUris } from "./learned-uris.js";
-import { wholeName } from "./merge.js";
+import { exposeUri } from "./merge.js";
 import { exposedStart, type Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerSpace } from "./server-space.js";
@@ -79,12 +79,12 @@ export function catalogView(parts: ViewParts): CatalogView {
   function routeTo(space: ServerSpace, kind: ListKind, target: string, exposed: string): Route | undefined {
     if (!space.passes(kind, target) || !parts.mayHaveResources(space.name)) return undefined;
     if (scope.part !== undefined && !scope.part.passes(kind, exposed)) return undefined;
-    const whole = wholeName(space, kind, target, parts.naming);
+    const whole = space.whole === undefined ? exposed : exposeUri(space.whole, target);
     const route: Route = {
       upstream: space.name,
       target,
       exposed,
-      ...(whole !== undefined && whole !== exposed && { whole }),
+      ...(whole !== exposed && { whole }),
       kind,
     };
     return parts.visible === undefined || parts.visible(client, route) ? route : undefined;

@@ -3,11 +3,11 @@ import { LRUCache } from "lru-cache";
 import type { Client } from "../core/client.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
 import { LearnedUris } from "./learned-uris.js";
-import { type Contribution, mergeLists, subset } from "./merge.js";
+import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
 import type { Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerLists } from "./server-lists.js";
-import type { Snapshot } from "./snapshot.js";
+import { Snapshot } from "./snapshot.js";
 import { type CatalogView, catalogView, type Visible } from "./view.js";
 
 export interface ViewsOptions {
@@ -22,8 +22,9 @@ interface MadeView {
   readonly view: CatalogView;
 }
 
-/** A scope nobody serves shows nothing. */
+/** What a scope shows that nobody serves. */
 const NOWHERE: Scope = { name: "", spaces: [] };
+const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
 export class Views {
   readonly learned = new LearnedUris();
@@ -65,7 +66,7 @@ export class Views {
     const { scopes, servers, naming, visible } = this.#options;
     const scope = scopes.get(client.scope) ?? NOWHERE;
     const lists = Object.fromEntries(
-      LIST_KINDS.map((kind) => [kind, this.#merge(client, scope, kind)]),
+      LIST_KINDS.map((kind) => [kind, this.#listOf(client, scope, kind)]),
     ) as Record<ListKind, Snapshot>;
     const facts = (server: string) => servers.get(server)?.facts;
     const parts = {
@@ -89,28 +90,34 @@ export class Views {
     return catalogView({ ...parts, scope, lists: seen });
   }
 
-  #merge(client: Client, scope: Scope, kind: ListKind): Snapshot {
-    const { scopes, servers, naming } = this.#options;
-    // A profile shows things under the names they have in the whole, so it is cut out of the whole.
-    const source = scope.part === undefined ? scope : (scopes.get("") ?? NOWHERE);
-    const ids: number[] = [];
-    const contributions: Contribution[] = [];
-    for (const space of source.spaces) {
-      const list = servers.get(space.name)?.read(client, kind);
-      ids.push(list?.id ?? 0);
-      if (list !== undefined) contributions.push({ space, items: list.items });
-    }
-    const madeOf = `${kind}\0${ids.join()}`;
-    const whole = this.#shared(`${source.name}\0${madeOf}`, () => mergeLists(kind, contributions, naming));
-    const { part } = scope;
-    if (part === undefined) return whole;
-    const names = new Set(scope.spaces.map(({ name }) => name));
-    return this.#shared(`${scope.name}\0part\0${madeOf}`, () =>
-      subset(
+  /** The list of a scope. Every other one is cut out of the whole, whose names are the ones rules are about. */
+  #listOf(client: Client, scope: Scope, kind: ListKind): Snapshot {
+    if (scope === NOWHERE) return nothing(kind);
+    const whole = this.#whole(client, kind);
+    if (scope.name === "") return whole;
+    return this.#shared(`${scope.name}\0${whole.id}`, () => {
+      const { part, spaces } = scope;
+      const [only] = spaces;
+      if (part === undefined) return only === undefined ? nothing(kind) : underOwnNames(whole, only);
+      const names = new Set(spaces.map(({ name }) => name));
+      return subset(
         whole,
         (route) => names.has(route.upstream) && part.passes(kind, route.exposed),
         (uri) => part.passes("resources", uri),
-      ),
+      );
+    });
+  }
+
+  #whole(client: Client, kind: ListKind): Snapshot {
+    const ids: number[] = [];
+    const contributions: Contribution[] = [];
+    for (const space of this.#options.scopes.get("")?.spaces ?? []) {
+      const list = this.#options.servers.get(space.name)?.read(client, kind);
+      ids.push(list?.id ?? 0);
+      if (list !== undefined) contributions.push({ space, items: list.items });
+    }
+    return this.#shared(`\0${kind}\0${ids.join()}`, () =>
+      mergeLists(kind, contributions, this.#options.naming),
     );
   }
 

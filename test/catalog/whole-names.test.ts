@@ -21,3 +21,18 @@ test("what /mcp/NAME shows knows what the gateway as a whole calls it, so that n
   expect(alone.find("resources", "https://example.com/a")).not.toHaveProperty("whole");
   expect(catalog.view(fakeClient()).find("tools", "files__read")).not.toHaveProperty("whole");
 });
+
+test("also where the whole had to give it another ending", async () => {
+  const first = fakeUpstream("first", { lists: { tools: [tool("s__read")] } });
+  const second = fakeUpstream("second", { lists: { tools: [tool("read")] } });
+  const catalog = catalogOf([first, second], {
+    servers: [server("first", { prefix: "" }), server("second", { prefix: "s" })],
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  const [, whole] = catalog.view(fakeClient()).list("tools").entries;
+  expect(whole?.route.exposed).not.toBe("s__read");
+  expect(catalog.view(fakeClient({ scope: "second" })).find("tools", "read")).toMatchObject({
+    exposed: "read",
+    whole: whole?.route.exposed,
+  });
+});

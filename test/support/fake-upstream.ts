@@ -134,8 +134,9 @@ export class FakeUpstream implements Upstream {
     for (const observer of this.#observers) observer.listChanged(kind, audience);
   }
 
-  resourceUpdated(uri: string): void {
-    for (const observer of this.#observers) observer.resourceUpdated(uri);
+  /** Without `audience` it is not known whose connection said so. */
+  resourceUpdated(uri: string, audience?: Audience): void {
+    for (const observer of this.#observers) observer.resourceUpdated(uri, audience);
   }
 
   /** How many observers watch; zero after everybody has closed. */

@@ -1,0 +1,274 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Catalog } from "../../src/catalog/catalog.js";
+import type { Change } from "../../src/core/change.js";
+import type { Client } from "../../src/core/client.js";
+import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../../src/core/upstream.js";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import { catalogOf, names, server, tool } from "./support.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+interface Wish {
+  readonly client?: Client;
+  readonly lists?: readonly ListKind[];
+  readonly resources?: readonly string[];
+}
+
+function listen(catalog: Catalog, { client = fakeClient(), lists = LIST_KINDS, resources = [] }: Wish = {}) {
+  const heard: Change[] = [];
+  const interest = { lists: new Set(lists), resources: new Set(resources) };
+  const stop = catalog.changes.subscribe(client, interest, (change) => heard.push(change));
+  return { heard, stop };
+}
+
+const toolsChanged: Change = { kind: "list", list: "tools" };
+
+describe("a change of a list", () => {
+  test("is told after the refresh, so that whoever lists then sees it", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    const seen: unknown[] = [];
+    catalog.changes.subscribe(fakeClient(), { lists: new Set(LIST_KINDS), resources: new Set() }, (change) =>
+      seen.push([change, names(catalog)]),
+    );
+    files.setList("tools", [tool("write")]).slow(100);
+    files.listChanged("tools");
+    await pass(149);
+    expect(seen).toEqual([]);
+    await pass(1);
+    expect(seen).toEqual([[toolsChanged, ["files__write"]]]);
+  });
+
+  test("is not told when the list is what it was", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    const { heard } = listen(catalog);
+    files.listChanged("tools");
+    await pass(1_000);
+    expect(heard).toEqual([]);
+  });
+
+  test("is not told to those from whom the difference is hidden", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read"), tool("secret", { title: "1" })] } });
+    const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
+    const catalog = catalogOf([files, git], {
+      servers: [server("files", { tools: { allow: ["*"], deny: ["hidden"] } }), server("git")],
+      profiles: {
+        open: {
+          servers: ["files", "git"],
+          tools: { allow: ["*"], deny: ["*secret*"] },
+          prompts: { allow: ["*"], deny: [] },
+          resources: { allow: ["*"], deny: [] },
+        },
+      },
+      visible: (client, { target }) => client.affinity !== "blind" || target !== "secret",
+    });
+    await settle();
+    const whole = listen(catalog);
+    const profile = listen(catalog, { client: fakeClient({ affinity: "p", scope: "open" }) });
+    const blind = listen(catalog, { client: fakeClient({ affinity: "blind" }) });
+    const other = listen(catalog, { client: fakeClient({ affinity: "g", scope: "git" }) });
+    files.setList("tools", [tool("read"), tool("secret", { title: "2" }), tool("hidden")]);
+    files.listChanged("tools");
+    await pass(50);
+    expect(whole.heard).toEqual([toolsChanged]);
+    expect([profile.heard, blind.heard, other.heard]).toEqual([[], [], []]);
+  });
+
+  test("is told to those who asked for that list, until they stop", async () => {
+    const files = fakeUpstream("files");
+    const catalog = catalogOf([files]);
+    await settle();
+    const tools = listen(catalog, { lists: ["tools"] });
+    const prompts = listen(catalog, { lists: ["prompts"] });
+    const gone = listen(catalog);
+    gone.stop();
+    files.setList("tools", [tool("new")]);
+    files.listChanged("tools");
+    await pass(50);
+    expect([tools.heard, prompts.heard, gone.heard]).toEqual([[toolsChanged], [], []]);
+  });
+
+  test("is told when a server comes, and when it left for good", async () => {
+    const late = fakeUpstream("late", { state: "starting", lists: { tools: [tool("here")] } });
+    const catalog = catalogOf([late]);
+    const { heard } = listen(catalog);
+    late.becomeReady();
+    await settle();
+    expect(heard).toEqual([toolsChanged]);
+    late.goDown();
+    await pass(59_999);
+    expect(heard).toHaveLength(1);
+    await pass(1);
+    expect(heard).toEqual([toolsChanged, toolsChanged]);
+  });
+
+  test("of one session's own list is told to that session", async () => {
+    const audience = (client: Client): Audience =>
+      client.session ? { key: client.affinity, class: "roots" } : EVERYBODY;
+    const db = fakeUpstream("db", { audience, lists: { tools: [tool("connect")] } });
+    const catalog = catalogOf([db]);
+    await settle();
+    const [one, two] = [
+      fakeClient({ affinity: "1", session: true }),
+      fakeClient({ affinity: "2", session: true }),
+    ];
+    await catalog.prepare(one);
+    await catalog.prepare(two);
+    await pass(60_000);
+    const first = listen(catalog, { client: one });
+    const second = listen(catalog, { client: two });
+    db.setList("tools", [tool("query")], "1");
+    db.listChanged("tools", audience(one));
+    await pass(50);
+    expect([first.heard, second.heard]).toEqual([[toolsChanged], []]);
+  });
+
+  test("reaches everybody although one of them throws", async () => {
+    const files = fakeUpstream("files");
+    const catalog = catalogOf([files]);
+    await settle();
+    catalog.changes.subscribe(fakeClient(), { lists: new Set(LIST_KINDS), resources: new Set() }, () => {
+      throw new Error("the stream is gone");
+    });
+    const { heard } = listen(catalog);
+    files.setList("tools", [tool("new")]);
+    files.listChanged("tools");
+    await pass(50);
+    expect(heard).toEqual([toolsChanged]);
+  });
+
+  test("reaches 2,000 subscribers, and leaves the event loop to others in between", async () => {
+    const files = fakeUpstream("files");
+    const catalog = catalogOf([files]);
+    await settle();
+    const all = Array.from({ length: 2_000 }, (_, index) =>
+      listen(catalog, { client: fakeClient({ affinity: `${index}` }) }),
+    );
+    files.setList("tools", [tool("new")]);
+    files.listChanged("tools");
+    let turns = 0;
+    while (all.at(-1)?.heard.length === 0 && turns < 10) {
+      turns++;
+      await vi.advanceTimersToNextTimerAsync();
+    }
+    expect(all.every(({ heard }) => heard.length === 1)).toBe(true);
+    // The first turn is the refresh itself.
+    expect(turns).toBeGreaterThan(1);
+  });
+});
+
+describe("a resource", () => {
+  const lists = { resources: [{ uri: "test://a" }, { uri: "https://example.com/a" }] };
+  const exposed = "files+test://a";
+
+  test("is followed at its server while somebody listens, and its updates come under the exposed URI", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    const client = fakeClient({ affinity: "me" });
+    const { heard, stop } = listen(catalog, { client, resources: [exposed, "https://example.com/a"] });
+    expect(files.followed).toEqual(["test://a@me", "https://example.com/a@me"]);
+    files.resourceUpdated("test://a");
+    files.resourceUpdated("https://example.com/a");
+    files.resourceUpdated("test://b");
+    expect(heard).toEqual([
+      { kind: "resource", uri: exposed },
+      { kind: "resource", uri: "https://example.com/a" },
+    ]);
+    stop();
+    expect(files.followed).toEqual([]);
+    files.resourceUpdated("test://a");
+    expect(heard).toHaveLength(2);
+  });
+
+  test("tells of what changes inside it, once, under the exposed URI of the part", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    const { heard } = listen(catalog, { resources: [exposed, "files+test://a/x"] });
+    files.resourceUpdated("test://a/x");
+    files.resourceUpdated("test://a/x/y");
+    files.resourceUpdated("test://ab");
+    expect(heard).toEqual([
+      { kind: "resource", uri: "files+test://a/x" },
+      { kind: "resource", uri: "files+test://a/x/y" },
+    ]);
+  });
+
+  test("in the scope of its server has its own URI", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    const { heard } = listen(catalog, { client: fakeClient({ scope: "files" }), resources: ["test://a"] });
+    files.resourceUpdated("test://a");
+    files.resourceUpdated("test://a/x");
+    expect(heard).toEqual([
+      { kind: "resource", uri: "test://a" },
+      { kind: "resource", uri: "test://a/x" },
+    ]);
+  });
+
+  test("that one client's connection tells of is told to that client alone", async () => {
+    const audience = (client: Client): Audience => ({ key: client.affinity, class: "roots" });
+    const files = fakeUpstream("files", { audience, lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    const first = listen(catalog, { client: fakeClient({ affinity: "1" }), resources: [exposed] });
+    const second = listen(catalog, { client: fakeClient({ affinity: "2" }), resources: [exposed] });
+    files.resourceUpdated("test://a", { key: "1", class: "roots" });
+    expect([first.heard.length, second.heard.length]).toEqual([1, 0]);
+  });
+
+  test("is followable only where its owner is known and offers it", async () => {
+    const files = fakeUpstream("files", { lists });
+    const silent = fakeUpstream("silent", { capabilities: { resources: {} }, lists });
+    const catalog = catalogOf([files, silent]);
+    await settle();
+    const uris = [
+      exposed,
+      "files+test://unlisted",
+      "silent+test://a",
+      "https://example.com/a",
+      "nobody+test://a",
+    ];
+    // The address on the web is listed by both, so nobody owns it.
+    expect(catalog.changes.followable(fakeClient(), uris)).toEqual([exposed, "files+test://unlisted"]);
+    const { heard } = listen(catalog, { resources: uris });
+    expect(files.followed).toEqual(["test://a@anonymous", "test://unlisted@anonymous"]);
+    expect([silent.followed, heard]).toEqual([[], []]);
+  });
+
+  test("of a server that is still to come is followed when it is there", async () => {
+    const files = fakeUpstream("files", { state: "starting", lists });
+    const catalog = catalogOf([files]);
+    const { heard, stop } = listen(catalog, { resources: [exposed] });
+    expect(catalog.changes.followable(fakeClient(), [exposed])).toEqual([]);
+    files.becomeReady();
+    await settle();
+    expect(files.followed).toEqual(["test://a@anonymous"]);
+    files.resourceUpdated("test://a");
+    expect(heard).toContainEqual({ kind: "resource", uri: exposed });
+    stop();
+    expect(files.followed).toEqual([]);
+  });
+
+  test("is followed no more when the catalog is closed", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    listen(catalog, { resources: [exposed] });
+    catalog.close();
+    expect(files.followed).toEqual([]);
+  });
+});

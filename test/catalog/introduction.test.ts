@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import { catalogOf, SELF, server, tool } from "./support.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+const NOTHING = { allow: [], deny: [] };
+
+describe("the capabilities of several servers", () => {
+  test("are joined, and every list is said to change, because the gateway can always tell", async () => {
+    const catalog = catalogOf([
+      fakeUpstream("one", {
+        capabilities: {
+          tools: {},
+          completions: {},
+          resources: { subscribe: false },
+          extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html"] } },
+          experimental: { a: { x: 1 } },
+        },
+      }),
+      fakeUpstream("two", {
+        capabilities: {
+          resources: { subscribe: true },
+          logging: {},
+          extensions: { "io.modelcontextprotocol/skills": { directoryRead: true } },
+          experimental: { a: { x: 2, y: 3 }, b: {} },
+          "x-unheard-of": { deep: true },
+        },
+      }),
+    ]);
+    await settle();
+    expect(catalog.introduce(fakeClient()).capabilities).toEqual({
+      tools: { listChanged: true },
+      resources: { subscribe: true, listChanged: true },
+      completions: {},
+      logging: {},
+      extensions: {
+        "io.modelcontextprotocol/ui": { mimeTypes: ["text/html"] },
+        "io.modelcontextprotocol/skills": { directoryRead: true },
+      },
+      experimental: { a: { x: 1, y: 3 }, b: {} },
+      "x-unheard-of": { deep: true },
+    });
+  });
+
+  test("leave out lists of which filters leave nothing", async () => {
+    const catalog = catalogOf(
+      [fakeUpstream("files", { lists: { tools: [tool("read")], prompts: [{ name: "review" }] } })],
+      { servers: [server("files", { prompts: NOTHING })] },
+    );
+    await settle();
+    const { capabilities } = catalog.introduce(fakeClient());
+    expect(Object.keys(capabilities)).toEqual(["tools", "resources"]);
+  });
+
+  test("promise every list while a server was not met yet", async () => {
+    const late = fakeUpstream("late", { state: "starting", capabilities: { prompts: {} } });
+    const catalog = catalogOf([fakeUpstream("files", { capabilities: { logging: {} } }), late]);
+    await settle();
+    const promised = { listChanged: true };
+    expect(catalog.introduce(fakeClient()).capabilities).toEqual({
+      logging: {},
+      tools: promised,
+      prompts: promised,
+      resources: promised,
+    });
+    late.becomeReady();
+    await settle();
+    expect(catalog.introduce(fakeClient()).capabilities).toEqual({ logging: {}, prompts: promised });
+  });
+
+  test("stay what they were while a server is away", async () => {
+    const files = fakeUpstream("files", { capabilities: { tools: {} } });
+    const catalog = catalogOf([files, fakeUpstream("git", { capabilities: { prompts: {} } })]);
+    await settle();
+    files.goDown();
+    files.facts = undefined;
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(Object.keys(catalog.introduce(fakeClient()).capabilities)).toEqual(["tools", "prompts"]);
+  });
+
+  test("do not speak of tasks, whose handles name no server, unless there is only one to ask", async () => {
+    const capabilities = {
+      tasks: { list: {} },
+      extensions: { "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/ui": {} },
+    };
+    const catalog = catalogOf([fakeUpstream("one", { capabilities }), fakeUpstream("two", { capabilities })]);
+    await settle();
+    expect(catalog.introduce(fakeClient()).capabilities).toEqual({
+      extensions: { "io.modelcontextprotocol/ui": {} },
+    });
+    expect(catalog.introduce(fakeClient({ scope: "one" })).capabilities).toEqual(capabilities);
+  });
+});
+
+describe("instructions", () => {
+  test("stand under a heading for each server, with what its names begin with", async () => {
+    const catalog = catalogOf(
+      [
+        fakeUpstream("files", { instructions: "Use read before write.\n" }),
+        fakeUpstream("mute"),
+        fakeUpstream("bare", { instructions: "Be brief." }),
+      ],
+      { servers: [server("files", { prefix: "my files" }), server("mute"), server("bare", { prefix: "" })] },
+    );
+    await settle();
+    expect(catalog.introduce(fakeClient()).instructions).toBe(
+      [
+        "## files",
+        "Its tools and prompts have names that begin with `my_files__`.",
+        "Use read before write.",
+        "## bare",
+        "Be brief.",
+      ].join("\n\n"),
+    );
+  });
+
+  test("of a single server are its own, to the letter", async () => {
+    const catalog = catalogOf([fakeUpstream("files", { instructions: " Use read.\n" }), fakeUpstream("git")]);
+    await settle();
+    expect(catalog.introduce(fakeClient({ scope: "files" })).instructions).toBe(" Use read.\n");
+    expect(catalog.introduce(fakeClient({ scope: "git" }))).not.toHaveProperty("instructions");
+  });
+});
+
+describe("the name and version", () => {
+  const serverInfo = { name: "files-server", version: "7", title: "Files", icons: [{ src: "x" }] };
+
+  test("are the gateway's where it shows several servers, or one under other names", async () => {
+    const catalog = catalogOf([fakeUpstream("files", { serverInfo })]);
+    await settle();
+    expect(catalog.introduce(fakeClient()).serverInfo).toEqual(SELF);
+  });
+
+  test("are the server's own where it is seen alone and as it is", async () => {
+    const bridge = catalogOf([fakeUpstream("files", { serverInfo })], {
+      servers: [server("files", { prefix: "" })],
+    });
+    const catalog = catalogOf([fakeUpstream("files", { serverInfo }), fakeUpstream("git")]);
+    await settle();
+    expect(bridge.introduce(fakeClient()).serverInfo).toEqual(serverInfo);
+    expect(catalog.introduce(fakeClient({ scope: "files" })).serverInfo).toEqual(serverInfo);
+  });
+
+  test("are the gateway's as long as the only server was not met", async () => {
+    const catalog = catalogOf([fakeUpstream("files", { state: "starting", serverInfo })]);
+    expect(catalog.introduce(fakeClient({ scope: "files" })).serverInfo).toEqual(SELF);
+  });
+});
+
+test("without any server there is nothing to promise", () => {
+  expect(catalogOf([]).introduce(fakeClient())).toEqual({ serverInfo: SELF, capabilities: {} });
+});

@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import { catalogOf, server, tool } from "./support.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+describe("a tool or prompt", () => {
+  test("is found by its exposed name, and by its own name when exactly one server has that", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read"), tool("both")] } });
+    const git = fakeUpstream("git", { lists: { tools: [tool("log"), tool("both")] } });
+    const catalog = catalogOf([files, git]);
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.find("tools", "files__read")).toEqual({
+      upstream: "files",
+      target: "read",
+      exposed: "files__read",
+      kind: "tools",
+      item: tool("read"),
+    });
+    expect(view.find("tools", "log")).toMatchObject({ upstream: "git", exposed: "git__log" });
+    expect(view.find("tools", "both")).toBeUndefined();
+    expect(view.find("prompts", "files__read")).toBeUndefined();
+    expect(catalog.tool(fakeClient(), "files__read")).toEqual(tool("read"));
+    expect(catalog.tool(fakeClient(), "files__nothing")).toBeUndefined();
+  });
+
+  test("of one server's own name is not mistaken for another's exposed one", async () => {
+    const odd = fakeUpstream("odd", { lists: { tools: [tool("files__read")] } });
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([odd, files]);
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.find("tools", "files__read")?.upstream).toBe("files");
+    expect(view.find("tools", "odd__files__read")?.upstream).toBe("odd");
+  });
+});
+
+describe("a resource that stands in no list", () => {
+  test("is found by the form of its URI", async () => {
+    const catalog = catalogOf([fakeUpstream("files"), fakeUpstream("git")]);
+    await settle();
+    const view = catalog.view(fakeClient());
+    for (const kind of ["resources", "resourceTemplates"] as const) {
+      expect(view.find(kind, "git+test://a/7")).toMatchObject({
+        upstream: "git",
+        target: "test://a/7",
+        kind,
+      });
+      expect(view.find(kind, "ui://files/page")).toMatchObject({ upstream: "files", target: "ui://page" });
+      expect(view.find(kind, "nobody+test://a")).toBeUndefined();
+    }
+    expect(view.find("resources", "git+test://a/7")).not.toHaveProperty("item");
+  });
+
+  test("is hidden by the filter that would hide it from the list", async () => {
+    const catalog = catalogOf([fakeUpstream("files")], {
+      servers: [server("files", { resources: { allow: ["file:///open/*"], deny: [] } })],
+    });
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.find("resources", "files+file:///open/a")?.target).toBe("file:///open/a");
+    expect(view.find("resources", "files+file:///closed/a")).toBeUndefined();
+    expect(
+      catalog.view(fakeClient({ scope: "files" })).find("resources", "file:///closed/a"),
+    ).toBeUndefined();
+  });
+
+  test("leads to no server that says it has none", async () => {
+    const toolsOnly = fakeUpstream("tools-only", { capabilities: { tools: {} } });
+    const bare = fakeUpstream("bare");
+    const catalog = catalogOf([toolsOnly, bare], {
+      servers: [server("tools-only", { prefix: "" }), server("bare", { prefix: "" })],
+    });
+    await settle();
+    expect(catalog.view(fakeClient()).find("resources", "x:y")?.upstream).toBe("bare");
+  });
+});
+
+describe("an address that says nothing of its server", () => {
+  const web = "https://example.com/a";
+
+  test("leads to the only server that lists it", async () => {
+    const files = fakeUpstream("files", { lists: { resources: [{ uri: web }] } });
+    const catalog = catalogOf([fakeUpstream("git"), files]);
+    await settle();
+    expect(catalog.view(fakeClient()).find("resources", web)?.upstream).toBe("files");
+  });
+
+  test("leads nowhere when several list it, and all show it", async () => {
+    const lists = { resources: [{ uri: web }] };
+    const catalog = catalogOf([fakeUpstream("one", { lists }), fakeUpstream("two", { lists })]);
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.find("resources", web)).toBeUndefined();
+    expect(view.list("resources").entries).toHaveLength(2);
+  });
+
+  test("leads to the server that gave it to this very client", async () => {
+    const catalog = catalogOf([fakeUpstream("one"), fakeUpstream("two")]);
+    await settle();
+    const [me, other] = [fakeClient({ affinity: "me" }), fakeClient({ affinity: "other" })];
+    catalog.learn(me, web, "two");
+    expect(catalog.view(me).find("resources", web)?.upstream).toBe("two");
+    expect(catalog.view(other).find("resources", web)).toBeUndefined();
+    catalog.learn(me, web, "one");
+    expect(catalog.view(me).find("resources", web)).toBeUndefined();
+  });
+
+  test("leads to the only server whose template makes it", async () => {
+    const one = fakeUpstream("one", {
+      lists: { resourceTemplates: [{ uriTemplate: "https://example.com/{id}" }] },
+    });
+    const catalog = catalogOf([one, fakeUpstream("two")]);
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.find("resources", web)?.upstream).toBe("one");
+    expect(view.find("resources", "https://elsewhere.example/a")).toBeUndefined();
+  });
+
+  test("leads to the only server there is", async () => {
+    const catalog = catalogOf([fakeUpstream("one")]);
+    await settle();
+    expect(catalog.view(fakeClient()).find("resources", web)?.upstream).toBe("one");
+  });
+
+  test("of servers without a prefix leads to the one that lists it, or whose template makes it", async () => {
+    const one = fakeUpstream("one", {
+      lists: { resources: [{ uri: "test://one" }, { uri: "test://both" }] },
+    });
+    const two = fakeUpstream("two", {
+      lists: {
+        resources: [{ uri: "test://both" }],
+        resourceTemplates: [{ uriTemplate: "test://two/{id}" }],
+      },
+    });
+    const catalog = catalogOf([one, two], {
+      servers: [server("one", { prefix: "" }), server("two", { prefix: "" })],
+    });
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.find("resources", "test://one")?.upstream).toBe("one");
+    expect(view.find("resources", "test://two/7")?.upstream).toBe("two");
+    expect(view.find("resources", "test://both")).toBeUndefined();
+    expect(view.find("resources", "test://three")).toBeUndefined();
+  });
+});
+
+describe("a server whose lists are not known", () => {
+  test("may have what begins with its prefix", async () => {
+    const files = fakeUpstream("files", { state: "starting" });
+    const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
+    const catalog = catalogOf([files, git]);
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(view.absentOwner("tools", "files__read")).toBe("files");
+    expect(view.absentOwner("tools", "git__blame")).toBeUndefined();
+    expect(view.absentOwner("tools", "anything")).toBeUndefined();
+    expect(catalog.view(fakeClient({ scope: "files" })).absentOwner("tools", "read")).toBe("files");
+  });
+
+  test("is one that was away for too long", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    files.goDown();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(catalog.view(fakeClient()).absentOwner("tools", "files__read")).toBe("files");
+  });
+
+  test("may have anything when it has no prefix, but two such servers are no answer", async () => {
+    const one = fakeUpstream("one", { state: "starting" });
+    const two = fakeUpstream("two", { state: "starting" });
+    const alone = catalogOf([one], { servers: [server("one", { prefix: "" })] });
+    const both = catalogOf([one, two], {
+      servers: [server("one", { prefix: "" }), server("two", { prefix: "" })],
+    });
+    expect(alone.view(fakeClient()).absentOwner("tools", "x")).toBe("one");
+    expect(both.view(fakeClient()).absentOwner("tools", "x")).toBeUndefined();
+  });
+});
+
+test("a view is the same object until something changes, and clients of one affinity share it", async () => {
+  const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+  const catalog = catalogOf([files]);
+  await settle();
+  const view = catalog.view(fakeClient());
+  expect(catalog.view(fakeClient())).toBe(view);
+  files.setList("tools", []);
+  files.listChanged("tools");
+  await vi.advanceTimersByTimeAsync(50);
+  expect(catalog.view(fakeClient())).not.toBe(view);
+  expect(view.find("tools", "files__read")).toBeDefined();
+  const session = fakeClient({ affinity: "s", session: true });
+  const kept = catalog.view(session);
+  catalog.forget("s");
+  expect(catalog.view({ ...session })).not.toBe(kept);
+});
