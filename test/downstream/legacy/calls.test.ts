@@ -14,7 +14,7 @@ const callTool = (id: string | number, params: object = {}) => ({
 
 describe("the answer", () => {
   test("is JSON where nothing comes before it, and carries the id as it was sent", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const host = await server.host();
     for (const id of [0, 1, "1", "", "ä"]) {
       const answer = await host.post(callTool(id));
@@ -30,7 +30,7 @@ describe("the answer", () => {
   test("is the very bytes that came from behind, around which only the frame is new", async () => {
     const odd = '{ "content": [],\n "big": 12345678901234567890, "__proto__": {"a":1} }';
     for (const result of [Payload.ofText(odd), Payload.ofText(Buffer.from(odd))]) {
-      await using server = await edgeServer({
+      const server = await edgeServer({
         handlers: { "tools/call": () => ({ kind: "result", result }) },
       });
       const host = await server.host();
@@ -41,7 +41,7 @@ describe("the answer", () => {
 
   test("is an error with everything the server said", async () => {
     const error = { code: -31999, message: "no", data: { why: [1] } };
-    await using server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "error", error }) } });
+    const server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "error", error }) } });
     const host = await server.host();
     expect(await host.request("tools/call", { name: "t" }, 9)).toEqual({ jsonrpc: "2.0", id: 9, error });
   });
@@ -51,7 +51,7 @@ describe("the answer", () => {
       call.notify({ method: "notifications/message", params: { level: "info", data: 1 } });
       return echo(call);
     };
-    await using server = await edgeServer({ handlers: { "tools/call": noisy } });
+    const server = await edgeServer({ handlers: { "tools/call": noisy } });
     const host = await server.host();
     const events = new Events(await host.open(callTool(1), { accept: "text/event-stream" }));
     expect((await events.rest()).map(({ method, id }) => method ?? id)).toEqual(["notifications/message", 1]);
@@ -60,7 +60,7 @@ describe("the answer", () => {
   });
 
   test("is an error of the gateway's own where something behind it breaks its promise never to throw", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: {
         "tools/call": () => {
           throw new Error("secret");
@@ -77,7 +77,7 @@ describe("the answer", () => {
 
 describe("the call", () => {
   test("has the parameters as they were sent, without what only the modern era may say", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const host = await server.host();
     await host.post(
       callTool(1, {
@@ -104,7 +104,7 @@ describe("the call", () => {
 
   test("whose id is in flight already is refused, and the first goes on", async () => {
     const pending = pendingHandler();
-    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
     const host = await server.host();
     const first = host.post(callTool(1));
     await pending.called;
@@ -120,7 +120,7 @@ describe("the call", () => {
   test("with a string for an id is another than the one with the same number", async () => {
     const pending = pendingHandler();
     const handler: FakeHandler = (call) => (call.params.name === "wait" ? pending.handler(call) : echo(call));
-    await using server = await edgeServer({ handlers: { "tools/call": handler } });
+    const server = await edgeServer({ handlers: { "tools/call": handler } });
     const host = await server.host();
     const first = host.post(callTool(1, { name: "wait" }));
     const call = await pending.called;
@@ -146,7 +146,7 @@ describe("progress and log messages", () => {
   const log = (level: string) => ({ method: "notifications/message", params: { level, data: "d" } });
 
   test("come on the stream of the POST they belong to, and the answer last", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: { "tools/call": noisy(progress(1, 1), progress(1, 2), log("info")) },
     });
     const host = await server.host();
@@ -163,7 +163,7 @@ describe("progress and log messages", () => {
   });
 
   test("progress for a token the client did not send, or sent in another type, is not passed on", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: { "tools/call": noisy(progress("1", 1), progress(2, 2), progress(undefined, 3)) },
     });
     const host = await server.host();
@@ -173,7 +173,7 @@ describe("progress and log messages", () => {
   });
 
   test("log messages below the level of the session are left out; with no level set all come", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: { "tools/call": noisy(log("debug"), log("warning"), log("critical"), log("odd")) },
     });
     const host = await server.host();
@@ -188,7 +188,7 @@ describe("progress and log messages", () => {
 
   test("nothing is said any more once the answer was given", async () => {
     const kept: Call[] = [];
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: {
         "tools/call": (call) => {
           kept.push(call);
@@ -208,7 +208,7 @@ describe("progress and log messages", () => {
 describe("notifications/cancelled", () => {
   test("aborts the request of that id, which gets no response; a late reply goes nowhere", async () => {
     const pending = pendingHandler();
-    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
     const host = await server.host();
     const answer = host.post(callTool(5));
     const call = await pending.called;
@@ -222,7 +222,7 @@ describe("notifications/cancelled", () => {
   test("frees the id: a request that uses it again is another, whatever becomes late of the first", async () => {
     const [first, second] = [pendingHandler(), pendingHandler()];
     const handler: FakeHandler = (call) => (call.params.name === "1" ? first : second).handler(call);
-    await using server = await edgeServer({ handlers: { "tools/call": handler } });
+    const server = await edgeServer({ handlers: { "tools/call": handler } });
     const host = await server.host();
     const answers = [host.post(callTool(5, { name: "1" }))];
     await first.called;
@@ -238,7 +238,7 @@ describe("notifications/cancelled", () => {
 
   test("of an unknown id, of another session's id, or without one changes nothing", async () => {
     const pending = pendingHandler();
-    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
     const [host, other] = [await server.host(), await server.host()];
     const answer = host.post(callTool(5));
     const call = await pending.called;
@@ -261,7 +261,7 @@ describe("batches", () => {
   ];
 
   test("of 2025-03-26 are answered by one array, with one response for each request", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const host = await server.host({ version: "2025-03-26" });
     const answer = await host.post(batch);
     const byId = new Map((answer.json as Message[]).map((message) => [message.id, message]));
@@ -271,7 +271,7 @@ describe("batches", () => {
   });
 
   test("of notifications alone are taken with 202", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host({ version: "2025-03-26" });
     expect(await host.post([batch[1], batch[1]])).toMatchObject({ status: 202, text: "" });
   });
@@ -283,7 +283,7 @@ describe("batches", () => {
       call.notify({ method: "notifications/message", params: { level: "info", data: "b" } });
       return textReply("b");
     };
-    await using server = await edgeServer({ handlers: { "tools/call": handler } });
+    const server = await edgeServer({ handlers: { "tools/call": handler } });
     const host = await server.host({ version: "2025-03-26" });
     const events = new Events(await host.open([callTool(1, { name: "a" }), callTool(2, { name: "b" })]));
     expect(await events.message()).toMatchObject({ method: "notifications/message" });
@@ -293,7 +293,7 @@ describe("batches", () => {
   });
 
   test("with initialize in them, too long ones, and those of every other revision are refused with 400", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const host = await server.host({ version: "2025-03-26" });
     expect((await host.post([{ jsonrpc: "2.0", id: 1, method: "initialize", params: {} }])).status).toBe(400);
     expect((await host.post(Array.from({ length: 101 }, (_, id) => callTool(id)))).status).toBe(400);
@@ -308,10 +308,7 @@ describe("batches", () => {
 describe("a call that takes long", () => {
   test("gets its stream although there is nothing to say, so that nobody takes it for dead", async () => {
     const pending = pendingHandler();
-    await using server = await edgeServer(
-      { handlers: { "tools/call": pending.handler } },
-      { keepAliveMs: 10 },
-    );
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } }, { keepAliveMs: 10 });
     const host = await server.host();
     const response = await host.open(callTool(1));
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -321,7 +318,7 @@ describe("a call that takes long", () => {
 
   test("answers as JSON when its session ends, and says that it did", async () => {
     const pending = pendingHandler();
-    await using server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
     const host: Host = await server.host();
     const answer = host.open(callTool(1)).then(answerOf);
     const call = await pending.called;

@@ -18,7 +18,7 @@ async function seen(
   reply: Reply,
   { method = "tools/call", version = "2025-11-25", tools = {} }: Case = {},
 ): Promise<Message> {
-  await using server = await edgeServer({ handlers: { [method]: () => reply }, tools });
+  const server = await edgeServer({ handlers: { [method]: () => reply }, tools });
   const host = await server.host({ version });
   return await host.request(method, { name: "t", uri: "x:a" });
 }

@@ -12,13 +12,13 @@ describe("initialize", () => {
     ["2026-07-28", "2025-11-25"],
     ["1.0", "2025-11-25"],
   ])("a host that asks for %s gets %s", async (version, negotiated) => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host({ version });
     expect(host.initialize.protocolVersion).toBe(negotiated);
   });
 
   test("the host is told what the gateway says of itself to exactly this client", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       introduction: {
         capabilities: {
           tools: { listChanged: true },
@@ -46,7 +46,7 @@ describe("initialize", () => {
   });
 
   test("only those capabilities of a client count that its revision knows", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": () => textReply("ok") } });
+    const server = await edgeServer({ handlers: { "tools/call": () => textReply("ok") } });
     const capabilities = {
       elicitation: { form: {}, url: {} },
       sampling: { tools: {}, context: {} },
@@ -65,7 +65,7 @@ describe("initialize", () => {
   });
 
   test("each session has an id of its own that nobody can guess, and is named by it", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const [one, two] = [await server.host(), await server.host()];
     expect(one.sessionId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/);
     expect(one.sessionId).not.toBe(two.sessionId);
@@ -79,7 +79,7 @@ describe("initialize", () => {
   });
 
   test("parameters that cannot be read are refused with -32602", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = new Host(server.url, {}, {});
     const answers = [
       await host.request("initialize", { capabilities: {} }),
@@ -91,7 +91,7 @@ describe("initialize", () => {
   });
 
   test("a session that is open is not initialized twice; with a session id that is gone a new one begins", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     const again = await host.post(initializeMessage());
     expect(again.status).toBe(400);
@@ -104,7 +104,7 @@ describe("initialize", () => {
 
 describe("before and beside a session", () => {
   test("a request without a session id is refused with 400, except a ping", async () => {
-    await using server = await edgeServer({ handlers: { "tools/list": () => textReply("no") } });
+    const server = await edgeServer({ handlers: { "tools/list": () => textReply("no") } });
     const host = new Host(server.url, {}, {});
     const refused = await host.post({ jsonrpc: "2.0", id: 5, method: "tools/list" });
     expect([refused.status, (refused.json as Message).id]).toEqual([400, 5]);
@@ -115,7 +115,7 @@ describe("before and beside a session", () => {
   });
 
   test("a session is bound to its principal and its scope; to everybody else it does not exist", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const host = await server.host({ principal: "ann", scope: "files" });
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "t" } };
     const stranger = new Host(host.url, { ...host.headers, "x-principal": "bob" }, {});
@@ -130,7 +130,7 @@ describe("before and beside a session", () => {
   });
 
   test("after DELETE the id is unknown, and what was kept for the client is forgotten", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     expect((await host.delete()).status).toBe(204);
     expect((await host.post({ jsonrpc: "2.0", id: 1, method: "tools/list" })).status).toBe(404);
@@ -144,21 +144,21 @@ describe("before and beside a session", () => {
     ["2099-01-01", 400],
     ["nonsense", 400],
   ])("MCP-Protocol-Version: %s is answered with %i", async (version, status) => {
-    await using server = await edgeServer({ handlers: { "tools/list": () => textReply("x") } });
+    const server = await edgeServer({ handlers: { "tools/list": () => textReply("x") } });
     const host = await server.host();
     const request = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     expect((await host.post(request, { "mcp-protocol-version": version })).status).toBe(status);
   });
 
   test("without MCP-Protocol-Version the negotiated revision counts", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const host = await server.host({ version: "2025-06-18" });
     const bare = new Host(host.url, { "mcp-session-id": host.sessionId }, {});
     expect((await bare.request("tools/call", { name: "a" })).result).toBeDefined();
   });
 
   test("a GET must accept an event stream", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     expect((await host.get({ accept: "application/json" })).status).toBe(406);
   });
@@ -166,13 +166,13 @@ describe("before and beside a session", () => {
 
 describe("what a session answers itself", () => {
   test("ping is answered with an empty result", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     expect(await host.request("ping", {}, 0)).toEqual({ jsonrpc: "2.0", id: 0, result: {} });
   });
 
   test("the log level is kept for the session and goes with its calls", async () => {
-    await using server = await edgeServer({ handlers: { "tools/call": echo } });
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
     const [loud, quiet] = [await server.host(), await server.host()];
     expect(await loud.request("logging/setLevel", { level: "debug" })).toMatchObject({ result: {} });
     await loud.request("tools/call", { name: "a" });
@@ -181,14 +181,14 @@ describe("what a session answers itself", () => {
   });
 
   test("a log level nobody knows is refused with -32602", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     expect((await host.request("logging/setLevel", { level: "loud" })).error?.code).toBe(-32602);
     expect((await host.request("logging/setLevel", {})).error?.code).toBe(-32602);
   });
 
   test("methods of the modern era are unknown here", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     expect((await host.request("server/discover")).error?.code).toBe(-32601);
   });

@@ -49,7 +49,7 @@ function rounds(...replies: (Reply | ((call: Call) => Reply))[]): { "tools/call"
 
 describe("a question", () => {
   test("comes on the stream of the POST that caused it, and its answer goes back with the state as it was", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: rounds(asks({ q: form("name?") }, "s3cret\u0000state"), textReply("hello")),
     });
     const host = await server.host({ capabilities: CAN_ALL });
@@ -67,7 +67,7 @@ describe("a question", () => {
   });
 
   test("several are asked at once, and each answer finds its key, in whatever order they come", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: rounds(
         asks({ one: form("1"), two: SAMPLING, __proto__x: ROOTS, three: form("3") }),
         textReply("ok"),
@@ -93,7 +93,7 @@ describe("a question", () => {
   });
 
   test("may be followed by others, round after round, each with the newest state only", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: rounds(asks({ q: form("1") }, "a"), asks({ q: form("2") }), asks({}, "c"), textReply("done")),
     });
     const host = await server.host({ capabilities: CAN_ALL });
@@ -109,7 +109,7 @@ describe("a question", () => {
   });
 
   test("is no error for a prompt or a resource either", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       handlers: {
         "prompts/get": (call) => (call.answers === undefined ? asks({ q: ROOTS }) : textReply("p")),
       },
@@ -121,7 +121,7 @@ describe("a question", () => {
   });
 
   test("is answered only by its own session, under its own id of the same type, and once", async () => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("ok")) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("ok")) });
     const [host, other] = [
       await server.host({ capabilities: CAN_ALL }),
       await server.host({ capabilities: CAN_ALL }),
@@ -140,7 +140,7 @@ describe("a question", () => {
   });
 
   test("and its answer survive a dropped stream", async () => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("ok")) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("ok")) });
     const host = await server.host({ capabilities: CAN_ALL });
     const lost = new Events(await host.open(callTool()));
     const { id } = await lost.message();
@@ -153,7 +153,7 @@ describe("a question", () => {
 
 describe("a host that refuses, or cannot be asked,", () => {
   const answersTo = async (capabilities: object, question: object, respond?: object) => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: question }), textReply("went on")) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: question }), textReply("went on")) });
     const host = await server.host({ capabilities: { ...capabilities } });
     const events = new Events(await host.open(callTool(), { accept: "text/event-stream" }));
     if (respond !== undefined) {
@@ -206,7 +206,7 @@ describe("a host that refuses, or cannot be asked,", () => {
   });
 
   test("makes a tool fail, and not ask for ever, when the server cannot do without", async () => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: SAMPLING })) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: SAMPLING })) });
     const host = await server.host();
     const answer = await host.request("tools/call", { name: "t" });
     expect(answer.result).toMatchObject({ isError: true, _meta: { "cardea/refusal": { code: "denied" } } });
@@ -218,7 +218,7 @@ describe("a host that refuses, or cannot be asked,", () => {
 describe("questions without end", () => {
   test("are cut after eight rounds; a tool fails as a tool, all else with an error", async () => {
     const ask = () => asks({ q: form("again?") });
-    await using server = await edgeServer({ handlers: { "tools/call": ask, "prompts/get": ask } });
+    const server = await edgeServer({ handlers: { "tools/call": ask, "prompts/get": ask } });
     const host = await server.host({ capabilities: CAN_ALL });
     for (const method of ["tools/call", "prompts/get"]) {
       const events = new Events(await host.open({ ...callTool(), method }));
@@ -233,7 +233,7 @@ describe("questions without end", () => {
   });
 
   test("a reply that asks nothing and has no state is a fault of the server", async () => {
-    await using server = await edgeServer({ handlers: rounds(asks({})) });
+    const server = await edgeServer({ handlers: rounds(asks({})) });
     const host = await server.host();
     expect((await host.request("tools/call", { name: "t" })).result).toMatchObject({ isError: true });
   });
@@ -241,7 +241,7 @@ describe("questions without end", () => {
 
 describe("a call that is given up while its question is open", () => {
   test("takes the question back on the same stream, and is not made again", async () => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("never")) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("never")) });
     const host = await server.host({ capabilities: CAN_ALL });
     const events = new Events(await host.open(callTool(3)));
     const { id } = await events.message();
@@ -255,7 +255,7 @@ describe("a call that is given up while its question is open", () => {
   });
 
   test("because the session ends, ends too", async () => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("never")) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("never")) });
     const host = await server.host({ capabilities: CAN_ALL });
     const events = new Events(await host.open(callTool(3)));
     await events.message();
@@ -266,7 +266,7 @@ describe("a call that is given up while its question is open", () => {
   });
 
   test("by nobody answering in time, goes on with what stands in for an answer", async () => {
-    await using server = await edgeServer(
+    const server = await edgeServer(
       { handlers: rounds(asks({ q: form("?") }), textReply("went on")) },
       { answerMs: 20 },
     );
@@ -284,7 +284,7 @@ describe("a call that is given up while its question is open", () => {
 
 describe("the form of a question", () => {
   const seenBy = async (version: string, question: object): Promise<Message> => {
-    await using server = await edgeServer({ handlers: rounds(asks({ q: question }), textReply("ok")) });
+    const server = await edgeServer({ handlers: rounds(asks({ q: question }), textReply("ok")) });
     const host = await server.host({ version, capabilities: CAN_ALL });
     const events = new Events(await host.open(callTool()));
     const message = await events.message();
@@ -365,7 +365,7 @@ describe("between calls", () => {
       | undefined;
 
   test("a client is asked on its GET stream", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host({ capabilities: CAN_ALL });
     const answer = ask(server, host.sessionId)?.ask(ROOTS, new AbortController().signal);
     const events = await host.listen();
@@ -377,7 +377,7 @@ describe("between calls", () => {
   });
 
   test("a client that cannot be asked, refuses, or is gone rejects with what it said", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const signal = new AbortController().signal;
     const mute = await server.host();
     await mute.listen();
@@ -403,7 +403,7 @@ describe("between calls", () => {
   });
 
   test("whoever takes the question back has the client told so", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host({ capabilities: CAN_ALL });
     const events = await host.listen();
     const giveUp = new AbortController();

@@ -29,7 +29,7 @@ const progressOf = (messages: readonly Message[]) => messages.map(({ params, id 
 describe("the stream of a POST", () => {
   test("opens with an event without data, an id to resume from and a time to wait, since 2025-11-25", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { retryMs: 1234 });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { retryMs: 1234 });
     const host = await server.host();
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -44,7 +44,7 @@ describe("the stream of a POST", () => {
 
   test("has no event without data for older hosts, which would try to read it as JSON", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const host = await server.host({ version: "2025-06-18" });
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -58,7 +58,7 @@ describe("the stream of a POST", () => {
 
   test("is no cancel when it drops: the call goes on, and GET with Last-Event-ID brings exactly the rest", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const host = await server.host();
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -76,7 +76,7 @@ describe("the stream of a POST", () => {
 
   test("can be resumed while the call still runs, and goes on there", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const host = await server.host();
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -93,7 +93,7 @@ describe("the stream of a POST", () => {
 
   test("is resumed from any of its events, also from the one without data", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const host = await server.host();
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -111,7 +111,7 @@ describe("the stream of a POST", () => {
 
   test("is told to nobody else: another session's event id is unknown", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const [host, thief] = [await server.host(), await server.host()];
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -126,7 +126,7 @@ describe("the stream of a POST", () => {
 
   test("keeps quiet readers with comments, which are no events", async () => {
     const tool = steps();
-    await using server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { keepAliveMs: 5 });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { keepAliveMs: 5 });
     const host = await server.host({ version: "2025-06-18" });
     const response = await host.open(callTool(1));
     const reader = response.body?.getReader();
@@ -141,7 +141,7 @@ describe("GET streams", () => {
   const changed = { kind: "list", list: "tools" } as const;
 
   test("hear what belongs to no call", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     const events = await host.listen();
     server.port.publish(changed);
@@ -150,7 +150,7 @@ describe("GET streams", () => {
   });
 
   test("several of one session share the messages: each comes on one of them only", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     const [one, two] = [await host.listen(), await host.listen()];
     server.port.publish(changed);
@@ -161,7 +161,7 @@ describe("GET streams", () => {
   });
 
   test("what happened before the first of them opened is told then, and the same thing once", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     server.port.publish(changed);
     server.port.publish(changed);
@@ -175,7 +175,7 @@ describe("GET streams", () => {
     const dropped = new Promise<void>((resolve) => {
       drop = resolve;
     });
-    await using server = await edgeServer({}, { hooks: { streamClosed: () => drop() } });
+    const server = await edgeServer({}, { hooks: { streamClosed: () => drop() } });
     const host = await server.host();
     const lost = await host.listen();
     server.port.publish(changed);
@@ -192,7 +192,7 @@ describe("GET streams", () => {
   });
 
   test("a further one than are allowed ends the oldest", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const host = await server.host();
     const first = await host.listen();
     const others: Events[] = [];
@@ -203,7 +203,7 @@ describe("GET streams", () => {
   });
 
   test("all end with the session, and with the edge", async () => {
-    await using server = await edgeServer();
+    const server = await edgeServer();
     const [one, two] = [await server.host(), await server.host()];
     const [first, second] = [await one.listen(), await two.listen()];
     const gone: Answer = await one.delete();

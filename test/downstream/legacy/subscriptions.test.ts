@@ -17,7 +17,7 @@ describe("list changes", () => {
     ["resources", "notifications/resources/list_changed"],
     ["resourceTemplates", "notifications/resources/list_changed"],
   ] as const)("of %s are told as %s", async (list, method) => {
-    await using server = await edgeServer({ introduction: ALL });
+    const server = await edgeServer({ introduction: ALL });
     const host = await server.host();
     const events = await host.listen();
     server.port.publish({ kind: "list", list });
@@ -26,7 +26,7 @@ describe("list changes", () => {
   });
 
   test("that initialize did not promise are not told", async () => {
-    await using server = await edgeServer({
+    const server = await edgeServer({
       introduction: {
         capabilities: { tools: { listChanged: true }, prompts: {}, resources: { listChanged: false } },
       },
@@ -36,7 +36,7 @@ describe("list changes", () => {
   });
 
   test("are not told before the host has said that it is initialized", async () => {
-    await using server = await edgeServer({ introduction: ALL });
+    const server = await edgeServer({ introduction: ALL });
     const host = await server.host({ raw: true });
     expect(server.port.interests).toEqual([]);
     await host.notify("notifications/initialized");
@@ -49,7 +49,7 @@ describe("resources/subscribe", () => {
   const updated = (uri: string) => ({ kind: "resource", uri }) as const;
 
   test("is answered at once, and updates of that resource are told from then on", async () => {
-    await using server = await edgeServer({ introduction: ALL });
+    const server = await edgeServer({ introduction: ALL });
     const host = await server.host();
     const events = await host.listen();
     expect(await host.request("resources/subscribe", { uri: "x:a" })).toEqual({
@@ -68,7 +68,7 @@ describe("resources/subscribe", () => {
   });
 
   test("of two sessions is each its own", async () => {
-    await using server = await edgeServer({ introduction: ALL });
+    const server = await edgeServer({ introduction: ALL });
     const [one, two] = [await server.host(), await server.host()];
     await one.request("resources/subscribe", { uri: "x:a" });
     const events = [await one.listen(), await two.listen()];
@@ -79,7 +79,7 @@ describe("resources/subscribe", () => {
   });
 
   test("twice for the same resource is one subscription, and one unsubscribe ends it", async () => {
-    await using server = await edgeServer({ introduction: ALL });
+    const server = await edgeServer({ introduction: ALL });
     const host = await server.host();
     for (const uri of ["x:a", "x:a", "x:b"]) await host.request("resources/subscribe", { uri });
     expect(server.port.interests.map(({ resources }) => [...resources])).toEqual([["x:a", "x:b"]]);
@@ -89,7 +89,7 @@ describe("resources/subscribe", () => {
   });
 
   test("to what nobody would tell of is refused with -32601, and to nothing with -32602", async () => {
-    await using server = await edgeServer({ introduction: ALL, followable: ["x:a"] });
+    const server = await edgeServer({ introduction: ALL, followable: ["x:a"] });
     const host = await server.host();
     const refused = await host.request("resources/subscribe", { uri: "x:b" });
     expect(refused.error).toMatchObject({ code: -32601, data: { uri: "x:b" } });
@@ -98,7 +98,7 @@ describe("resources/subscribe", () => {
   });
 
   test("ends with the session", async () => {
-    await using server = await edgeServer({ introduction: ALL });
+    const server = await edgeServer({ introduction: ALL });
     const host = await server.host();
     await host.request("resources/subscribe", { uri: "x:a" });
     await host.delete();

@@ -1,6 +1,7 @@
 /** A legacy edge behind a real HTTP server, and hosts that speak to it with plain requests. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
 import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
 import {
   createLegacyEdge,
@@ -12,7 +13,7 @@ import type { JsonObject } from "../../../src/wire/json.js";
 import { type SseEvent, SseReader } from "../../../src/wire/sse.js";
 import { type FakePort, type FakePortOptions, fakePort } from "../../support/fake-port.js";
 
-export interface EdgeServer extends AsyncDisposable {
+export interface EdgeServer {
   readonly edge: LegacyEdge;
   readonly port: FakePort;
   readonly url: string;
@@ -30,6 +31,7 @@ export interface HostOptions {
   readonly raw?: boolean;
 }
 
+/** Runs until the test is over. */
 export async function edgeServer(
   portOptions: FakePortOptions = {},
   edgeOptions: Partial<LegacyEdgeOptions> = {},
@@ -50,17 +52,12 @@ export async function edgeServer(
     else await edge.post({ ...exchange, message: parseDocument(await bodyOf(request)) });
   });
   const url = await listen(server);
-  return {
-    edge,
-    port,
-    url,
-    host: (options) => openHost(url, options),
-    async [Symbol.asyncDispose]() {
-      await edge.close();
-      server.closeAllConnections();
-      await new Promise((closed) => server.close(closed));
-    },
-  };
+  onTestFinished(async () => {
+    await edge.close();
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  });
+  return { edge, port, url, host: (options) => openHost(url, options) };
 }
 
 async function listen(server: Server): Promise<string> {
