@@ -4,7 +4,7 @@ import { bridge, MAIN, serve } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Host, type Json, LISTS, type List, type Outcome, type Place } from "../support/peers/host.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
-import { withoutModernFrame, withoutTasks } from "./exposure.js";
+import { withoutHeaderMarks, withoutModernFrame, withoutTasks } from "./exposure.js";
 import { realServers } from "./servers.js";
 
 const EVERYTHING = realServers("/")[0]?.place as Extract<Place, { command: string }>;
@@ -50,7 +50,8 @@ interface Face {
 async function faceOf(host: Host, server: string): Promise<Face> {
   const { capabilities, instructions } = host.introduction();
   const lists: Record<string, readonly Json[]> = {};
-  for (const list of Object.keys(LISTS) as List[]) lists[list] = (await host.list(list)).map(withoutTasks);
+  for (const list of Object.keys(LISTS) as List[])
+    lists[list] = (await host.list(list)).map((item) => withoutHeaderMarks(withoutTasks(item)));
   const outcomes: Outcome[] = [];
   for (const [method, params] of REQUESTS[server] ?? []) {
     outcomes.push(withoutModernFrame(await host.request(method, params)));

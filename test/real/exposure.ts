@@ -62,13 +62,14 @@ function exposeUris(value: unknown, exposure: Exposure): unknown {
   );
 }
 
-const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+/** The gateway says who it is; who answered behind it stands beside that. */
+const SERVER_INFOS = ["io.modelcontextprotocol/serverInfo", "cardea/upstreamServerInfo"];
 
 /** Without what the modern era adds to every result (2026-07-28, basic/index, "Results"; server/utilities/caching). */
 export function withoutModernFrame(outcome: Outcome): Outcome {
   if (outcome.result === undefined) return outcome;
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta, ...rest } = outcome.result;
-  const meta = Object.entries((_meta ?? {}) as Json).filter(([key]) => key !== SERVER_INFO);
+  const meta = Object.entries((_meta ?? {}) as Json).filter(([key]) => !SERVER_INFOS.includes(key));
   return { result: meta.length > 0 ? { ...rest, _meta: Object.fromEntries(meta) } : rest };
 }
 
@@ -77,6 +78,15 @@ export function withoutTasks(item: Json): Json {
   const { execution: _execution, ...rest } = item;
   return rest;
 }
+
+/**
+ * Header annotations of a server on a pipe mean nothing to it, and would oblige hosts of the gateway to send
+ * headers that nobody needs (2026-07-28, streamable HTTP, "Custom Headers").
+ */
+export const withoutHeaderMarks = (item: Json): Json =>
+  JSON.parse(
+    JSON.stringify(item, (key, value: unknown) => (key === "x-mcp-header" ? undefined : value)),
+  ) as Json;
 
 /** The same outcome with what differs from run to run made equal: clocks, and the environment of the process. */
 export function steady(use: Use, outcome: Outcome): Outcome {

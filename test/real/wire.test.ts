@@ -121,7 +121,9 @@ async function useEverything(host: RawHost): Promise<void> {
   });
   await cancelOne(host);
   await call("fix__test_trigger_tool_change");
-  await until("the news of the tools", () => heard.length > 0);
+  await until("the news of the tools", () =>
+    heard.some(({ method }) => method === "notifications/tools/list_changed"),
+  );
   stop();
 }
 

@@ -51,6 +51,14 @@ test("a modern request without its version and capabilities is wrong", () => {
   expect(schemaErrors(request("tools/list", {}), from("client", "2026-07-28"))).not.toEqual([]);
 });
 
+test("a modern client may cancel, and nothing else, without asking for an answer", () => {
+  const notification = (method: string, params: object = {}) => ({ jsonrpc: "2.0", method, params });
+  const client = from("client", "2026-07-28");
+  expect(schemaErrors(notification("notifications/cancelled", { requestId: 1 }), client)).toEqual([]);
+  const changed = notification("notifications/tools/list_changed");
+  expect(schemaErrors(changed, client)).toEqual(["a client never sends notifications/tools/list_changed"]);
+});
+
 test("a modern list without its freshness is wrong", () => {
   const list = result({ resultType: "complete", tools: [] });
   expect(schemaErrors(list, from("server", "2026-07-28", "tools/list"))).not.toEqual([]);

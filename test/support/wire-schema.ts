@@ -70,7 +70,7 @@ function compile(document: Json): Schema {
   const messages = new Map<string, string>();
   const codes = new Map<unknown, string>();
   for (const [name, definition] of Object.entries(definitions)) {
-    const properties = (definition.properties ?? {}) as Readonly<Record<string, Json>>;
+    const properties = propertiesOf(definition);
     const method = properties.method?.const;
     if (typeof method === "string" && !UNIONS.test(name)) {
       messages.set(`${name.endsWith("Notification") ? "Notification" : "Request"} ${method}`, name);
@@ -91,7 +91,10 @@ function compile(document: Json): Schema {
       );
     },
     senders(definition, kind) {
+      const methodOf = (name: string): unknown => propertiesOf(definitions[name]).method?.const;
+      // A union of one is written as a copy of that one.
       const isIn = (union: string): boolean =>
+        methodOf(union) === methodOf(definition) ||
         JSON.stringify(definitions[union] ?? {}).includes(`"#/${key}/${definition}"`);
       return [
         ...(isIn(`Client${kind}`) ? (["client"] as const) : []),
@@ -106,6 +109,9 @@ function compile(document: Json): Schema {
     },
   };
 }
+
+const propertiesOf = (definition: Json | undefined): Readonly<Record<string, Json>> =>
+  (definition?.properties ?? {}) as Readonly<Record<string, Json>>;
 
 /** The codes that a definition of an error response is for. */
 function codesIn(error: Json | undefined): readonly unknown[] {
