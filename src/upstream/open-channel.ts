@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import type { OpenChannel } from "./connect.js";
 import { openHttpChannel } from "./transport/http.js";
-import { createPool } from "./transport/http-target.js";
+import { HttpPool } from "./transport/http-pool.js";
 import { openSseChannel } from "./transport/sse.js";
 import { openStdioChannel } from "./transport/stdio.js";
 
@@ -32,7 +32,7 @@ export function channelOpener(server: ServerConfig, log: Logger): ChannelOpener 
     };
   }
   const { url, headers } = transport;
-  const pool = createPool({ url, connectTimeoutMs: server.connectTimeoutMs });
+  const pool = new HttpPool({ url, connectTimeoutMs: server.connectTimeoutMs });
   const target = { name, url, headers, connectTimeoutMs: server.connectTimeoutMs, pool, ...leftovers };
   return {
     open: async (way, _server, signal) => {

@@ -3,11 +3,11 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface Faults {
   /** Send the server's bytes in pieces of this size, each in a packet of its own. */
-  sliceBytes?: number;
-  /** After this many bytes from the server, on each connection: */
-  afterBytes?: number;
-  /** reset (RST), end (FIN), or pass nothing on and keep quiet. Default: nothing. */
-  then?: "reset" | "end" | "stall";
+  sliceBytes?: number | undefined;
+  /** How many bytes from the server are passed on, on each connection; what happens then says `fault`. */
+  afterBytes?: number | undefined;
+  /** Reset (RST), end (FIN), or keep quiet and pass nothing on. */
+  fault?: "reset" | "end" | "stall" | undefined;
 }
 
 export interface FaultProxy {
@@ -67,17 +67,15 @@ function spoil(from: Socket, to: Socket, faults: Faults): void {
     }
   };
   from.on("data", (bytes: Buffer) => {
-    const { afterBytes = Number.POSITIVE_INFINITY, then } = faults;
-    const left = afterBytes - passed;
-    if (left <= 0) return;
-    const rest = bytes.subarray(0, Math.min(bytes.length, left));
+    const { afterBytes = Number.POSITIVE_INFINITY, fault } = faults;
+    const rest = bytes.subarray(0, Math.max(0, afterBytes - passed));
     passed += rest.length;
     queue = queue.then(() => pass(rest));
     if (passed < afterBytes) return;
-    if (then === "reset") queue = queue.then(() => void to.resetAndDestroy());
-    if (then === "end") queue = queue.then(() => void to.end());
+    if (fault === "reset") queue = queue.then(() => void to.resetAndDestroy());
+    if (fault === "end") queue = queue.then(() => void to.end());
   });
   from.once("end", () => {
-    queue = queue.then(() => void (faults.then === "stall" || to.end()));
+    queue = queue.then(() => void (faults.fault === "stall" || to.end()));
   });
 }

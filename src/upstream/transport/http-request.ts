@@ -32,6 +32,8 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
   readonly #outgoing: Outgoing;
   readonly #receiver: HttpReceiver;
   #controller: Dispatcher.DispatchController | undefined;
+  /** Handed to the pool, without a connection so far. */
+  #waiting = false;
   #done = false;
   #sent = false;
   #redirects = 0;
@@ -48,12 +50,20 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
   abort(): void {
     if (this.#done) return;
     this.#done = true;
+    this.#settled();
     this.#controller?.abort(aborted);
   }
 
   #dispatch(path: string): void {
     const { method, headers, body } = this.#outgoing;
+    this.#waiting = true;
     this.#target.pool.dispatch({ method, path, headers, body: body ?? null }, this);
+  }
+
+  #settled(): void {
+    if (!this.#waiting) return;
+    this.#waiting = false;
+    this.#target.pool.settled();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -61,6 +71,7 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
       controller.abort(aborted);
       return;
     }
+    this.#settled();
     this.#controller = controller;
     this.#sent = true;
   }
@@ -105,6 +116,7 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
   #fail(error: Error): void {
     if (this.#done) return;
     this.#done = true;
+    this.#settled();
     this.#receiver.fail(error, this.#sent);
   }
 

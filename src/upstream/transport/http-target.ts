@@ -1,7 +1,7 @@
 /** Where an HTTP server is and how it is reached: its pool of connections, path and constant headers. */
-import { type Dispatcher, Pool } from "undici";
 import { GatewayError } from "../../core/errors.js";
 import type { Headers } from "./channel.js";
+import type { HttpPool } from "./http-pool.js";
 
 export interface HttpServer {
   /** The server's key in the config, for messages. */
@@ -13,38 +13,17 @@ export interface HttpServer {
   readonly connectTimeoutMs: number;
 }
 
-/**
- * Far above what a server should be asked at once; how many that is, is the policy's to say. A call that waits
- * for a person and an event stream hold a connection each, so a low number here would stop everything else.
- */
-const MAX_CONNECTIONS = 1024;
-
-/** The connections to one server. Several channels to it may share one; whoever made it destroys it. */
-export function createPool(server: Pick<HttpServer, "url" | "connectTimeoutMs">): Dispatcher {
-  return new Pool(new URL(server.url).origin, {
-    connections: MAX_CONNECTIONS,
-    connect: {
-      timeout: server.connectTimeoutMs,
-      // A peer that vanished without a word is noticed, streams that are silent for long included.
-      keepAliveInitialDelay: 15_000,
-    },
-    // How long an answer may take is decided per call, and event streams may be silent for ever.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
-}
-
 export class HttpTarget {
   readonly name: string;
   readonly url: URL;
-  readonly pool: Dispatcher;
+  readonly pool: HttpPool;
   /** In lower case. */
   readonly headers: Headers;
   /** The path and query of the endpoint; a permanent redirect changes it. */
   path: string;
 
   /** @throws GatewayError when the URL or a header cannot be used. */
-  constructor(server: HttpServer, pool: Dispatcher) {
+  constructor(server: HttpServer, pool: HttpPool) {
     this.name = server.name;
     this.pool = pool;
     this.url = new URL(server.url);

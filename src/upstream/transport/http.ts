@@ -1,20 +1,19 @@
 /** A channel to a server over Streamable HTTP, as all revisions since 2025-03-26 have it. */
-import type { Dispatcher } from "undici";
 import { GatewayError } from "../../core/errors.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
 import { type ExchangeOwner, HttpExchange } from "./http-exchange.js";
 import { HttpListen } from "./http-listen.js";
+import { HttpPool } from "./http-pool.js";
 import { type Sending, send } from "./http-send.js";
-import { createPool, type HttpServer, HttpTarget } from "./http-target.js";
+import { type HttpServer, HttpTarget } from "./http-target.js";
 import type { Leftovers } from "./message-stream.js";
 
 export interface HttpOptions extends HttpServer, Leftovers {
   /**
-   * Connections to share with other channels to the same server (see `createPool`). The channel does not close
-   * them. Default: connections of its own.
+   * Connections to share with other channels to the same server; the channel does not close them. Default: connections of its own.
    */
-  readonly pool?: Dispatcher;
+  readonly pool?: HttpPool;
 }
 
 const FAREWELL_MS = 2_000;
@@ -33,7 +32,7 @@ class HttpChannel implements Channel, ExchangeOwner {
   readonly closed: Promise<GatewayError>;
   readonly target: HttpTarget;
   readonly leftovers: Leftovers;
-  readonly #ownPool: Dispatcher | undefined;
+  readonly #ownPool: HttpPool | undefined;
   readonly #postHeaders: Headers;
   readonly #exchanges = new Set<HttpExchange>();
   readonly #sendings = new Set<Sending>();
@@ -42,8 +41,8 @@ class HttpChannel implements Channel, ExchangeOwner {
   #settleClosed!: (reason: GatewayError) => void;
 
   constructor(options: HttpOptions) {
-    this.#ownPool = options.pool === undefined ? createPool(options) : undefined;
-    this.target = new HttpTarget(options, options.pool ?? (this.#ownPool as Dispatcher));
+    this.#ownPool = options.pool === undefined ? new HttpPool(options) : undefined;
+    this.target = new HttpTarget(options, options.pool ?? (this.#ownPool as HttpPool));
     this.leftovers = options;
     this.#postHeaders = {
       ...this.target.headers,

@@ -36,7 +36,7 @@ export class RecentOutput {
   /** The end of it as one short line, fit to stand in a message; empty when there is nothing. */
   get lastWords(): string {
     const plain = printable(this.text.slice(-4 * QUOTED));
-    return plain.length > QUOTED ? `…${plain.slice(-QUOTED)}` : plain;
+    return plain.length > QUOTED ? `…${plain.slice(-QUOTED).toWellFormed()}` : plain;
   }
 }
 
@@ -47,11 +47,12 @@ const TERMINAL_SEQUENCE = new RegExp(
   "g",
 );
 
-/** `text` on one line: without terminal sequences, control and direction characters, runs of space as one. */
+/** `text` on one line: no terminal sequences, control or direction characters, half characters; runs of space as one. */
 export function printable(text: string): string {
   return text
     .replace(TERMINAL_SEQUENCE, "")
     .replace(/\p{Cf}+/gu, "")
     .replace(/[\p{Cc}\s]+/gu, " ")
-    .trim();
+    .trim()
+    .toWellFormed();
 }

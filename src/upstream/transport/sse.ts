@@ -2,21 +2,21 @@
  * A channel to a server of the 2024-11-05 HTTP+SSE transport: one event stream on which everything comes, and
  * an endpoint, named by its first event, to which everything is POSTed.
  */
-import type { Dispatcher } from "undici";
 import { GatewayError } from "../../core/errors.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
+import { HttpPool } from "./http-pool.js";
 import { HttpRequest } from "./http-request.js";
 import { type Sending, send } from "./http-send.js";
-import { createPool, type HttpServer, HttpTarget } from "./http-target.js";
+import { type HttpServer, HttpTarget } from "./http-target.js";
 import { type Leftovers, MessageStream, TOO_LONG } from "./message-stream.js";
 import { MixedMessages } from "./mixed-messages.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 export interface SseOptions extends HttpServer, Leftovers {
   /** Connections to share with other channels to the same server. Default: connections of its own. */
-  readonly pool?: Dispatcher;
+  readonly pool?: HttpPool;
   readonly signal?: AbortSignal;
 }
 
@@ -43,7 +43,7 @@ class SseChannel implements Channel {
   /** Resolves when the endpoint is known. */
   readonly ready: Promise<void>;
   readonly #target: HttpTarget;
-  readonly #ownPool: Dispatcher | undefined;
+  readonly #ownPool: HttpPool | undefined;
   readonly #messages: MixedMessages;
   readonly #sendings = new Set<Sending>();
   readonly #stream: HttpRequest;
@@ -53,8 +53,8 @@ class SseChannel implements Channel {
   #settleReady!: (failure?: GatewayError) => void;
 
   constructor(options: SseOptions) {
-    this.#ownPool = options.pool === undefined ? createPool(options) : undefined;
-    this.#target = new HttpTarget(options, options.pool ?? (this.#ownPool as Dispatcher));
+    this.#ownPool = options.pool === undefined ? new HttpPool(options) : undefined;
+    this.#target = new HttpTarget(options, options.pool ?? (this.#ownPool as HttpPool));
     this.#messages = new MixedMessages(options.onStray);
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;

@@ -317,6 +317,9 @@ describe("giving up", () => {
     quitter.abort();
     expect(await given).toMatchObject({ code: "cancelled", source: "downstream" });
     expect(await asked.hungUp).toBe(true);
+    // Nor is another one opened for it.
+    await until("the connection to close", () => server.connections.open === 0);
+    expect(server.connections.made).toBe(1);
   });
 
   test("before it was sent sends nothing", async () => {
@@ -708,7 +711,7 @@ describe("listening", () => {
     await Promise.all(listens.map(({ opened }) => opened));
     await channel.exchange(request);
     for (const listening of listens) listening.stop();
-    await until("the connections to close", () => server.connections.open <= 1);
+    await until("the connections to close", () => server.connections.open <= 2);
   });
 });
 

@@ -325,6 +325,20 @@ describe("closing", () => {
   });
 });
 
+test("when the gateway's own process ends, what pays no attention to the end of its input is killed", async () => {
+  const before = process.listeners("exit");
+  const channel = await server();
+  await server();
+  const { message } = await channel.exchange(request("grandchild", { stubborn: true }));
+  const added = process.listeners("exit").filter((listener) => !before.includes(listener));
+  expect(added).toHaveLength(1);
+  added[0]?.(0);
+  expect((await channel.closed).message).toBe("quiz was ended by SIGKILL");
+  await expect.poll(() => isAlive(Number(message.result?.pid))).toBe(false);
+  await Promise.all(open.map((one) => one.close()));
+  expect(process.listeners("exit")).toEqual(before);
+});
+
 test("a server that reads nothing does not fill the memory: what waits is bounded and the rest is refused", async () => {
   const channel = await server();
   await channel.exchange(request("deaf"));

@@ -1,0 +1,81 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { GatewayError } from "../../../src/core/errors.js";
+import { openHttpChannel } from "../../../src/upstream/transport/http.js";
+import { type FaultProxy, type Faults, faultProxy } from "../../support/fault-proxy.js";
+import { answer, event, type Respond, scriptedServer, stream } from "../../support/servers/scripted-http.js";
+import { until } from "../../support/until.js";
+
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function behind(respond: Respond, faults: Faults = {}) {
+  const server = await scriptedServer(respond);
+  cleanups.push(() => server.close());
+  const proxy: FaultProxy = await faultProxy(server.url, faults);
+  cleanups.push(() => proxy.close());
+  const channel = openHttpChannel({ name: "quiz", url: proxy.url, headers: {}, connectTimeoutMs: 1_000 });
+  cleanups.push(() => channel.close());
+  return { server, proxy, channel };
+}
+
+const request = { jsonrpc: "2.0", id: 1, method: "x" } as const;
+const result = { text: 'é 世 👩‍💻 \\" \u2028' };
+const asStream: Respond = (asked, response) => {
+  const progress = { jsonrpc: "2.0", method: "notifications/progress", params: { text: result.text } };
+  stream(
+    response,
+    ": hi\r\nretry: 1\r\n\r\n",
+    event(progress, "1"),
+    event({ jsonrpc: "2.0", id: asked.id, result }),
+  ).end();
+};
+const asDocument: Respond = (asked, response) => answer(asked, response, result);
+
+describe.each([
+  ["a document", asDocument, 0],
+  ["an event stream", asStream, 1],
+] as const)("%s", (_, respond, notices) => {
+  test("that comes byte by byte is the same answer", async () => {
+    const { channel } = await behind(respond, { sliceBytes: 1 });
+    const heard: unknown[] = [];
+    const got = await channel.exchange(request, { hear: (message) => heard.push(message.params?.text) });
+    expect(got.message.result).toEqual(result);
+    expect(heard).toEqual(Array.from({ length: notices }, () => result.text));
+  });
+
+  test("that is reset at any byte fails the call once, and the next call works", async () => {
+    // The first event has an id, and this server cannot resume.
+    const { channel, proxy } = await behind((asked, response) => {
+      if (asked.method === "GET") response.writeHead(405).end();
+      else respond(asked, response);
+    });
+    for (const fault of ["reset", "end"] as const) {
+      for (let afterBytes = 1; afterBytes < 420; afterBytes += 7) {
+        Object.assign(proxy.faults, { afterBytes, fault });
+        const outcome = await channel.exchange(request).then(
+          ({ message }) => message.result,
+          (error: GatewayError) => error.code,
+        );
+        // Whoever got everything may answer; everybody else must say that there was no answer.
+        if (outcome !== "upstream_closed") expect(outcome).toEqual(result);
+        if (afterBytes < 100) expect(outcome).toBe("upstream_closed");
+      }
+    }
+    Object.assign(proxy.faults, { afterBytes: undefined, fault: undefined });
+    expect((await channel.exchange(request)).message.result).toEqual(result);
+    await channel.close();
+    await until("the connections to close", () => proxy.open === 0);
+  });
+});
+
+test("a call to a server that vanished without a word can be given up, which frees its connection", async () => {
+  const { channel, proxy, server } = await behind(asDocument, { afterBytes: 40, fault: "stall" });
+  const quitter = new AbortController();
+  const given = channel.exchange(request, { signal: quitter.signal });
+  await server.request(0);
+  quitter.abort();
+  await expect(given).rejects.toMatchObject({ code: "cancelled" });
+  await until("the connection to close", () => proxy.open === 0);
+});

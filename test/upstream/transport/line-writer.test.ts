@@ -1,0 +1,60 @@
+import { PassThrough, Writable } from "node:stream";
+import { expect, test } from "vitest";
+import { LineWriter } from "../../../src/upstream/transport/line-writer.js";
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A pipe whose reader reads when it is told to. */
+function pipe(highWaterMark = 100) {
+  const writes: string[] = [];
+  let read: (() => void) | undefined;
+  const writable = new Writable({
+    highWaterMark,
+    write(chunk: Buffer, _encoding, done) {
+      writes.push(chunk.toString("utf8"));
+      read = done;
+    },
+  });
+  return { writable, writes, read: () => read?.() };
+}
+
+test("what is written in one turn of the event loop leaves at once", async () => {
+  const { writable, writes } = pipe();
+  const writer = new LineWriter(writable);
+  for (const line of ["a", "b", "c"]) expect(writer.write(line)).toBe(true);
+  expect(writes).toEqual([]);
+  await turn();
+  expect(writes).toEqual(["a\nb\nc\n"]);
+});
+
+test("nothing more is handed to a pipe that is full, and all of it in order when it has room", async () => {
+  const { writable, writes, read } = pipe(4);
+  const writer = new LineWriter(writable);
+  writer.write("first");
+  await turn();
+  for (const line of ["second", "third"]) writer.write(line);
+  await turn();
+  await turn();
+  expect(writes).toEqual(["first\n"]);
+  read();
+  await turn();
+  expect(writes).toEqual(["first\n", "second\nthird\n"]);
+});
+
+test("what waits is bounded", async () => {
+  const { writable } = pipe(1);
+  const writer = new LineWriter(writable, 10);
+  expect(writer.write("gone")).toBe(true);
+  await turn();
+  expect(writer.write("12345678901")).toBe(true);
+  expect(writer.write("x")).toBe(false);
+});
+
+test("flushing hands over what waits, so that the end of the pipe comes after it", async () => {
+  const through = new PassThrough();
+  const writer = new LineWriter(through);
+  writer.write("last");
+  writer.flush();
+  through.end();
+  expect(await through.setEncoding("utf8").toArray()).toEqual(["last\n"]);
+});

@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { printable, RecentOutput } from "../../../src/upstream/transport/recent-output.js";
+
+test("what is kept is the end of what was written, however it came in pieces", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ maxLength: 40 })), fc.integer({ min: 1, max: 50 }), (pieces, size) => {
+      const ascii = pieces.map((piece) => piece.replace(/[^ -~]/g, "?"));
+      const recent = new RecentOutput(size);
+      for (const piece of ascii) recent.push(Buffer.from(piece));
+      expect(recent.text).toBe(ascii.join("").slice(-size));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("the last words are one short line", () => {
+  const recent = new RecentOutput();
+  expect(recent.lastWords).toBe("");
+  recent.push(Buffer.from(`${"noise\n".repeat(1000)}\x1b[1;31mError:\x1b[0m it broke\r\n\tat x.js:1\n\n`));
+  expect(recent.lastWords).toMatch(/^…[ noise]+ Error: it broke at x\.js:1$/);
+  expect(recent.lastWords.length).toBeLessThanOrEqual(401);
+});
+
+test("nothing that could move a cursor, hide or turn text around is printable", () => {
+  const text = "a\x1b]0;title\x07b\x1b[2Jc\x9bd\u202ee\u2066f\ufeffg\0h\u2028i";
+  expect(printable(text)).toBe("abc defg h i");
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (any) => {
+      expect(printable(any)).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
+    }),
+  );
+});
