@@ -36,8 +36,11 @@ function collect(request: IncomingMessage, limit: number): Promise<Buffer> {
     };
     request.on("data", take);
     request.once("end", () => resolve(joined(chunks)));
-    request.once("error", (cause) => reject(gone(cause)));
-    request.once("close", () => reject(gone(undefined)));
+    // Every request closes in the end; an error, which costs a stack trace, is made only for one that was cut off.
+    request.once("close", () => {
+      if (!request.complete) reject(gone(request.errored));
+    });
+    request.once("error", () => {});
   });
 }
 

@@ -4,14 +4,19 @@ import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
 import type { Client, Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { canonicalText } from "../../wire/canonical.js";
-import { type JsonObject, objectAt, without } from "../../wire/json.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_REVISION];
 
 /** Keys that describe the client's own hop; each hop writes its own. */
-const HOP_KEYS = [META.protocolVersion, META.clientCapabilities, META.clientInfo, META.logLevel];
+const HOP_KEYS: ReadonlySet<string> = new Set([
+  META.protocolVersion,
+  META.clientCapabilities,
+  META.clientInfo,
+  META.logLevel,
+]);
 
 export interface Sender {
   readonly principal: Principal;
@@ -71,9 +76,10 @@ export function progressToken(meta: JsonObject): string | number | undefined {
 
 /** The parameters as they may travel on: trace context, progress token and vendor keys stay. */
 export function withoutHopKeys(params: JsonObject, meta: JsonObject): JsonObject {
-  const kept = without(meta, HOP_KEYS);
-  if (kept === meta) return params;
-  return Object.keys(kept).length === 0 ? without(params, ["_meta"]) : { ...params, _meta: kept };
+  const kept = Object.entries(meta).filter(([key]) => !HOP_KEYS.has(key));
+  if (kept.length > 0) return { ...params, _meta: Object.fromEntries(kept) };
+  const { _meta, ...rest } = params;
+  return rest;
 }
 
 export const malformed = (message: string): GatewayError =>
