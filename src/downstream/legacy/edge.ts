@@ -3,7 +3,7 @@ import type { ClientDirectory } from "../../core/client.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { LegacyRevision } from "../../wire/names.js";
-import type { HttpEdge, Pipe, PipeEdge } from "../edge.js";
+import type { HttpEdge, HttpExchange, Pipe, PipeEdge } from "../edge.js";
 import { askBetweenCalls } from "./ask-client.js";
 import type { StreamKind } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
@@ -51,7 +51,9 @@ export interface SessionStatus {
   readonly followed: number;
 }
 
-export interface LegacyEdge extends Required<HttpEdge> {
+export interface LegacyEdge extends HttpEdge {
+  get(exchange: HttpExchange): void;
+  delete(exchange: HttpExchange): void;
   /** Serves a host at the other end of a pipe. */
   pipe(pipe: Pipe): PipeEdge;
   readonly directory: ClientDirectory;

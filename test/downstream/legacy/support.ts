@@ -47,8 +47,8 @@ export async function edgeServer(
     const id = request.headers["x-principal"];
     const principal: Principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
     const exchange = { request, response, principal, scope: request.url?.slice(1) ?? "" };
-    if (request.method === "GET") await edge.get(exchange);
-    else if (request.method === "DELETE") await edge.delete(exchange);
+    if (request.method === "GET") edge.get(exchange);
+    else if (request.method === "DELETE") edge.delete(exchange);
     else await edge.post({ ...exchange, message: parseDocument(await bodyOf(request)) });
   });
   const url = await listen(server);

@@ -1,0 +1,100 @@
+/**
+ * The transport of 2024-11-05: a GET opens an event stream, and its first event says where to POST. The stream is
+ * a pipe with a host at its other end, and the session lasts as long as the stream.
+ */
+import { randomUUID } from "node:crypto";
+import { GatewayError } from "../../core/errors.js";
+import { type Logger, SILENT } from "../../core/logger.js";
+import { refusalError } from "../../core/refusal.js";
+import type { Envelope } from "../../wire/envelope.js";
+import { formatEvent } from "../../wire/sse.js";
+import type { HttpEdge, HttpExchange, HttpPost, PipeEdge } from "../edge.js";
+import type { LegacyEdge } from "./edge.js";
+import { writeJson } from "./post-place.js";
+import { SseConnection } from "./sse-connection.js";
+import { errorText } from "./text.js";
+
+export interface HttpSseOptions {
+  readonly edge: Pick<LegacyEdge, "pipe">;
+  /** A comment is written to an idle stream this often, in ms. */
+  readonly keepAliveMs: number;
+  /** Where hosts POST to: the path as they see it. Default `/messages`. */
+  readonly messagesPath?: string;
+  /** Streams that may be open at once. Default 1000. */
+  readonly maxStreams?: number;
+  readonly logger?: Logger;
+  /** Hears when a stream opens and when it has closed. */
+  readonly hooks?: { opened?(): void; closed?(): void };
+}
+
+interface Stream {
+  readonly exchange: HttpExchange;
+  readonly connection: SseConnection;
+  readonly pipe: PipeEdge;
+}
+
+/** An edge whose `get` serves `GET /sse` and whose `post` serves `POST /messages`. */
+export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchange: HttpExchange): void } {
+  const { edge, logger = SILENT, hooks = {}, messagesPath = "/messages", maxStreams = 1000 } = options;
+  const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
+  const streams = new Map<string, Stream>();
+  return { get, post, close };
+
+  function get(exchange: HttpExchange): void {
+    if (streams.size >= maxStreams) {
+      throw new GatewayError("overloaded", "gateway", "no more streams can be opened now", {
+        retryable: true,
+      });
+    }
+    const id = randomUUID();
+    const connection = new SseConnection(exchange.response, limits, () => end(id));
+    const pipe = edge.pipe({
+      principal: exchange.principal,
+      scope: exchange.scope,
+      send: (text) => connection.write(formatEvent({ event: "message", data: text.toString() })),
+    });
+    hooks.opened?.();
+    streams.set(id, { exchange, connection, pipe });
+    connection.write(formatEvent({ event: "endpoint", data: `${messagesPath}?sessionId=${id}` }));
+    if (!connection.isOpen) end(id);
+  }
+
+  function post(post: HttpPost): void {
+    const stream = streams.get(sessionIdOf(post));
+    const own = stream?.exchange.principal.id === post.principal.id && stream.exchange.scope === post.scope;
+    if (stream === undefined || !own) {
+      const error = new GatewayError("bad_request", "downstream", "there is no such stream (any more)");
+      writeJson(post.response, 404, errorText(undefined, refusalError(error)));
+      return;
+    }
+    // The answer comes on the stream, so the POST is done at once.
+    post.response.writeHead(202).end();
+    receive(stream.pipe, post.message).catch((error: unknown) =>
+      logger.error({ error }, "a message ended in a fault of the gateway"),
+    );
+  }
+
+  async function close(): Promise<void> {
+    for (const { connection } of [...streams.values()]) connection.end();
+  }
+
+  function end(id: string): void {
+    const stream = streams.get(id);
+    if (!streams.delete(id) || stream === undefined) return;
+    hooks.closed?.();
+    stream.pipe.close().catch((error: unknown) => logger.error({ error }, "a session did not end cleanly"));
+  }
+}
+
+async function receive(pipe: PipeEdge, message: Envelope | readonly Envelope[]): Promise<void> {
+  if (isBatch(message)) await pipe.receiveBatch?.(message);
+  else await pipe.receive(message);
+}
+
+const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
+  Array.isArray(message);
+
+function sessionIdOf({ request }: HttpPost): string {
+  const url = request.url ?? "";
+  return new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("sessionId") ?? "";
+}
