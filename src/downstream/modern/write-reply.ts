@@ -109,8 +109,13 @@ const EMPTY = /^\{\s*\}/;
 /** What the client may keep. A later round depends on answers that are no part of its key, so it may keep nothing. */
 function hintsFor(call: Call, freshness: Freshness | undefined): Freshness | undefined {
   if (!CACHEABLE_METHODS.has(call.method)) return undefined;
-  return call.answers === undefined ? (freshness ?? STALE) : STALE;
+  if (freshness === undefined || call.answers !== undefined) return STALE;
+  return { ttlMs: wholeMs(freshness.ttlMs), scope: freshness.scope };
 }
+
+/** Servers may say what they like, `1e999` too; the hint must be an integer that is not negative. */
+const wholeMs = (ms: number): number =>
+  Number.isFinite(ms) ? Math.min(Math.max(0, Math.floor(ms)), Number.MAX_SAFE_INTEGER) : 0;
 
 /** HTTP statuses of this era (basic/transports/streamable-http); what it does not speak of is answered with 200. */
 function statusOf(code: number, refusal: string | undefined): number {

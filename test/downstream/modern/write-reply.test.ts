@@ -106,6 +106,17 @@ describe("a result", () => {
     }
   });
 
+  test.each([
+    [1.5, 1],
+    [-1, 0],
+    [Number.POSITIVE_INFINITY, 0],
+    [1e300, Number.MAX_SAFE_INTEGER],
+  ])("has a time of %d to be kept written as %d", (ttlMs, expected) => {
+    for (const result of written("tools/list", { tools: [] }, { freshness: { ttlMs, scope: "public" } })) {
+      expect(result).toMatchObject({ ttlMs: expected });
+    }
+  });
+
   test("says the same however it was carried, and loses nothing", () => {
     const key = fc.constantFrom("a", "_meta", "resultType", "ttlMs", "__proto__", 'q"', "\u2028");
     const object = fc.dictionary(key, fc.jsonValue({ maxDepth: 2 }), { noNullPrototype: true });
