@@ -25,7 +25,13 @@ export function importRegistryEntry(entry: Json): Imported {
   const name = String(entry.name).split("/").at(-1) ?? "server";
   const need = (wanted: string, about: unknown): string => {
     const variable = variableName(wanted);
-    variables.set(variable, { name: variable, ...(typeof about === "string" && { about }) });
+    const known = variables.get(variable);
+    variables.set(
+      variable,
+      known?.about === undefined && typeof about === "string"
+        ? { name: variable, about }
+        : (known ?? { name: variable }),
+    );
     return `\${${variable}}`;
   };
   const add = (label: string, server: ImportedServer): void => {

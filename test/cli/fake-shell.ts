@@ -1,0 +1,110 @@
+/** Surroundings for a command in a test: streams that remember, signals at will, and a gateway of one's own. */
+import { PassThrough, Readable } from "node:stream";
+import type { Log, Shell } from "../../src/cli/shell.js";
+import type { Config } from "../../src/config/config.js";
+import type { Gateway } from "../../src/gateway.js";
+
+export interface FakeShellOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly stdin?: string;
+  readonly gateway?: Partial<Gateway>;
+}
+
+export interface FakeShell extends Shell {
+  readonly out: () => string;
+  /** What the log and stderr were told, a line each. */
+  readonly said: readonly string[];
+  readonly secrets: readonly string[];
+  /** The configs that gateways were made of. */
+  readonly configs: readonly Config[];
+  /** `start`, `stop`, `stop at once`, `reload …` in the order they happened. */
+  readonly events: string[];
+  signal(signal: NodeJS.Signals): void;
+}
+
+const never = new Promise<never>(() => {});
+
+export function fakeShell(options: FakeShellOptions = {}): FakeShell {
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const written: string[] = [];
+  const said: string[] = [];
+  const secrets: string[] = [];
+  const configs: Config[] = [];
+  const events: string[] = [];
+  stdout.on("data", (chunk) => written.push(String(chunk)));
+  stderr.on("data", (chunk) => said.push(...String(chunk).trimEnd().split("\n")));
+
+  const heard: NodeJS.Signals[] = [];
+  const waiting: ((signal: NodeJS.Signals) => void)[] = [];
+  const hangups = new Set<() => void>();
+  const signal = (name: NodeJS.Signals): void => {
+    if (name === "SIGHUP") for (const reload of hangups) reload();
+    else {
+      const next = waiting.shift();
+      if (next === undefined) heard.push(name);
+      else next(name);
+    }
+  };
+
+  const log: Log = {
+    error: (_, sentence) => said.push(`error: ${sentence}`),
+    warn: (_, sentence) => said.push(`warn: ${sentence}`),
+    info: (_, sentence) => said.push(`info: ${sentence}`),
+    debug: () => {},
+    hide: (more) => secrets.push(...more),
+  };
+
+  const gateway: Gateway = {
+    failed: never,
+    start: async () => {
+      events.push("start");
+      return { url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" };
+    },
+    stop: async ({ immediate = false } = {}) => {
+      events.push(immediate ? "stop at once" : "stop");
+    },
+    stdio: () => never,
+    lists: async () => [],
+    call: async () => ({ kind: "error", error: { code: -32602, message: "unknown tool" } }),
+    reload: async (config) => {
+      events.push(`reload ${config.servers.map(({ name }) => name).join(" ")}`);
+    },
+    reloadFailed: (reasons) => {
+      events.push(`refused ${reasons.length}`);
+    },
+    ...options.gateway,
+  };
+
+  return {
+    env: options.env ?? {},
+    cwd: options.cwd ?? "/nowhere",
+    stdin: Readable.from([options.stdin ?? ""]),
+    stdout,
+    stderr,
+    signals: {
+      next: () =>
+        new Promise((resolve) => {
+          const first = heard.shift();
+          if (first === undefined) waiting.push(resolve);
+          else resolve(first);
+        }),
+      onHangup: (reload) => {
+        hangups.add(reload);
+        return () => hangups.delete(reload);
+      },
+    },
+    openLog: async () => log,
+    createGateway: async (config) => {
+      configs.push(config);
+      return gateway;
+    },
+    out: () => written.join(""),
+    said,
+    secrets,
+    configs,
+    events,
+    signal,
+  };
+}

@@ -1,0 +1,55 @@
+/** Hosts' files and what is made of them: each file of import/ has the host's, the printed config, and the remarks. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { importConfig } from "../../src/cli/import.js";
+import { runCommandLine } from "../../src/cli/program.js";
+import { readConfig } from "../../src/config/read.js";
+import { fakeShell } from "./fake-shell.js";
+
+const folder = new URL("import/", import.meta.url);
+const files = readdirSync(folder);
+
+test.each(files)("%s", async (file) => {
+  const [source = "", config = "", remarks = ""] = readFileSync(new URL(file, folder), "utf8").split(
+    /^---\n/m,
+  );
+  const home = mkdtempSync(join(tmpdir(), "cardea-import-"));
+  const shell = fakeShell({ cwd: home });
+  try {
+    writeFileSync(join(home, "host.json"), source);
+    expect(await importConfig("host.json", shell)).toBe(0);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+  expect(shell.out().replaceAll(home, "/nowhere")).toBe(config);
+  expect(shell.said.map((line) => `${line}\n`).join("")).toBe(remarks);
+  const read = readConfig(config, "cardea.jsonc", {
+    env: { ...process.env, ...variablesOf(config) },
+    readFile: () => "",
+  });
+  expect(read.ok || remarks.includes("prefix")).toBe(true);
+});
+
+const variablesOf = (config: string): Record<string, string> =>
+  Object.fromEntries([...config.matchAll(/^\/\/ {3}(\w+)/gm)].map(([, name = ""]) => [name, "x"]));
+
+describe("what is not a host's file", () => {
+  test.each([
+    ["is not JSON", "{", 78, "standard input:1:2: a closing } is missing"],
+    ["is a list", "[]", 78, "standard input:1:1: a host's config is an object"],
+    ["has no servers", '{ "theme": "dark" }', 78, "no servers are to be found in standard input"],
+  ])("because it %s is refused", async (_, stdin, code, message) => {
+    const shell = fakeShell({ stdin });
+    expect(await runCommandLine(["import", "-"], shell)).toBe(code);
+    expect(shell.said).toEqual([`error: ${message}`]);
+    expect(shell.out()).toBe("");
+  });
+
+  test("because it is not there is refused", async () => {
+    const shell = fakeShell();
+    expect(await runCommandLine(["import", "nothing.json"], shell)).toBe(1);
+    expect(shell.said).toEqual(["error: nothing.json cannot be read"]);
+  });
+});

@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import type { Reply } from "../../src/core/call.js";
+import { GatewayError } from "../../src/core/errors.js";
+import type { Gateway } from "../../src/gateway.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { Payload } from "../../src/wire/payload.js";
+import { fakeShell } from "./fake-shell.js";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-list-"));
+  writeFileSync(join(folder, "cardea.json"), '{ "mcpServers": { "a": { "command": "x" } } }');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const shellWith = (gateway: Partial<Gateway>, env = {}) => fakeShell({ cwd: folder, env, gateway });
+
+describe("list", () => {
+  const lists: Gateway["lists"] = async (kind) => {
+    switch (kind) {
+      case "tools":
+        return [
+          {
+            server: "files",
+            item: { name: "files__read", description: "Reads a file.\nMore.", inputSchema: {} },
+          },
+          { server: "x", item: { name: "x__\u001b[31mred", description: "\u202Eevil" } },
+        ];
+      case "prompts":
+        return [];
+      case "resources":
+        return [{ server: "files", item: { uri: "files+a:b", name: "b" } }];
+      case "resourceTemplates":
+        return [{ server: "files", item: { uriTemplate: "files+a:{b}", name: "b", title: "All" } }];
+    }
+  };
+
+  test("shows what a host will see and from which server, and nothing that steers a terminal", async () => {
+    const shell = shellWith({ lists });
+    expect(await runCommandLine(["list"], shell)).toBe(0);
+    expect(shell.out()).toBe(`tools (2)
+  files__read       [files]  Reads a file.
+  x__\\u001b[31mred  [x]  \\u202eevil
+
+prompts (0)
+
+resources (1)
+  files+a:b  [files]
+
+templates (1)
+  files+a:{b}  [files]  All
+`);
+    expect(shell.events).toEqual(["stop at once"]);
+  });
+
+  test("prints one list as an array, entries whole", async () => {
+    const shell = shellWith({ lists });
+    expect(await runCommandLine(["list", "resources", "--json"], shell)).toBe(0);
+    expect(JSON.parse(shell.out())).toEqual([{ uri: "files+a:b", name: "b", server: "files" }]);
+  });
+
+  test("prints all lists as one object", async () => {
+    const shell = shellWith({ lists }, { CARDEA_JSON: "1" });
+    expect(await runCommandLine(["list"], shell)).toBe(0);
+    const printed = JSON.parse(shell.out()) as Record<string, unknown[]>;
+    expect(Object.entries(printed).map(([key, list]) => [key, list.length])).toEqual([
+      ["tools", 2],
+      ["prompts", 0],
+      ["resources", 1],
+      ["templates", 1],
+    ]);
+  });
+
+  test("warns of names that hosts cut off", async () => {
+    const name = "n".repeat(52);
+    const shell = shellWith({ lists: async () => [{ server: "a", item: { name } }] });
+    expect(await runCommandLine(["list", "tools"], shell)).toBe(0);
+    expect(shell.said.at(-1)).toBe(
+      "warn: 1 tool names are over 51 characters; hosts that put mcp__cardea__ before them stop at 64",
+    );
+  });
+
+  test("ends with 69 when a required server is not there", async () => {
+    const error = new GatewayError("upstream_unavailable", "upstream", "a is not there", { server: "a" });
+    const shell = shellWith({ lists: () => Promise.reject(error) });
+    expect(await runCommandLine(["list"], shell)).toBe(69);
+    expect(shell.said.at(-1)).toBe("error: a is not there");
+  });
+});
+
+describe("call", () => {
+  const answering =
+    (reply: Reply): Gateway["call"] =>
+    async () =>
+      reply;
+  const result = (object: JsonObject): Reply => ({ kind: "result", result: Payload.ofObject(object) });
+
+  test("passes the arguments on and prints the text of the answer", async () => {
+    const calls: unknown[] = [];
+    const call: Gateway["call"] = async (...given) => {
+      calls.push(given);
+      return result({
+        content: [
+          { type: "text", text: "one\ntwo\u001b[2J" },
+          { type: "image", mimeType: "image/png", data: "AAAA" },
+          { type: "resource_link", uri: "a:b" },
+          { type: "resource", resource: { uri: "a:c", text: "inside" } },
+        ],
+      });
+    };
+    const shell = shellWith({ call });
+    expect(await runCommandLine(["call", "files__read", '{"path": "x"}'], shell)).toBe(0);
+    expect(calls).toEqual([["files__read", { path: "x" }]]);
+    expect(shell.out()).toBe(
+      "one\ntwo\\u001b[2J\n[image, image/png, 3 bytes]\n[resource_link, a:b]\ninside\n",
+    );
+  });
+
+  test("prints the whole result as JSON", async () => {
+    const object = { content: [], structuredContent: { n: 1 }, _meta: { x: 1 } };
+    const shell = shellWith({ call: answering(result(object)) });
+    expect(await runCommandLine(["call", "t", "--json"], shell)).toBe(0);
+    expect(JSON.parse(shell.out())).toEqual(object);
+  });
+
+  test("prints structured content where there is nothing else", async () => {
+    const shell = shellWith({ call: answering(result({ content: [], structuredContent: { n: 1 } })) });
+    expect(await runCommandLine(["call", "t"], shell)).toBe(0);
+    expect(JSON.parse(shell.out())).toEqual({ n: 1 });
+  });
+
+  test.each([
+    [
+      "an error of the tool",
+      result({ isError: true, content: [{ type: "text", text: "no such file" }] }),
+      "no such file\n",
+      undefined,
+    ],
+    [
+      "an error",
+      { kind: "error", error: { code: -32602, message: "unknown tool: t" } },
+      "",
+      "error: unknown tool: t",
+    ],
+    [
+      "a question",
+      { kind: "input_required", requests: {} },
+      "",
+      "error: the server asks something before it goes on, and nobody is here to answer",
+    ],
+  ] as const)("ends with 1 at %s", async (_, reply, out, said) => {
+    const shell = shellWith({ call: answering(reply) });
+    expect(await runCommandLine(["call", "t"], shell)).toBe(1);
+    expect(shell.out()).toBe(out);
+    if (said !== undefined) expect(shell.said.at(-1)).toBe(said);
+  });
+
+  test("prints an error as JSON when asked", async () => {
+    const shell = shellWith({
+      call: answering({ kind: "error", error: { code: 5, message: "m", data: {} } }),
+    });
+    expect(await runCommandLine(["call", "t", "--json"], shell)).toBe(1);
+    expect(JSON.parse(shell.out())).toEqual({ error: { code: 5, message: "m", data: {} } });
+  });
+});

@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import { packageVersion } from "../../src/cli/version.js";
+import { fakeShell } from "./fake-shell.js";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-program-"));
+  const listen = { http: { host: "filehost", port: 1 }, admin: { port: 2 } };
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ listen, mcpServers: { a: { command: "x" } } }));
+  writeFileSync(join(folder, "other.json"), JSON.stringify({ mcpServers: { b: { command: "x" } } }));
+  writeFileSync(
+    join(folder, "bad.json"),
+    '{ "mcpServers": { "b": { "comand": "x" } },\n  "naming": { "maxLength": 1 } }',
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("help", () => {
+  test.each([["--help"], ["-h"]])("%s goes to stdout and fits on a screen", async (flag) => {
+    const shell = fakeShell();
+    expect(await runCommandLine([flag], shell)).toBe(0);
+    const lines = shell.out().trimEnd().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(84);
+    expect(shell.said).toEqual([]);
+  });
+
+  test.each(["serve", "stdio", "connect", "check", "doctor", "list", "call", "import", "schema"])(
+    "%s has its own, and stands in that of all",
+    async (command) => {
+      const shell = fakeShell();
+      expect(await runCommandLine([command, "--help"], shell)).toBe(0);
+      expect(shell.out()).toContain(`Usage: cardea ${command}`);
+      const all = fakeShell();
+      await runCommandLine(["--help"], all);
+      expect(all.out()).toContain(`cardea ${command}`);
+    },
+  );
+
+  test.each(["--version", "-V"])("%s is the package's version", async (flag) => {
+    const shell = fakeShell();
+    expect(await runCommandLine([flag], shell)).toBe(0);
+    expect(shell.out()).toBe(`${packageVersion()}\n`);
+  });
+});
+
+describe("wrong usage ends with 2, says what was wrong, and prints no data", () => {
+  test.each([
+    [["chekc"], 'there is no command "chekc"', "(did you mean check?)"],
+    [["serve", "--prot", "1"], "unknown option '--prot'", "(Did you mean --port?)"],
+    [["serve", "--port", "http"], "--port must be a whole number from 0 to 65535", undefined],
+    [["serve", "--port", "65536"], "--port must be a whole number from 0 to 65535", undefined],
+    [["serve", "extra"], "too many arguments for 'serve'. Expected 0 arguments but got 1.", undefined],
+    [["list", "toolz"], 'there is no list of "toolz"', undefined],
+    [["call"], "missing required argument 'name'", undefined],
+    [["call", "t", "{"], "the arguments are not JSON", undefined],
+    [["call", "t", "[]"], "the arguments must be a JSON object", undefined],
+    [["import"], "missing required argument 'file'", undefined],
+    [["connect", "nonsense"], 'a "url" that is not a complete address', undefined],
+    [
+      ["connect", "https://x.example", "--header", "token s3cret"],
+      "--header takes a name, a colon and a value",
+      undefined,
+    ],
+    [["--"], "after -- comes the command of a server", undefined],
+    [["--config", "x", "--", "node"], "--config and -- CMD cannot go together", undefined],
+    [["--frob", "--", "node"], "unknown option '--frob'", undefined],
+    [[], "a command is missing", undefined],
+  ])("%j", async (argv, message, hint) => {
+    const shell = fakeShell({ cwd: folder });
+    expect(await runCommandLine(argv, shell)).toBe(2);
+    expect(shell.said.join("\n")).toContain(message);
+    if (hint !== undefined) expect(shell.said.join("\n")).toContain(hint);
+    expect(shell.said.join("\n")).not.toContain("s3cret");
+    expect(shell.out()).toBe("");
+    expect(shell.configs).toEqual([]);
+  });
+
+  test("a variable counts as much as the flag", async () => {
+    const shell = fakeShell({ cwd: folder, env: { CARDEA_ADMIN_PORT: "x" } });
+    expect(await runCommandLine(["serve"], shell)).toBe(2);
+    expect(shell.said).toEqual(["error: CARDEA_ADMIN_PORT must be a whole number from 0 to 65535"]);
+  });
+});
+
+describe("flag beats environment beats file beats default", () => {
+  const env = {
+    CARDEA_HOST: "envhost",
+    CARDEA_PORT: "11",
+    CARDEA_ADMIN_HOST: "envadmin",
+    CARDEA_ADMIN_PORT: "12",
+    CARDEA_CONFIG: "other.json",
+  };
+  const flags = ["--host", "flaghost", "--port", "21", "--admin-host", "flagadmin", "--admin-port", "22"];
+
+  test.each([
+    ["default", [], { CARDEA_CONFIG: "other.json" }, ["b", "127.0.0.1", 8080, "127.0.0.1", 8081]],
+    ["file", [], {}, ["a", "filehost", 1, "127.0.0.1", 2]],
+    ["environment", [], env, ["b", "envhost", 11, "envadmin", 12]],
+    ["flags", ["--config", "cardea.json", ...flags], env, ["a", "flaghost", 21, "flagadmin", 22]],
+    [
+      "empty environment",
+      [],
+      { CARDEA_PORT: "", CARDEA_HOST: "", CARDEA_CONFIG: "" },
+      ["a", "filehost", 1, "127.0.0.1", 2],
+    ],
+    [
+      "what Kubernetes sets for a Service called cardea",
+      [],
+      { CARDEA_PORT: "tcp://10.0.0.1:80" },
+      ["a", "filehost", 1, "127.0.0.1", 2],
+    ],
+  ])("%s", async (_, argv, environment, expected) => {
+    const shell = fakeShell({ cwd: folder, env: environment });
+    shell.signal("SIGTERM");
+    expect(await runCommandLine(["serve", ...argv], shell)).toBe(0);
+    const [config] = shell.configs;
+    const { http, admin } = config?.listen ?? {};
+    expect([config?.servers[0]?.name, http?.host, http?.port, admin?.host, admin?.port]).toEqual(expected);
+  });
+
+  test("for a command after -- as well", async () => {
+    const shell = fakeShell({ cwd: folder, env });
+    shell.signal("SIGTERM");
+    expect(await runCommandLine(["--port", "0", "--", "node", "s.js", "--port", "9", "--", "x"], shell)).toBe(
+      0,
+    );
+    const [config] = shell.configs;
+    expect([config?.listen.http.host, config?.listen.http.port]).toEqual(["envhost", 0]);
+    expect(config?.servers).toMatchObject([
+      { prefix: "", transport: { args: ["s.js", "--port", "9", "--", "x"], cwd: folder } },
+    ]);
+  });
+});
+
+describe("the config that won", () => {
+  test.each([
+    [["--config", "other.json"], {}, "info: using other.json, named by --config"],
+    [[], { CARDEA_CONFIG: "other.json" }, "info: using other.json, named by CARDEA_CONFIG"],
+    [[], {}, "info: using cardea.json"],
+  ])("is named: %j %j", async (argv, env, line) => {
+    const shell = fakeShell({ cwd: folder, env });
+    expect(await runCommandLine(["list", ...argv], shell)).toBe(0);
+    expect(shell.said[0]).toBe(line);
+  });
+
+  test.each(["serve", "stdio", "list", "call"])(
+    "ends %s with 78 when it is wrong, all of it said",
+    async (command) => {
+      const shell = fakeShell({ cwd: folder });
+      const argv = command === "call" ? ["call", "x"] : [command];
+      expect(await runCommandLine([...argv, "--config", "bad.json"], shell)).toBe(78);
+      expect(shell.said).toEqual(
+        [
+          "info: using bad.json, named by --config",
+          'error: bad.json:1:19: server "b" needs a "command" or a "url"',
+          'error: bad.json:1:26: server "b" has an unknown key "comand"; did you mean "command"?',
+          "error: bad.json:2:28: naming.maxLength must be at least 24",
+        ].filter((line) => !line.includes("needs a")),
+      );
+      expect(shell.out()).toBe("");
+      expect(shell.configs).toEqual([]);
+    },
+  );
+
+  test("may not be there at all", async () => {
+    const shell = fakeShell({ cwd: "/", env: { HOME: "/nowhere" } });
+    expect(await runCommandLine(["serve"], shell)).toBe(78);
+    expect(shell.said.join()).toContain("no config file: looked for cardea.jsonc, cardea.json, cardea.yaml");
+  });
+});
+
+describe("check", () => {
+  test("prints every problem and ends with 78", async () => {
+    const shell = fakeShell({ cwd: folder });
+    expect(await runCommandLine(["check", "--config", "bad.json"], shell)).toBe(78);
+    expect(shell.out()).toBe(
+      'bad.json:1:26: server "b" has an unknown key "comand"; did you mean "command"?\n' +
+        "bad.json:2:28: naming.maxLength must be at least 24\n",
+    );
+  });
+
+  test("prints the same as JSON", async () => {
+    const shell = fakeShell({ cwd: folder });
+    expect(await runCommandLine(["check", "--config", "bad.json", "--json"], shell)).toBe(78);
+    expect(JSON.parse(shell.out())).toEqual({
+      file: "bad.json",
+      ok: false,
+      servers: [],
+      problems: [
+        {
+          file: "bad.json",
+          line: 1,
+          column: 26,
+          message: 'server "b" has an unknown key "comand"; did you mean "command"?',
+        },
+        { file: "bad.json", line: 2, column: 28, message: "naming.maxLength must be at least 24" },
+      ],
+      warnings: [],
+    });
+  });
+
+  test("warns of what may surprise, at its place and without what variables hold, and ends with 0", async () => {
+    const file = join(folder, "odd.yaml");
+    writeFileSync(file, 'mcpServers:\n  a:\n    command: npx\n    args: ["-y", "${PACKAGE}"]\n');
+    const shell = fakeShell({ cwd: folder, env: { PACKAGE: "s3cret-package", CARDEA_JSON: "0" } });
+    expect(await runCommandLine(["check", "--config", "odd.yaml"], shell)).toBe(0);
+    expect(shell.out()).toBe(
+      'odd.yaml:4:11: warning: server "a": runs whatever version of … is newest; pin one, such as …@1.2.3\n' +
+        "odd.yaml: all right, 1 server\n",
+    );
+  });
+});
+
+test("schema prints a JSON Schema", async () => {
+  const shell = fakeShell();
+  expect(await runCommandLine(["schema"], shell)).toBe(0);
+  expect(JSON.parse(shell.out())).toMatchObject({ type: "object", additionalProperties: false });
+});

@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import { GatewayError } from "../../src/core/errors.js";
+import { type FakeShell, type FakeShellOptions, fakeShell } from "./fake-shell.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-serve-"));
+  config("a");
+});
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(folder, { recursive: true });
+});
+
+function config(...servers: readonly string[]): void {
+  const mcpServers = Object.fromEntries(servers.map((name) => [name, { command: "${CMD:-x}" }]));
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers }));
+}
+
+function serving(options: FakeShellOptions = {}): { shell: FakeShell; ended: Promise<number> } {
+  const shell = fakeShell({ cwd: folder, env: { CMD: "s3cret" }, ...options });
+  return { shell, ended: runCommandLine(["serve"], shell) };
+}
+
+const READY = "info: ready: http://127.0.0.1:1/mcp (admin: http://127.0.0.1:2)";
+const never = new Promise<never>(() => {});
+
+describe("serve", () => {
+  test("says one line with the URLs when it is ready, drains at a signal and ends with 0", async () => {
+    const { shell, ended } = serving();
+    await vi.waitFor(() => expect(shell.said).toContain(READY));
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(shell.events).toEqual(["start", "stop"]);
+    expect(shell.said.filter((line) => line.includes("http://"))).toEqual([READY]);
+    expect(shell.out()).toBe("");
+    expect(shell.secrets).toEqual(["s3cret"]);
+  });
+
+  test("stops at once at the second signal, and says by its code that it did not drain", async () => {
+    const events: string[] = [];
+    const stop = ({ immediate = false } = {}): Promise<void> => {
+      events.push(immediate ? "at once" : "drain");
+      return immediate ? Promise.resolve() : never;
+    };
+    const { shell, ended } = serving({ gateway: { stop } });
+    shell.signal("SIGINT");
+    shell.signal("SIGINT");
+    expect(await ended).toBe(130);
+    expect(events).toEqual(["drain", "at once"]);
+  });
+
+  test("does not wait for a gateway that cannot even stop at once", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { shell, ended } = serving({ gateway: { stop: () => never } });
+    shell.signal("SIGTERM");
+    shell.signal("SIGTERM");
+    await vi.waitFor(() => expect(shell.said.join()).toContain("stopping at once"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await ended).toBe(143);
+  });
+
+  test("ends with 0 when the signal comes before it is ready", async () => {
+    const { shell, ended } = serving({ gateway: { start: () => never } });
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(shell.events).toEqual(["stop"]);
+  });
+
+  test("ends with 1 when it cannot listen, and says why", async () => {
+    const error = Object.assign(new Error("listen EADDRINUSE: address already in use 127.0.0.1:8080"), {
+      code: "EADDRINUSE",
+    });
+    const { shell, ended } = serving({ gateway: { start: () => Promise.reject(error) } });
+    expect(await ended).toBe(1);
+    expect(shell.said.at(-1)).toBe(
+      `error: the gateway cannot start: ${error.message}; is it running already?`,
+    );
+    expect(shell.events).toEqual(["stop at once"]);
+  });
+
+  test("ends with 69 when a required server is not there", async () => {
+    const error = new GatewayError("upstream_unavailable", "upstream", "a cannot be started", {
+      server: "a",
+    });
+    const { shell, ended } = serving({ gateway: { failed: Promise.resolve(error) } });
+    expect(await ended).toBe(69);
+    expect(shell.said).toContain("error: a cannot be started");
+    expect(shell.events).toContain("stop at once");
+  });
+});
+
+describe("a config that changes while it serves", () => {
+  const ready = (shell: FakeShell) => vi.waitFor(() => expect(shell.said).toContain(READY));
+  const event = (shell: FakeShell, name: string) =>
+    vi.waitFor(() => expect(shell.events).toContain(name), { timeout: 10_000 });
+
+  test("takes effect when it is right, stays as it was when it is wrong, and takes effect again", async () => {
+    const { shell, ended } = serving();
+    await ready(shell);
+    config("a", "b");
+    await event(shell, "reload a b");
+    writeFileSync(
+      join(folder, "cardea.json"),
+      '{ "mcpServers": { "a": { "command": "${UNSET}", "x": 1 } } }',
+    );
+    await event(shell, "refused 2");
+    expect(shell.said).toContain(
+      'error: cardea.json:1:37: server "a": command needs the variable UNSET, which is not set and has no default',
+    );
+    config("c");
+    await event(shell, "reload c");
+    rmSync(join(folder, "cardea.json"));
+    await event(shell, "refused 1");
+    expect(shell.said).toContain(
+      "error: cardea.json:1:1: the config file cannot be read: there is no such file",
+    );
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(shell.events).toEqual(["start", "reload a b", "refused 2", "reload c", "refused 1", "stop"]);
+  });
+
+  test("is read again at SIGHUP even when the file is the same", async () => {
+    const { shell, ended } = serving();
+    await ready(shell);
+    shell.signal("SIGHUP");
+    await event(shell, "reload a");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
+  test("keeps its listeners, and says that theirs need a restart", async () => {
+    const listened: number[] = [];
+    const { shell, ended } = serving({
+      gateway: { reload: async ({ listen }) => void listened.push(listen.http.port) },
+    });
+    await ready(shell);
+    writeFileSync(join(folder, "cardea.json"), '{ "listen": { "http": { "port": 9 } } }');
+    await vi.waitFor(() => expect(listened).toEqual([8080]), { timeout: 10_000 });
+    expect(shell.said).toContain("warn: a change of listen takes effect at the next start");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
+  test("stays as it was when the gateway cannot apply it", async () => {
+    const { shell, ended } = serving({ gateway: { reload: () => Promise.reject(new Error("no")) } });
+    await ready(shell);
+    config("b");
+    await event(shell, "refused 1");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+});
+
+describe("stdio", () => {
+  test("serves the host on the streams and ends with 0 when it has gone", async () => {
+    const served: unknown[] = [];
+    const shell = fakeShell({
+      cwd: folder,
+      gateway: { stdio: async (...streams) => void served.push(...streams) },
+    });
+    expect(await runCommandLine(["stdio"], shell)).toBe(0);
+    expect(served).toEqual([shell.stdin, shell.stdout]);
+    expect(shell.events).toEqual(["stop"]);
+    expect(shell.out()).toBe("");
+  });
+
+  test("drains at a signal", async () => {
+    const shell = fakeShell({ cwd: folder });
+    shell.signal("SIGTERM");
+    expect(await runCommandLine(["stdio"], shell)).toBe(0);
+    expect(shell.events).toEqual(["stop"]);
+  });
+
+  test("connect serves one address with its headers, which nobody gets to see", async () => {
+    const shell = fakeShell({ cwd: folder, gateway: { stdio: async () => {} } });
+    const argv = [
+      "connect",
+      "https://x.example/mcp",
+      "--header",
+      "Authorization: Bearer s3cret",
+      "--header",
+      "X-A:b",
+    ];
+    expect(await runCommandLine(argv, shell)).toBe(0);
+    expect(shell.configs[0]?.servers).toMatchObject([
+      {
+        prefix: "",
+        transport: { url: "https://x.example/mcp", headers: { Authorization: "Bearer s3cret", "X-A": "b" } },
+      },
+    ]);
+    expect(shell.secrets).toContain("Bearer s3cret");
+  });
+
+  test("connect takes headers from the environment, one a line", async () => {
+    const shell = fakeShell({ env: { CARDEA_HEADER: "A: 1\nB: 2\n" }, gateway: { stdio: async () => {} } });
+    expect(await runCommandLine(["connect", "https://x.example"], shell)).toBe(0);
+    expect(shell.configs[0]?.servers).toMatchObject([{ transport: { headers: { A: "1", B: "2" } } }]);
+  });
+});
