@@ -65,16 +65,11 @@ function renameResult(method: string, result: JsonObject, renaming: Renaming): J
 
 /** Content of tools, prompts and messages (2026-07-28: server/tools, "Tool Result"). */
 function renameBlock(block: JsonObject, uri: (own: string) => string): JsonObject {
-  switch (stringAt(block, "type")) {
-    case "resource_link":
-      return mapKey(block, "uri", uri);
-    case "resource":
-      return mapObject(block, "resource", (resource) => mapKey(resource, "uri", uri));
-    case "tool_result":
-      return mapItems(block, "content", (inner) => renameBlock(inner, uri));
-    default:
-      return block;
-  }
+  const type = stringAt(block, "type");
+  if (type === "resource_link") return mapKey(block, "uri", uri);
+  if (type === "resource") return mapObject(block, "resource", (resource) => mapKey(resource, "uri", uri));
+  if (type === "tool_result") return mapItems(block, "content", (inner) => renameBlock(inner, uri));
+  return block;
 }
 
 /** A message has one block or several. */

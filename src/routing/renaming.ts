@@ -1,30 +1,41 @@
 /** How the URIs that one server gives to one client are renamed, and which of them must be remembered. */
 import type { Catalog } from "../catalog/catalog.js";
 import { isWebAddress } from "../catalog/uris.js";
+import type { CatalogView } from "../catalog/view.js";
 import type { Client } from "../core/client.js";
 import type { Renaming } from "./rename-results.js";
 
-/**
- * Undefined where nothing has to be renamed or remembered: the server is seen alone, or it is the only one whose
- * URIs are exposed as they are.
- */
-export function renamingFor(
-  catalog: Pick<Catalog, "view" | "learn">,
-  client: Client,
-  server: string,
-): Renaming | undefined {
-  const { spaces } = catalog.view(client).scope;
-  const space = spaces.find(({ name }) => name === server);
-  if (space === undefined || (spaces.length === 1 && space.uris === undefined)) return undefined;
-  const { uris } = space;
-  // An address that more than one server could have given leads back to the one that did.
-  const unclear =
-    uris === undefined && spaces.filter((other) => other.uris === undefined).length > 1
-      ? () => true
-      : (uri: string) => isWebAddress(uri);
-  const uri = (own: string): string => {
-    if (spaces.length > 1 && unclear(own)) catalog.learn(client, own, server);
-    return uris?.expose(own) ?? own;
-  };
-  return { uri, page: (own) => (space.passes("resources", own) ? uri(own) : undefined) };
+type Given = Pick<Catalog, "view" | "learn">;
+
+/** Made once for each view and server: a call only looks it up. */
+export class Renamings {
+  readonly #catalog: Given;
+  readonly #made = new WeakMap<CatalogView, Map<string, Renaming | undefined>>();
+
+  constructor(catalog: Given) {
+    this.#catalog = catalog;
+  }
+
+  /** Undefined where nothing has to be renamed or remembered, as where a server is seen alone. */
+  of(client: Client, server: string): Renaming | undefined {
+    const view = this.#catalog.view(client);
+    const made = this.#made.get(view) ?? new Map<string, Renaming | undefined>();
+    this.#made.set(view, made);
+    if (!made.has(server)) made.set(server, this.#make(view, client, server));
+    return made.get(server);
+  }
+
+  #make({ scope: { spaces } }: CatalogView, client: Client, server: string): Renaming | undefined {
+    const space = spaces.find(({ name }) => name === server);
+    if (space === undefined || (spaces.length === 1 && space.uris === undefined)) return undefined;
+    const bare = spaces.filter(({ uris }) => uris === undefined).length;
+    // Where several servers could have given an address, it must lead back to the one that did.
+    const unclear = (own: string): boolean =>
+      spaces.length > 1 && (isWebAddress(own) || (space.uris === undefined && bare > 1));
+    const uri = (own: string): string => {
+      if (unclear(own)) this.#catalog.learn(client, own, server);
+      return space.uris?.expose(own) ?? own;
+    };
+    return { uri, page: (own) => (space.passes("resources", own) ? uri(own) : undefined) };
+  }
 }

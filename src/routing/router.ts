@@ -1,16 +1,17 @@
 /** Hands each call to the server that owns its target, under the server's own name for it. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Reply, Route } from "../core/call.js";
+import type { Call, Notice, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import { LIST_METHODS, retarget, retargetLoosely, TARGETED_METHODS, targetOf } from "../core/methods.js";
 import { unknownTarget } from "../core/refusal.js";
+import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { answerLists } from "./answer-lists.js";
 import { soleDeclarer } from "./extensions.js";
 import { renameNotice, renameReply } from "./rename-results.js";
-import { renamingFor } from "./renaming.js";
+import { Renamings } from "./renaming.js";
 
 export interface RouterOptions {
   readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn">;
@@ -31,27 +32,28 @@ const NO_COMPLETIONS: Reply = {
  */
 export function router({ catalog, handlers }: RouterOptions): Handler {
   const lists = answerLists(catalog);
+  const renamings = new Renamings(catalog);
 
-  /** Runs a call whose parameters carry the server's own names. */
-  async function send(server: string, call: Call): Promise<Reply> {
+  /** Runs a call under `params`, which carry the server's own names. */
+  async function send(server: string, call: Call, params: JsonObject): Promise<Reply> {
     const handler = handlers.get(server);
     if (handler === undefined) {
       throw new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, {
         server,
       });
     }
-    const renaming = renamingFor(catalog, call.client, server);
-    if (renaming === undefined) return handler(call);
-    const { notify } = call;
-    const reply = await handler({ ...call, notify: (notice) => notify(renameNotice(notice, renaming)) });
-    return renameReply(call.method, reply, renaming);
+    const renaming = renamings.of(call.client, server);
+    if (renaming === undefined) return handler({ ...call, params });
+    const notify = (notice: Notice) => call.notify(renameNotice(notice, renaming));
+    return renameReply(call.method, await handler({ ...call, params, notify }), renaming);
   }
 
-  function sendTo(route: Route, call: Call): Promise<Reply> {
-    const params = Object.hasOwn(TARGETED_METHODS, call.method)
-      ? retarget(call.method, call.params, route.target)
-      : retargetLoosely(call.params, route.target);
-    return send(route.upstream, { ...call, params });
+  function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
+    const { method, params } = call;
+    const own = Object.hasOwn(TARGETED_METHODS, method)
+      ? retarget(method, params, target)
+      : retargetLoosely(params, target);
+    return send(upstream, call, own);
   }
 
   function refuseTarget(call: Call): GatewayError {
@@ -82,7 +84,7 @@ export function router({ catalog, handlers }: RouterOptions): Handler {
     if (Object.hasOwn(TARGETED_METHODS, call.method)) throw refuseTarget(call);
     const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);
     const declarer = soleDeclarer(call.method, servers, catalog.capabilities);
-    if (declarer !== undefined) return send(declarer, call);
+    if (declarer !== undefined) return send(declarer, call, call.params);
     throw new GatewayError("unknown_target", "downstream", `method ${call.method} is not served here`, {
       rpc: CODE.methodNotFound,
     });
@@ -90,5 +92,5 @@ export function router({ catalog, handlers }: RouterOptions): Handler {
 }
 
 /** A server that was never met may have completions; whether it does, it will say itself. */
-const completes = (capabilities: { readonly [key: string]: unknown } | undefined): boolean =>
+const completes = (capabilities: JsonObject | undefined): boolean =>
   capabilities === undefined || capabilities.completions !== undefined;

@@ -1,0 +1,38 @@
+/** The front of the gateway as far as routing goes: find the target, then hand the call on. */
+import type { Catalog } from "../../src/catalog/catalog.js";
+import type { Call, Reply } from "../../src/core/call.js";
+import { compose, type Handler } from "../../src/core/handler.js";
+import { SILENT } from "../../src/core/logger.js";
+import { rescue } from "../../src/policy/rescue.js";
+import { locate } from "../../src/routing/locate.js";
+import { router } from "../../src/routing/router.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { type CatalogUnderTest, catalogOf } from "../catalog/support.js";
+import type { FakeUpstream } from "../support/fake-upstream.js";
+
+export interface Front {
+  readonly catalog: Catalog;
+  readonly handle: Handler;
+}
+
+export function frontOf(upstreams: readonly FakeUpstream[], options: CatalogUnderTest = {}): Front {
+  const catalog = catalogOf(upstreams, options);
+  const handlers = new Map(upstreams.map(({ name, call }): [string, Handler] => [name, call]));
+  return { catalog, handle: compose([locate(catalog), rescue(SILENT)], router({ catalog, handlers })) };
+}
+
+/** The last call that reached a server, as far as routing may have changed it. */
+export function received({ calls }: FakeUpstream): Pick<Call, "method" | "params"> | undefined {
+  const last = calls.at(-1);
+  return last === undefined ? undefined : { method: last.method, params: last.params };
+}
+
+export function resultOf(reply: Reply): JsonObject {
+  if (reply.kind !== "result") throw new Error(`expected a result, got ${JSON.stringify(reply)}`);
+  return reply.result.object;
+}
+
+export function errorOf(reply: Reply) {
+  if (reply.kind !== "error") throw new Error(`expected an error, got ${JSON.stringify(reply)}`);
+  return reply.error;
+}
