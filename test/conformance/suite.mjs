@@ -46,7 +46,7 @@ export function scenariosOf(revision, leg) {
  * What came of a run: for each scenario, the status of each of its checks. A check that was made more than once
  * counts by its worst.
  *
- * @typedef {Map<string, Map<string, "SUCCESS" | "FAILURE" | "WARNING" | "SKIPPED">>} Results
+ * @typedef {Map<string, Map<string, "SUCCESS" | "FAILURE" | "WARNING" | "INFO" | "SKIPPED">>} Results
  */
 
 /** Runs every server scenario of a revision against `url`. @returns {Promise<Results>} */
@@ -88,7 +88,7 @@ async function runSuite(args, folder) {
   writeFileSync(join(folder, "output.log"), Buffer.concat(output));
 }
 
-const WORST_FIRST = ["FAILURE", "WARNING", "SUCCESS", "SKIPPED"];
+const WORST_FIRST = ["FAILURE", "WARNING", "SUCCESS", "INFO", "SKIPPED"];
 
 function readResults(folder, prefix) {
   const results = new Map();

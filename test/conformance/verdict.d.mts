@@ -1,4 +1,4 @@
-export type Status = "SUCCESS" | "FAILURE" | "WARNING" | "SKIPPED";
+export type Status = "SUCCESS" | "FAILURE" | "WARNING" | "INFO" | "SKIPPED";
 export type Results = ReadonlyMap<string, ReadonlyMap<string, Status>>;
 export type Verdict = "passed" | "failed" | "excused" | "as direct" | "skipped";
 export interface Judged {

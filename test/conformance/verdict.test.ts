@@ -17,6 +17,8 @@ describe("a check", () => {
     ["SUCCESS", "WARNING", "failed"],
     ["SUCCESS", "SKIPPED", "failed"],
     ["SUCCESS", undefined, "failed"],
+    ["SUCCESS", "INFO", "failed"],
+    ["INFO", "INFO", "skipped"],
     ["FAILURE", "FAILURE", "as direct"],
     ["WARNING", "FAILURE", "as direct"],
     ["FAILURE", "SUCCESS", "passed"],
