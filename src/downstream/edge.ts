@@ -23,8 +23,11 @@ export interface HttpEdge {
   /** GET and DELETE exist in the legacy era only. */
   get?(exchange: HttpExchange): void | Promise<void>;
   delete?(exchange: HttpExchange): void | Promise<void>;
-  /** Ends every stream gracefully, as its era does. */
-  close(): Promise<void>;
+  /**
+   * Ends every stream gracefully, as its era does. Calls in flight may go on for `graceMs` (default 0); where a
+   * lost connection is no cancel, that is the only end they have.
+   */
+  close(graceMs?: number): Promise<void>;
 }
 
 /** A host at the other end of a pipe: one principal, one message per line. */

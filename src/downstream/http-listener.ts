@@ -1,35 +1,22 @@
-/**
- * The HTTP side that faces hosts: every check that needs no knowledge of an era, then the era's edge. Hono finds
- * the route and does nothing else; bodies, checks and answers are Node's own and ours.
- */
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+/** The HTTP side that faces hosts: when it listens, how long it waits for whom, and how it stops. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
-import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
-import { admit, admitProbe } from "./admit.js";
 import { allowedNames, isLoopback } from "./allowed-names.js";
 import { type Authenticate, everybodyIsAnonymous } from "./authenticate.js";
-import { allowOrigin } from "./cors.js";
 import type { HttpEdge } from "./edge.js";
-import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
-import { FailedMessage, mcpEndpoint } from "./mcp-endpoint.js";
+import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
 
 export interface HttpListenerOptions {
   readonly listen: ListenConfig["http"];
   readonly port: GatewayPort;
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
+  /** Serves `GET /sse` and `POST /messages`, the transport of 2024-11-05. Default: there are no such paths. */
+  readonly sse?: SseEdge;
   /** What `/readyz` says; asked anew each time. */
   readonly ready: () => Readiness;
   /** Default: everybody is anonymous, which is refused beyond loopback. */
@@ -42,11 +29,6 @@ export interface HttpListenerOptions {
   readonly timeouts?: Partial<HttpTimeouts>;
   /** The most connections at once; further ones are dropped. Default: no limit. */
   readonly maxConnections?: number;
-}
-
-export interface Readiness {
-  readonly ready: boolean;
-  readonly reasons: readonly string[];
 }
 
 /** In milliseconds. */
@@ -70,16 +52,19 @@ export interface HttpListener {
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { listen, logger = SILENT } = options;
-  const names = allowedNames({ bind: listen.host, ...listen });
-  const authenticate = options.authenticate ?? everybodyIsAnonymous;
-  const endpoint = mcpEndpoint({ ...options, authenticate, maxBodyBytes: listen.maxBodyBytes });
-  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
-  const route = getRequestListener(routes().fetch, {
-    overrideGlobalObjects: false,
-    autoCleanupIncoming: false,
+  const route = httpRoutes({
+    ...options,
+    authenticate: options.authenticate ?? everybodyIsAnonymous,
+    names: allowedNames({ bind: listen.host, ...listen }),
+    logger,
   });
-  const server = nodeServer(options, (request, response) => void route(request, response));
   let stopping = false;
+  const server = nodeServer(options, (request, response) => {
+    // A connection may be quiet for as long as a call takes; only a reader that leaves what is there is cut off.
+    response.on("timeout", cutStalled);
+    if (stopping) response.shouldKeepAlive = false;
+    route(request, response);
+  });
 
   return {
     async start() {
@@ -91,10 +76,8 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
         );
       }
       const port = await bind(server, listen);
-      return {
-        url: `http://${isIPv6(listen.host) ? `[${listen.host}]` : listen.host}:${port}${listen.path}`,
-        port,
-      };
+      const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
+      return { url: `http://${host}:${port}${listen.path}`, port };
     },
     async stop(graceMs) {
       stopping = true;
@@ -104,52 +87,11 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       // A connection that falls idle now would otherwise be kept for its next request.
       const sweep = setInterval(() => server.closeIdleConnections(), 50);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-      await Promise.all([options.modern.close(), options.legacy.close(), closed]);
+      await Promise.all([options.modern.close(), options.legacy.close(), options.sse?.close(), closed]);
       clearInterval(sweep);
       clearTimeout(cut);
     },
   };
-
-  function routes(): Hono<{ Bindings: HttpBindings }> {
-    const mcp =
-      (scope: string): Serve =>
-      (request, response) => {
-        admit(request, names);
-        const { origin } = request.headers;
-        if (origin !== undefined) allowOrigin(response, origin);
-        return endpoint(request, response, scope);
-      };
-    const probe =
-      (ask: () => Readiness): Serve =>
-      (request, response) => {
-        admitProbe(request, names);
-        const readiness = ask();
-        response.writeHead(readiness.ready ? 200 : 503, { "content-type": "application/json" });
-        response.end(JSON.stringify(readiness));
-      };
-    const base = listen.path.replace(/\/$/, "");
-    return new Hono<{ Bindings: HttpBindings }>({ strict: false })
-      .get("/healthz", ({ env }) =>
-        run(
-          env,
-          probe(() => ALIVE),
-        ),
-      )
-      .get("/readyz", ({ env }) => run(env, probe(options.ready)))
-      .all(base === "" ? "/" : base, ({ env }) => run(env, mcp("")))
-      .all(`${base}/:name`, ({ env, req }) => run(env, mcp(req.param("name"))))
-      .notFound(({ env }) => run(env, nothingHere));
-  }
-
-  function run({ incoming, outgoing }: HttpBindings, serve: Serve): Response {
-    const request = incoming as IncomingMessage;
-    const response = outgoing as ServerResponse;
-    // A connection may be quiet for as long as a call takes; only a reader that leaves what is there is cut off.
-    response.on("timeout", cutStalled);
-    if (stopping) response.shouldKeepAlive = false;
-    void settle(request, response, serve);
-    return RESPONSE_ALREADY_SENT;
-  }
 
   /** Called when nothing moved on a connection for `stallMs`. */
   function cutStalled(socket: Socket): void {
@@ -157,31 +99,11 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     logger.warn({ bytes: socket.writableLength }, "a connection was closed: its reader takes nothing");
     socket.destroy();
   }
-
-  async function settle(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
-    try {
-      await serve(request, response);
-    } catch (error) {
-      const { cause, id } = error instanceof FailedMessage ? error : { cause: error, id: undefined };
-      const failure = httpFailure(cause);
-      if (failure.status === 500) logger.error({ error: cause, method: request.method }, "a request failed");
-      options.refused?.(failure.status);
-      sendFailure(response, failure, id);
-    }
-  }
 }
-
-type Serve = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
-
-const ALIVE: Readiness = { ready: true, reasons: [] };
-
-const nothingHere: Serve = () => {
-  throw new HttpRefusal(404, "unknown_target", "there is nothing at this path");
-};
 
 function nodeServer(
   { timeouts = {}, maxConnections }: HttpListenerOptions,
-  listener: RequestListener,
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000, stallMs = 30_000 } = timeouts;
   const server = createServer(

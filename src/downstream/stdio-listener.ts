@@ -10,6 +10,7 @@ import { type Envelope, FrameError, isResponse, parseDocument } from "../wire/en
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
+import { atMost } from "./legacy/at-most.js";
 
 export interface StdioListenerOptions {
   readonly input: Readable;
@@ -30,8 +31,8 @@ export interface StdioListenerOptions {
 export interface StdioListener {
   /** Resolves when everything has ended: the input, the calls in flight, and the writing of their answers. */
   readonly done: Promise<void>;
-  /** Reads no more, and ends as if the input had ended. */
-  stop(): Promise<void>;
+  /** Reads no more, and ends as if the input had ended; calls in flight have `graceMs`, by default `drainMs`. */
+  stop(graceMs?: number): Promise<void>;
 }
 
 /** With more than this waiting to be read by the host, nothing more is read from it. In bytes. */
@@ -44,6 +45,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   const edges = new Map<Era, PipeEdge>();
   const inFlight = new Set<Promise<void>>();
   const ended = deferred();
+  let drainMs = options.drainMs ?? 5000;
   let writable = true;
 
   const pipe: Pipe = {
@@ -90,7 +92,8 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   const done = ended.promise.then(finish);
   return {
     done,
-    stop() {
+    stop(graceMs = drainMs) {
+      drainMs = graceMs;
       ended.resolve();
       return done;
     },
@@ -143,9 +146,9 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   async function finish(): Promise<void> {
     input.off("data", read);
     input.pause();
-    if (writable) await atMost(options.drainMs ?? 5000, Promise.all(inFlight));
+    if (writable) await atMost(drainMs, Promise.all(inFlight));
     await Promise.all([...edges.values()].map((edge) => edge.close()));
-    if (writable) await atMost(options.drainMs ?? 5000, flushed());
+    if (writable) await atMost(drainMs, flushed());
     output.off("drain", resume);
   }
 
@@ -179,14 +182,4 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
     resolve = done;
   });
   return { promise, resolve };
-}
-
-/** Waits for `work`, but no longer than `ms`. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -1,12 +1,15 @@
-/** Asks one legacy client one question of a server, as far as that client can be asked. */
+/** Asks one legacy client one question of a server, as far as that client can be asked; or tells it something. */
+import type { Notice } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { adaptQuestion } from "./adapt-question.js";
+import { fitsSession } from "./fitting-notices.js";
 import type { Outlet } from "./place.js";
 import { unreachable } from "./questions.js";
 import type { Session } from "./session.js";
+import { noticeText } from "./text.js";
 
 /**
  * What a question came to. `refused` carries the error for servers that can be told of one, and `instead` the
@@ -70,6 +73,13 @@ export async function askBetweenCalls(
     rpc: code,
     ...(isObject(data) && { data }),
   });
+}
+
+/** Tells a client something between its calls, if it listens and wants to hear it. */
+export function tellBetweenCalls(session: Session, notice: Notice): void {
+  if (session.general.isHeard && fitsSession(notice, session)) {
+    session.general.say(noticeText(notice.method, notice.params));
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { GatewayPort } from "../../core/gateway-port.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { LegacyRevision } from "../../wire/names.js";
 import type { HttpEdge, HttpExchange, Pipe, PipeEdge } from "../edge.js";
-import { askBetweenCalls } from "./ask-client.js";
+import { askBetweenCalls, tellBetweenCalls } from "./ask-client.js";
 import type { StreamKind } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
 import { LegacyPipeEdge } from "./pipe-edge.js";
@@ -116,7 +116,10 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
       find(affinity) {
         const session = store.byAffinity(affinity);
         if (session === undefined) return undefined;
-        return { ask: (request, signal) => askBetweenCalls(session, request, LISTEN_MS, signal) };
+        return {
+          ask: (request, signal) => askBetweenCalls(session, request, LISTEN_MS, signal),
+          tell: (notice) => tellBetweenCalls(session, notice),
+        };
       },
     },
     sessions: () =>
@@ -132,6 +135,6 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         openQuestions: session.questions.size,
         followed: session.subscriptions.followed.size,
       })),
-    close: async () => store.close(),
+    close: (graceMs = 0) => store.close(graceMs),
   };
 }

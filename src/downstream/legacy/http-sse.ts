@@ -9,6 +9,7 @@ import { refusalError } from "../../core/refusal.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import type { HttpEdge, HttpExchange, HttpPost, PipeEdge } from "../edge.js";
+import { atMost } from "./at-most.js";
 import type { LegacyEdge } from "./edge.js";
 import { writeJson } from "./post-place.js";
 import { SseConnection } from "./sse-connection.js";
@@ -38,10 +39,12 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
   const { edge, logger = SILENT, hooks = {}, messagesPath = "/messages", maxStreams = 1000 } = options;
   const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
   const streams = new Map<string, Stream>();
+  const inFlight = new Set<Promise<void>>();
+  let closing = false;
   return { get, post, close };
 
   function get(exchange: HttpExchange): void {
-    if (streams.size >= maxStreams) {
+    if (closing || streams.size >= maxStreams) {
       throw new GatewayError("overloaded", "gateway", "no more streams can be opened now", {
         retryable: true,
       });
@@ -69,12 +72,15 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
     }
     // The answer comes on the stream, so the POST is done at once.
     post.response.writeHead(202).end();
-    receive(stream.pipe, post.message).catch((error: unknown) =>
-      logger.error({ error }, "a message ended in a fault of the gateway"),
-    );
+    const served = receive(stream.pipe, post.message)
+      .catch((error: unknown) => logger.error({ error }, "a message ended in a fault of the gateway"))
+      .finally(() => inFlight.delete(served));
+    inFlight.add(served);
   }
 
-  async function close(): Promise<void> {
+  async function close(graceMs = 0): Promise<void> {
+    closing = true;
+    await atMost(graceMs, Promise.all(inFlight));
     for (const { connection } of [...streams.values()]) connection.end();
   }
 

@@ -124,6 +124,10 @@ class PipeGeneral implements General {
 
   constructor(private readonly write: (text: Text) => void) {}
 
+  get isHeard(): boolean {
+    return this.#ready && !this.#closed;
+  }
+
   say(text: Text): boolean {
     if (!this.#closed) this.write(text);
     return !this.#closed;
@@ -136,7 +140,7 @@ class PipeGeneral implements General {
 
   async listening(waitMs: number, signal: AbortSignal): Promise<boolean> {
     if (!this.#ready && !this.#closed) await this.#gate.wait(waitMs, signal);
-    return this.#ready && !this.#closed;
+    return this.isHeard;
   }
 
   close(): void {

@@ -17,6 +17,8 @@ export interface Place extends Outlet {
 
 /** The place of what belongs to no request: the GET streams of a session, or its pipe. */
 export interface General extends Outlet {
+  /** Whether somebody listens now; what is said otherwise may have to wait. */
+  readonly isHeard: boolean;
   /** Resolves to true once somebody listens, to false after `waitMs` without anybody or when `signal` aborts. */
   listening(waitMs: number, signal: AbortSignal): Promise<boolean>;
   /** The client is ready to hear more than answers; a pipe cannot tell otherwise. */

@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { atMost } from "./at-most.js";
 import type { Session } from "./session.js";
 
 export interface SessionLimits {
@@ -17,6 +18,7 @@ export class SessionStore {
   /** Reading an entry makes it the most recently used one, so the idle ones gather at the other end. */
   readonly #sessions: LRUCache<string, Session>;
   readonly #sweep: NodeJS.Timeout;
+  #closing = false;
 
   constructor(
     private readonly limits: SessionLimits,
@@ -39,6 +41,7 @@ export class SessionStore {
 
   /** @throws GatewayError `overloaded` when all that are open are busy. */
   add(session: Session): void {
+    if (this.#closing) throw new GatewayError("overloaded", "gateway", "the gateway is stopping");
     if (this.#sessions.size >= this.limits.max) this.#makeRoom();
     this.#sessions.set(session.id, session);
   }
@@ -63,9 +66,17 @@ export class SessionStore {
     this.ended(session, why);
   }
 
-  close(): void {
+  /**
+   * Opens no more sessions, and ends those over HTTP: their GET streams at once, the rest when no request is in
+   * flight, after `graceMs` at the latest. A pipe ends its own session.
+   */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
     clearInterval(this.#sweep);
-    for (const session of this.all()) this.end(session, "closed");
+    const sessions = this.all().filter(({ streams }) => streams !== undefined);
+    for (const { streams } of sessions) streams?.endGeneral();
+    await atMost(graceMs, Promise.all(sessions.map((session) => session.drained())));
+    for (const session of sessions) this.end(session, "closed");
   }
 
   #makeRoom(): void {

@@ -37,6 +37,10 @@ export class SessionStreams implements General {
     this.#log = new EventLog(settings.log);
   }
 
+  get isHeard(): boolean {
+    return this.#general().some(({ isConnected }) => isConnected);
+  }
+
   /** The connected streams. */
   get connected(): number {
     return [...this.#streams.values()].filter((stream) => stream.isConnected).length;
@@ -78,8 +82,8 @@ export class SessionStreams implements General {
   }
 
   async listening(waitMs: number, signal: AbortSignal): Promise<boolean> {
-    if (!this.#isHeard() && !this.#closed) await this.#gate.wait(waitMs, signal);
-    return this.#isHeard();
+    if (!this.isHeard && !this.#closed) await this.#gate.wait(waitMs, signal);
+    return this.isHeard;
   }
 
   /** Forgets what nobody will come back for: delivered streams after a while, and all but the last of the rest. */
@@ -93,6 +97,11 @@ export class SessionStreams implements General {
     for (const stream of finished.slice(0, -MAX_FINISHED)) this.#forget(stream);
     const abandoned = this.#general().filter(({ isConnected }) => !isConnected);
     for (const stream of abandoned.slice(0, -MAX_ABANDONED)) this.#forget(stream);
+  }
+
+  /** Ends the GET streams; calls go on, and answer where they would have. */
+  endGeneral(): void {
+    for (const stream of this.#general()) this.#end(stream);
   }
 
   close(): void {
@@ -114,10 +123,6 @@ export class SessionStreams implements General {
 
   #general(): EventStream[] {
     return [...this.#streams.values()].filter(({ kind }) => kind === "general");
-  }
-
-  #isHeard(): boolean {
-    return this.#general().some(({ isConnected }) => isConnected);
   }
 
   #flush(): void {

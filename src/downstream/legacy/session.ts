@@ -38,6 +38,7 @@ export class Session {
   readonly openedAt = Date.now();
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
+  readonly #drained = new Set<() => void>();
   readonly #calls = new Map<MessageId, InFlight>();
   #usedAt = performance.now();
   #promised: ReadonlySet<ListKind> = new Set();
@@ -108,7 +109,15 @@ export class Session {
 
   /** Its response is about to be written; false when it was cancelled, and none may be. */
   finish(id: MessageId, controller: AbortController): boolean {
-    return this.isInFlight(id, controller) && this.#calls.delete(id);
+    if (!this.isInFlight(id, controller)) return false;
+    this.#forgetCall(id);
+    return true;
+  }
+
+  /** Resolves when no request is in flight. */
+  drained(): Promise<void> {
+    if (this.#calls.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#drained.add(resolve));
   }
 
   /** `notifications/cancelled`. An id that is not in flight is passed over, as the specification asks. */
@@ -128,8 +137,15 @@ export class Session {
   }
 
   #giveUp(id: MessageId, call: InFlight, why: "cancelled" | "ended"): void {
-    this.#calls.delete(id);
+    this.#forgetCall(id);
     call.controller.abort();
     call.over(why);
+  }
+
+  #forgetCall(id: MessageId): void {
+    this.#calls.delete(id);
+    if (this.#calls.size > 0) return;
+    for (const drained of this.#drained) drained();
+    this.#drained.clear();
   }
 }

@@ -1,6 +1,7 @@
 /** Questions of servers that legacy hosts answer while their call goes on. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
+import type { JsonObject } from "../../../src/wire/json.js";
 import { type FakeHandler, textReply } from "../../support/fake-port.js";
 import { Events, edgeServer, type Message } from "./support.js";
 
@@ -355,6 +356,31 @@ describe("the form of a question", () => {
     const older = await seenBy("2024-11-05", question);
     expect(older.params?.messages).toMatchObject([{ role: "user", content: { type: "text" } }]);
     expect((await seenBy("2025-03-26", question)).params).toEqual(question.params);
+  });
+});
+
+describe("what a server says between calls", () => {
+  const tell = (
+    server: Awaited<ReturnType<typeof edgeServer>>,
+    id: string,
+    method: string,
+    params: JsonObject,
+  ) => server.edge.directory.find(id)?.tell?.({ method, params });
+
+  test("is told to a client that listens and wants to hear it, and to nobody else", async () => {
+    const server = await edgeServer();
+    const [host, deaf] = [await server.host({ version: "2025-06-18" }), await server.host()];
+    const events = await host.listen();
+    await host.request("logging/setLevel", { level: "error" });
+    tell(server, deaf.sessionId, "notifications/message", { level: "error", data: "nobody listens" });
+    tell(server, host.sessionId, "notifications/message", { level: "info", data: "too quiet" });
+    tell(server, host.sessionId, "notifications/progress", { progressToken: 1, progress: 1 });
+    tell(server, host.sessionId, "notifications/elicitation/complete", { elicitationId: "e" });
+    tell(server, host.sessionId, "notifications/message", { level: "alert", data: "loud" });
+    expect(await events.message()).toMatchObject({ params: { data: "loud" } });
+    const late = await deaf.listen();
+    await Promise.all([host.delete(), deaf.delete()]);
+    expect([await events.rest(), await late.rest()]).toEqual([[], []]);
   });
 });
 

@@ -235,6 +235,52 @@ describe("a question between calls", () => {
   });
 });
 
+describe("an edge that is closed with a time of grace", () => {
+  test("ends GET streams at once, lets calls in flight be answered, and opens nothing more", async () => {
+    const pending = pendingHandler();
+    const { edge, open, listen, call, post, ping } = still(
+      {},
+      { handlers: { "tools/call": pending.handler } },
+    );
+    const [busy, idle] = [await open(), await open()];
+    const stream = listen(busy);
+    const answer = call(busy);
+    const running = await pending.called;
+    const closed = edge.close(5000);
+    expect([stream.writableEnded, running.signal.aborted]).toEqual([true, false]);
+    expect((await post(initializeMessage())).statusCode).toBe(503);
+    await vi.advanceTimersByTimeAsync(4000);
+    expect(await ping(idle)).toBe(200);
+    pending.answer(textReply("in time"));
+    await closed;
+    expect(String((await answer).read())).toContain("in time");
+    expect([edge.sessions(), vi.getTimerCount()]).toEqual([[], 0]);
+  });
+
+  test("aborts what is not done by then", async () => {
+    const pending = pendingHandler();
+    const { edge, open, call } = still({}, { handlers: { "tools/call": pending.handler } });
+    const answer = call(await open());
+    const running = await pending.called;
+    const closed = edge.close(5000);
+    await vi.advanceTimersByTimeAsync(5000);
+    await closed;
+    expect(running.signal.aborted).toBe(true);
+    pending.answer(textReply("late"));
+    expect(String((await answer).read())).toContain('"code":"cancelled"');
+  });
+
+  test("leaves pipes to whoever holds their other end", async () => {
+    const { edge } = still();
+    const pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send: () => {} });
+    await pipe.receive(initializeMessage() as unknown as Envelope);
+    await edge.close();
+    expect(edge.sessions()).toHaveLength(1);
+    await pipe.close();
+    expect(edge.sessions()).toEqual([]);
+  });
+});
+
 describe("after all sessions have ended", () => {
   test("no timer, subscription or session is left", async () => {
     const pending = pendingHandler();
