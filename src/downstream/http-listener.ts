@@ -87,9 +87,12 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       // A connection that falls idle now would otherwise be kept for its next request.
       const sweep = setInterval(() => server.closeIdleConnections(), 50);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-      await Promise.all([options.modern.close(), options.legacy.close(), options.sse?.close(), closed]);
-      clearInterval(sweep);
-      clearTimeout(cut);
+      try {
+        await Promise.all([options.modern.close(), options.legacy.close(), options.sse?.close(), closed]);
+      } finally {
+        clearInterval(sweep);
+        clearTimeout(cut);
+      }
     },
   };
 

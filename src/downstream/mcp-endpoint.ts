@@ -100,7 +100,8 @@ export function mcpEndpoint({
   }
 }
 
-const notAllowed = (allow: string): HttpRefusal =>
+/** @param allow the methods that are, for the `Allow` header */
+export const notAllowed = (allow: string): HttpRefusal =>
   new HttpRefusal(405, "bad_request", "this method is not allowed here", { allow });
 
 function versionOf({ headers }: IncomingMessage): string | undefined {

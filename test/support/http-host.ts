@@ -75,7 +75,7 @@ export function hearing(stream: IncomingMessage): (count: number) => Promise<rea
 }
 
 /** The messages in the text of an event stream. */
-export function eventsOf(text: string): readonly JsonObject[] {
+function eventsOf(text: string): readonly JsonObject[] {
   return text
     .split("\n\n")
     .map((event) => event.split("\n").filter((line) => line.startsWith("data:")))

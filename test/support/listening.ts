@@ -6,7 +6,7 @@ import { createHttpListener, type HttpListenerOptions } from "../../src/downstre
 import { createModernEdge, type ModernEdgeOptions } from "../../src/downstream/modern/edge.js";
 import { type FakePort, fakePort } from "./fake-port.js";
 
-export const LOOPBACK: ListenConfig["http"] = {
+const LOOPBACK: ListenConfig["http"] = {
   host: "127.0.0.1",
   port: 0,
   path: "/mcp",
@@ -17,7 +17,7 @@ export const LOOPBACK: ListenConfig["http"] = {
 };
 
 /** Says which method of the edge was called, and with what; stands where an era is not the subject. */
-export function recordingEdge(): HttpEdge & { readonly seen: string[] } {
+export function recordingEdge(): Required<HttpEdge> & { readonly seen: string[] } {
   const seen: string[] = [];
   return {
     seen,

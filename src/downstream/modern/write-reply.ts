@@ -14,7 +14,7 @@ export interface Response {
 }
 
 /** Where a server's own name stays when the gateway puts its own in its place. */
-export const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
+const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
 
 /** Not to be kept at all; for whatever nobody vouches for. */
 const STALE: Freshness = { ttlMs: 0, scope: "private" };

@@ -4,7 +4,7 @@ import { ANONYMOUS } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { fakePort } from "../../support/fake-port.js";
 import { modernRequest, raw, type Sent, send } from "../../support/http-host.js";
-import { listening } from "../../support/listening.js";
+import { listening, recordingEdge } from "../../support/listening.js";
 
 const JSON_TYPE = { "content-type": "application/json" };
 const ping: Sent = { headers: JSON_TYPE, body: '{"jsonrpc":"2.0","id":7,"method":"ping"}' };
@@ -167,5 +167,29 @@ describe("paths", () => {
       expect([answer.status, answer.headers.allow]).toEqual([405, "POST, OPTIONS"]);
     }
     expect(legacy.seen).toEqual([]);
+  });
+});
+
+describe("the paths of 2024-11-05", () => {
+  test("are there when they are served, under the same checks", async () => {
+    const sse = recordingEdge();
+    const { origin, legacy } = await listening({ sse });
+    expect((await send(`${origin}/sse`, { method: "GET" })).status).toBe(200);
+    expect((await send(`${origin}/messages?sessionId=1`, ping)).status).toBe(200);
+    expect(sse.seen).toEqual(["get ", `post ${String(ping.body)}`]);
+    expect((await send(`${origin}/sse`, ping)).status).toBe(405);
+    expect((await send(`${origin}/messages`, { method: "GET" })).status).toBe(405);
+    const rebound = { headers: { ...JSON_TYPE, host: "evil.example.com" } };
+    expect((await send(`${origin}/messages`, { ...ping, ...rebound })).status).toBe(403);
+    expect(
+      (await send(`${origin}/messages`, { ...ping, headers: { "content-type": "text/plain" } })).status,
+    ).toBe(415);
+    expect([sse.seen.length, legacy.seen]).toEqual([2, []]);
+  });
+
+  test("are not there otherwise", async () => {
+    const { origin } = await listening();
+    expect((await send(`${origin}/sse`, { method: "GET" })).status).toBe(404);
+    expect((await send(`${origin}/messages`, ping)).status).toBe(404);
   });
 });
