@@ -21,8 +21,8 @@ export interface KnownList {
 /** A known list with the time it was heard. */
 export interface HeldList {
   readonly list: KnownList;
-  /** How many entries the server gave, before filters took some away. */
-  readonly offered: number;
+  /** All that the server gave, before filters took some away. */
+  readonly given: readonly JsonObject[];
   readonly freshness: Freshness;
   /** By the monotonic clock, in milliseconds. */
   readonly heardAt: number;
@@ -101,12 +101,16 @@ export class AudienceLists {
   take(
     listener: Listener,
     kind: ListKind,
-    heard: { readonly items: readonly JsonObject[]; readonly offered: number; readonly freshness: Freshness },
+    heard: {
+      readonly shown: readonly JsonObject[];
+      readonly given: readonly JsonObject[];
+      readonly freshness: Freshness;
+    },
   ): { readonly before: KnownList | undefined; readonly now: KnownList } {
     const before = this.read(listener.audience, kind)?.list;
     const heardAt = performance.now();
-    const { items, offered, freshness } = heard;
-    const held: HeldList = { list: this.#intern(kind, items), offered, freshness, heardAt, stale: false };
+    const { shown, given, freshness } = heard;
+    const held: HeldList = { list: this.#intern(kind, shown), given, freshness, heardAt, stale: false };
     listener.lists.set(kind, held);
     if (listener !== this.shared) this.#takeForClass(listener, kind, held);
     // What changed for everybody has most likely changed for each class too.
@@ -128,7 +132,7 @@ export class AudienceLists {
 
   /** Every list of every audience may have changed. */
   makeAllStale(): void {
-    for (const listener of [this.shared, ...this.#listeners.values()]) {
+    for (const listener of this.all()) {
       for (const kind of LIST_KINDS) this.makeStale(listener, kind);
     }
   }
@@ -140,6 +144,42 @@ export class AudienceLists {
     const gone = this.#listeners.get(key);
     this.#listeners.delete(key);
     return gone;
+  }
+
+  /** Takes over all that `before` knew of the same server, whose filters may have been others. */
+  inherit(
+    before: AudienceLists,
+    shown: (kind: ListKind, given: readonly JsonObject[]) => readonly JsonObject[],
+  ): void {
+    const heirs = new Map<KnownList, KnownList>();
+    const takeOver = (from: ReadonlyMap<ListKind, HeldList>, to: Map<ListKind, HeldList>) => {
+      for (const [kind, held] of from) {
+        const list = heirs.get(held.list) ?? this.#intern(kind, shown(kind, held.given));
+        heirs.set(held.list, list);
+        to.set(kind, { ...held, list });
+      }
+    };
+    takeOver(before.shared.lists, this.shared.lists);
+    // From the one that was used least lately, so that the order of use stays.
+    for (const key of before.#listeners.rkeys()) {
+      const listener = before.#listeners.peek(key);
+      if (listener?.client === undefined) continue;
+      const heir = this.meet(listener.audience, listener.client);
+      heir.openedAt = listener.openedAt;
+      takeOver(listener.lists, heir.lists);
+    }
+    for (const name of before.#classes.rkeys()) {
+      const known = before.#classes.peek(name);
+      if (known === undefined) continue;
+      const heir: ClassLists = { lists: new Map(), doubtful: known.doubtful };
+      takeOver(known.lists, heir.lists);
+      this.#classes.set(name, heir);
+    }
+  }
+
+  /** Everybody whose lists are kept apart. */
+  all(): readonly Listener[] {
+    return [this.shared, ...this.#listeners.values()];
   }
 
   /** How many connections of their own were met. */

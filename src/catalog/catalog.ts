@@ -9,6 +9,7 @@ import type { JsonObject } from "../wire/json.js";
 import { Changes } from "./changes.js";
 import { merged } from "./freshness.js";
 import { introduction } from "./introduction.js";
+import { LearnedUris } from "./learned-uris.js";
 import type { Naming } from "./naming.js";
 import { type CatalogProfile, scopesOf } from "./scopes.js";
 import { type RefreshTimes, ServerLists, type ServerListsStatus } from "./server-lists.js";
@@ -27,6 +28,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   /** What it says no to does not exist for that client. Default: everything is visible to everybody. */
   readonly visible?: Visible;
   readonly logger?: Logger;
+  /** The catalog of an earlier config: what it knows of the very same upstreams is taken over. It is not closed. */
+  readonly before?: Catalog;
   /** A server's list really differs from what was known of it. */
   readonly onListChanged?: (server: string, list: ListKind) => void;
 }
@@ -71,6 +74,13 @@ const TIMES: RefreshTimes = {
   graceMs: 60_000,
 };
 
+/** What a catalog hands on to the next one. */
+interface Estate {
+  readonly servers: ReadonlyMap<string, ServerLists>;
+  readonly learned: LearnedUris;
+}
+const estates = new WeakMap<Catalog, Estate>();
+
 const READY = Promise.resolve();
 
 export function createCatalog(options: CatalogOptions): Catalog {
@@ -84,7 +94,9 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const servers = new Map<string, ServerLists>();
   const spaces = options.servers.map(serverSpace);
   const scopes = scopesOf(spaces, profiles);
-  const views = new Views({ scopes, servers, naming, visible });
+  const before = options.before === undefined ? undefined : estates.get(options.before);
+  const learned = before?.learned ?? new LearnedUris();
+  const views = new Views({ scopes, servers, naming, visible, learned });
   const changes = new Changes({ view: (client) => views.of(client), servers, logger });
 
   for (const space of spaces) {
@@ -102,6 +114,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
           changes.listsChanged();
         },
         listChanged: (kind) => onListChanged?.(space.name, kind),
+        before: before?.servers.get(space.name),
         resourceUpdated: (uri, audience) => changes.resourceUpdated(space.name, uri, audience),
       }),
     );
@@ -110,7 +123,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const serversOf = (client: Client): readonly ServerLists[] =>
     (scopes.get(client.scope)?.spaces ?? []).flatMap(({ name }) => servers.get(name) ?? []);
 
-  return {
+  const catalog: Catalog = {
     changes,
     view: (client) => views.of(client),
     freshness(client, kind) {
@@ -141,7 +154,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     tool: (client, name) => views.of(client).find("tools", name)?.item,
     capabilities: (server) => servers.get(server)?.facts?.capabilities,
-    learn: (client, uri, server) => views.learned.learn(client.affinity, uri, server),
+    learn: (client, uri, server) => learned.learn(client.affinity, uri, server),
     hasScope: (name) => scopes.has(name),
     forget(affinity) {
       for (const server of servers.values()) server.forget(affinity);
@@ -160,4 +173,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
       for (const server of servers.values()) server.close();
     },
   };
+  estates.set(catalog, { servers, learned });
+  return catalog;
 }

@@ -77,6 +77,7 @@ export class Changes implements ChangeFeed {
     const from = this.#options.servers.get(server);
     if (from === undefined) return;
     for (const subscriber of this.#subscribers) {
+      if (subscriber.follows.size === 0) continue;
       if (audience !== undefined && from.upstream.audience(subscriber.client).key !== audience.key) continue;
       const followed = [...subscriber.follows].find(
         ([, follow]) => follow?.server === server && isWithin(uri, follow.target),
@@ -103,7 +104,7 @@ export class Changes implements ChangeFeed {
       let told = 0;
       for (const subscriber of [...this.#subscribers]) {
         if (++told % AT_ONCE === 0) await new Promise((resume) => setImmediate(resume));
-        if (this.#subscribers.has(subscriber)) this.#compare(subscriber);
+        if (this.#subscribers.has(subscriber)) this.#guard(() => this.#compare(subscriber));
       }
     }
     this.#walking = false;
@@ -146,14 +147,15 @@ export class Changes implements ChangeFeed {
   }
 
   #tell(subscriber: Subscriber, change: Change): void {
+    this.#guard(() => subscriber.hear(change));
+  }
+
+  /** One broken stream must not keep the others from hearing. */
+  #guard(tell: () => void): void {
     try {
-      subscriber.hear(change);
-    } catch (cause) {
-      // One broken stream must not keep the others from hearing.
-      this.#options.logger.warn(
-        { error: cause, change: change.kind },
-        "a subscriber could not be told of a change",
-      );
+      tell();
+    } catch (error) {
+      this.#options.logger.warn({ error }, "a subscriber could not be told of a change");
     }
   }
 

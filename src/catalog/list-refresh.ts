@@ -24,6 +24,8 @@ const LAST_RETRY_MS = 60_000;
 /** What is under way on behalf of one listener. */
 interface Errand {
   readonly due: Set<ListKind>;
+  /** What is being asked for at this moment. */
+  readonly asking: Set<ListKind>;
   timer: NodeJS.Timeout | undefined;
   /** Refreshes that wait or run. */
   running: number;
@@ -73,6 +75,12 @@ export class ListRefresh {
     return errand.timer !== undefined || errand.running > 0 || performance.now() < errand.notBefore;
   }
 
+  /** What is yet to be heard for `listener`. */
+  pending(listener: Listener): readonly ListKind[] {
+    const errand = this.#errands.get(listener);
+    return errand === undefined ? [] : [...new Set([...errand.due, ...errand.asking])];
+  }
+
   /** Forgets what was marked for `listener`. */
   cancel(listener: Listener): void {
     const errand = this.#errands.get(listener);
@@ -97,8 +105,10 @@ export class ListRefresh {
   async #refresh(listener: Listener, errand: Errand): Promise<void> {
     const kinds = [...errand.due];
     errand.due.clear();
+    for (const kind of kinds) errand.asking.add(kind);
     // Side by side, and each is taken in as it comes: a list that hangs holds up no other.
     const heard = await Promise.all(kinds.map((kind) => this.#ask(listener, kind)));
+    errand.asking.clear();
     const missing = kinds.filter((_, index) => heard[index] === false);
     if (missing.length === 0) {
       errand.failures = 0;
@@ -143,7 +153,14 @@ export class ListRefresh {
   #errandOf(listener: Listener): Errand {
     const known = this.#errands.get(listener);
     if (known !== undefined) return known;
-    const errand: Errand = { due: new Set(), timer: undefined, running: 0, failures: 0, notBefore: 0 };
+    const errand: Errand = {
+      due: new Set(),
+      asking: new Set(),
+      timer: undefined,
+      running: 0,
+      failures: 0,
+      notBefore: 0,
+    };
     this.#errands.set(listener, errand);
     return errand;
   }

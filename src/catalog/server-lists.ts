@@ -1,5 +1,4 @@
 /** The lists of one server as each client sees them, kept current and never asked for while a client waits in a call. */
-import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
@@ -13,6 +12,7 @@ import {
   type Upstream,
 } from "../core/upstream.js";
 import { AudienceLists, type HeldList, type KnownList, type Listener } from "./audience-lists.js";
+import { Foundings } from "./foundings.js";
 import { remaining, STALE } from "./freshness.js";
 import { ListRefresh } from "./list-refresh.js";
 import { offers, outdated } from "./offered-lists.js";
@@ -41,6 +41,8 @@ export interface ServerListsOptions {
   /** The server's list really differs from what was known of it. */
   readonly listChanged: (kind: ListKind) => void;
   readonly resourceUpdated: (uri: string, audience: Audience | undefined) => void;
+  /** What was known of the same server under an earlier config. */
+  readonly before: ServerLists | undefined;
 }
 
 export interface ServerListsStatus {
@@ -55,21 +57,13 @@ export interface ServerListsStatus {
   readonly audiences: number;
 }
 
-/** The first asking on behalf of a class. */
-interface Founding {
-  readonly done: Promise<void>;
-  readonly since: number;
-}
-
 export class ServerLists {
   readonly name: string;
   readonly upstream: Upstream;
   readonly #options: ServerListsOptions;
   readonly #lists = new AudienceLists();
   readonly #refresh: ListRefresh;
-  readonly #foundings = new Map<string, Founding>();
-  /** Classes that would not be listed for, and until when they are left alone. */
-  readonly #failedClasses = new LRUCache<string, number>({ max: 200 });
+  readonly #foundings = new Foundings();
   readonly #unwatch: () => void;
   readonly #bornAt = performance.now();
   readonly #settled: Promise<void>;
@@ -112,7 +106,8 @@ export class ServerLists {
       resourceUpdated: (uri, audience) => options.resourceUpdated(uri, audience),
       unavailable: () => this.#unavailable(),
     });
-    if (upstream.facts !== undefined) this.#opened(EVERYBODY);
+    if (options.before?.upstream === upstream && options.before.#isSettled) this.#inherit(options.before);
+    else if (upstream.facts !== undefined) this.#opened(EVERYBODY);
     else if (upstream.state !== "starting") this.#settle();
   }
 
@@ -129,7 +124,7 @@ export class ServerLists {
 
   /** How many entries the server gave for that, before its filters; undefined when nothing is known. */
   offered(client: Client, kind: ListKind): number | undefined {
-    return this.#held(client, kind)?.offered;
+    return this.#held(client, kind)?.given.length;
   }
 
   /** How fresh that is now; undefined when the server does not offer such a list. */
@@ -179,6 +174,19 @@ export class ServerLists {
     this.#settle();
   }
 
+  #inherit(before: ServerLists): void {
+    this.#facts = before.facts;
+    this.#away = before.#away;
+    this.#lists.inherit(before.#lists, (kind, given) => shownItems(this.#options.space, kind, given));
+    this.#settle();
+    if (this.upstream.state !== "ready") this.#unavailable();
+    for (const listener of this.#lists.all()) {
+      const met = before.#lists.find(listener.audience);
+      const pending = met === undefined ? [] : before.#refresh.pending(met);
+      if (pending.length > 0) this.#refresh.mark(listener, pending);
+    }
+  }
+
   // ---- what the server says ---------------------------------------------------------------------------------
 
   #opened(audience: Audience): void {
@@ -215,11 +223,7 @@ export class ServerLists {
 
   #heard(listener: Listener, kind: ListKind, { items, freshness }: ServerList): void {
     const shown = shownItems(this.#options.space, kind, items);
-    const { before, now } = this.#lists.take(listener, kind, {
-      items: shown,
-      offered: items.length,
-      freshness,
-    });
+    const { before, now } = this.#lists.take(listener, kind, { shown, given: items, freshness });
     const wasAway = this.#away;
     this.#away = false;
     if (before !== undefined && before !== now) this.#options.listChanged(kind);
@@ -245,26 +249,15 @@ export class ServerLists {
     await until(this.#settled, Math.min(patience, this.#bornAt + startupWaitMs));
     const audience = this.upstream.audience(client);
     if (this.upstream.state !== "ready" || this.#lists.canTell(audience)) return;
-    const founding = this.#foundings.get(audience.class) ?? this.#found(audience, client);
-    if (founding !== undefined) {
-      await until(founding.done, Math.min(patience, founding.since + startupWaitMs));
-    }
-  }
-
-  /** The first client of a class that can be asked opens its connection, and asks for all others of its kind. */
-  #found(audience: Audience, client: Client): Founding | undefined {
-    const { class: name } = audience;
-    if (performance.now() < (this.#failedClasses.get(name) ?? 0)) return undefined;
-    const listener = this.#lists.meet(audience, client);
-    const since = performance.now();
-    listener.openedAt = since;
-    const done = this.#refresh.load(listener).then(() => {
-      this.#foundings.delete(name);
-      if (!this.#lists.canTell(audience)) this.#failedClasses.set(name, performance.now() + FOUND_AGAIN_MS);
+    // The first client of a class opens its connection and asks for all others of its kind.
+    const founding = this.#foundings.join(audience, async () => {
+      const listener = this.#lists.meet(audience, client);
+      listener.openedAt = performance.now();
+      await this.#refresh.load(listener);
+      return this.#lists.canTell(audience);
     });
-    const founding: Founding = { done, since };
-    this.#foundings.set(name, founding);
-    return founding;
+    if (founding === undefined) return;
+    await until(founding.done, Math.min(patience, founding.since + startupWaitMs));
   }
 
   /** Refreshes in the background what a client is about to be shown and what is older than it should be. */
@@ -275,9 +268,6 @@ export class ServerLists {
     if (old.length > 0) this.#refresh.mark(listener, old);
   }
 }
-
-/** How long (ms) a class is left alone after its lists could not be had. */
-const FOUND_AGAIN_MS = 5_000;
 
 /** Waits for `promise`, but not beyond `time` by the monotonic clock. */
 const until = (promise: Promise<unknown>, time: number): Promise<void> =>

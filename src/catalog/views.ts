@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Client } from "../core/client.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
-import { LearnedUris } from "./learned-uris.js";
+import type { LearnedUris } from "./learned-uris.js";
 import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
 import type { Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
@@ -15,6 +15,7 @@ export interface ViewsOptions {
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly naming: Naming;
   readonly visible: Visible | undefined;
+  readonly learned: LearnedUris;
 }
 
 interface MadeView {
@@ -27,7 +28,6 @@ const NOWHERE: Scope = { name: "", spaces: [] };
 const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
 export class Views {
-  readonly learned = new LearnedUris();
   readonly #options: ViewsOptions;
   /** By scope and affinity: together they decide everything a client sees. */
   readonly #views = new LRUCache<string, MadeView>({ max: 10_000 });
@@ -56,14 +56,15 @@ export class Views {
     if (held?.epoch === this.#epoch) return held.view;
     const key = keyOf(client.scope, client.affinity);
     const shared = this.#views.get(key);
-    const made = shared?.epoch === this.#epoch ? shared : { epoch: this.#epoch, view: this.#make(client) };
-    this.#views.set(key, made);
+    const fresh = shared?.epoch === this.#epoch;
+    const made = fresh ? shared : { epoch: this.#epoch, view: this.#make(client) };
+    if (!fresh) this.#views.set(key, made);
     this.#byClient.set(client, made);
     return made.view;
   }
 
   #make(client: Client): CatalogView {
-    const { scopes, servers, naming, visible } = this.#options;
+    const { scopes, servers, naming, visible, learned } = this.#options;
     const scope = scopes.get(client.scope) ?? NOWHERE;
     const lists = Object.fromEntries(
       LIST_KINDS.map((kind) => [kind, this.#listOf(client, scope, kind)]),
@@ -73,7 +74,7 @@ export class Views {
       client,
       naming,
       visible,
-      learned: this.learned,
+      learned,
       isKnown: (server: string, kind: ListKind) => servers.get(server)?.read(client, kind) !== undefined,
       mayHaveResources: (server: string) =>
         facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
