@@ -1,0 +1,151 @@
+/** The official SDK's clients as hosts of the legacy edge, over real HTTP. */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { expect, onTestFinished, test } from "vitest";
+import type { Call, Reply } from "../../../src/core/call.js";
+import { type FakeHandler, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
+import { edgeServer } from "./support.js";
+
+const CAPABILITIES = {
+  tools: { listChanged: true },
+  resources: { subscribe: true },
+  logging: {},
+};
+
+async function sdkHost(handlers: Record<string, FakeHandler>) {
+  const server = await edgeServer({ handlers, introduction: { capabilities: CAPABILITIES } });
+  const client = new Client(
+    { name: "sdk", version: "1.32" },
+    { capabilities: { elicitation: {}, sampling: {}, roots: {} } },
+  );
+  const transport = new StreamableHTTPClientTransport(new URL(server.url));
+  onTestFinished(() => client.close());
+  const heard: unknown[] = [];
+  let next = () => {};
+  const hear = (notification: unknown) => {
+    heard.push(notification);
+    next();
+  };
+  client.setNotificationHandler(LoggingMessageNotificationSchema, hear);
+  client.setNotificationHandler(ToolListChangedNotificationSchema, hear);
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, hear);
+  // The SDK's own types are looser about undefined members than ours.
+  await client.connect(transport as Transport);
+  return {
+    server,
+    client,
+    transport,
+    hears: async (count: number) => {
+      while (heard.length < count) {
+        await new Promise<void>((wake) => {
+          next = wake;
+        });
+      }
+      return heard;
+    },
+  };
+}
+
+const ask = (call: Call, method: string, params: object): Reply | undefined =>
+  call.answers === undefined ? { kind: "input_required", requests: { q: { method, params } } } : undefined;
+
+test("it lists, calls, hears of progress and log messages, and ends its session", async () => {
+  const { client, server, transport, hears } = await sdkHost({
+    "tools/list": () => resultReply({ tools: [{ name: "t", inputSchema: { type: "object" } }] }),
+    "tools/call": (call) => {
+      const token = (call.params._meta as { progressToken?: unknown } | undefined)?.progressToken;
+      call.notify({
+        method: "notifications/progress",
+        params: { progressToken: token, progress: 1, total: 2 },
+      });
+      call.notify({ method: "notifications/message", params: { level: "warning", data: "careful" } });
+      return textReply("done");
+    },
+  });
+  await client.setLoggingLevel("info");
+  expect((await client.listTools()).tools).toMatchObject([{ name: "t" }]);
+  const progress: unknown[] = [];
+  const result = await client.callTool({ name: "t" }, undefined, {
+    onprogress: (step) => void progress.push(step),
+  });
+  expect(result.content).toEqual([{ type: "text", text: "done" }]);
+  expect(progress).toEqual([{ progress: 1, total: 2 }]);
+  expect(await hears(1)).toMatchObject([{ params: { data: "careful" } }]);
+  await transport.terminateSession();
+  expect(server.edge.sessions()).toEqual([]);
+});
+
+test("it answers sampling, elicitation and roots in the course of a call", async () => {
+  const { client, server } = await sdkHost({
+    "tools/call": (call) => {
+      const schema = { type: "object", properties: { name: { type: "string" } } };
+      switch (call.params.name) {
+        case "form":
+          return (
+            ask(call, "elicitation/create", { mode: "form", message: "?", requestedSchema: schema }) ??
+            textReply("ok")
+          );
+        case "model":
+          return ask(call, "sampling/createMessage", { messages: [], maxTokens: 5 }) ?? textReply("ok");
+        default:
+          return ask(call, "roots/list", {}) ?? textReply("ok");
+      }
+    },
+  });
+  const completion = {
+    role: "assistant" as const,
+    model: "m",
+    content: { type: "text" as const, text: "hi" },
+  };
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content: { name: "Ann" } }));
+  client.setRequestHandler(CreateMessageRequestSchema, () => completion);
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: "file:///a" }] }));
+  for (const name of ["form", "model", "roots"]) {
+    expect((await client.callTool({ name })).content).toMatchObject([{ text: "ok" }]);
+  }
+  const answers = server.port.calls.flatMap(({ answers: given }) =>
+    given === undefined ? [] : [given.responses.q],
+  );
+  expect(answers).toEqual([
+    { action: "accept", content: { name: "Ann" } },
+    completion,
+    { roots: [{ uri: "file:///a" }] },
+  ]);
+});
+
+test("it hears of changes on the stream it opens by itself", async () => {
+  const { client, server, hears } = await sdkHost({});
+  await client.subscribeResource({ uri: "x:a" });
+  server.port.publish({ kind: "list", list: "tools" });
+  server.port.publish({ kind: "resource", uri: "x:a" });
+  expect(await hears(2)).toMatchObject([
+    { method: "notifications/tools/list_changed" },
+    { method: "notifications/resources/updated", params: { uri: "x:a" } },
+  ]);
+});
+
+test("it cancels exactly the call it gives up", async () => {
+  const pending = pendingHandler();
+  const { client } = await sdkHost({
+    "tools/call": (call) => (call.params.name === "slow" ? pending.handler(call) : textReply("quick")),
+  });
+  const giveUp = new AbortController();
+  const slow = expect(
+    client.callTool({ name: "slow" }, undefined, { signal: giveUp.signal }),
+  ).rejects.toThrow();
+  const call = await pending.called;
+  const aborted = new Promise<void>((resolve) => call.signal.addEventListener("abort", () => resolve()));
+  giveUp.abort("no longer wanted");
+  await slow;
+  await aborted;
+  expect((await client.callTool({ name: "t" })).content).toMatchObject([{ text: "quick" }]);
+});
