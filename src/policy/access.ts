@@ -1,0 +1,185 @@
+/** Lets a call through, or not, as the rules say; and what its server asks on the way, or not. */
+import type { RuleConfig } from "../config/config.js";
+import type { Call, Notice, Reply, Route } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import { targetOf } from "../core/methods.js";
+import { unknownTarget } from "../core/refusal.js";
+import { isObject, objectAt } from "../wire/json.js";
+import { CODE } from "../wire/names.js";
+import { Payload } from "../wire/payload.js";
+import { Approvals } from "./approvals.js";
+import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
+import { type Redaction, redaction } from "./redaction.js";
+import { isOurs, type RoundState, readRound, writeRound } from "./round-state.js";
+import { argsOf } from "./rules/rule-book.js";
+
+/** A server that keeps asking what it may not ask is not answered for ever. */
+const MOST_REFUSED_ROUNDS = 8;
+
+/**
+ * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
+ * is refused here costs nothing. Calls without a route have no target that a rule could be about.
+ */
+export function access(judge: QuestionJudge): Middleware {
+  const approvals = new Approvals();
+  const redactions = new Map<RuleConfig, Redactions>();
+
+  return (next: Handler): Handler =>
+    async function access(call) {
+      const { route } = call;
+      if (route === undefined) return next(call);
+      const round = readRound(call.answers?.state);
+      const decision = judge.book.judge({ on: "call", route, client: call.client, args: argsOf(call) });
+      const { effect, rule } = decision;
+      if (rule !== undefined || effect !== "allow") judge.log.add(call, route, "call", decision);
+      if (effect === "hide") throw unknown(call, route);
+      if (effect === "deny") throw denied(route, rule);
+      if (effect === "approve" && rule !== undefined) {
+        if (round?.asked !== undefined) approvals.take(rule, call, route, round.asked);
+        else if (round?.approved !== rule.name && !approvals.isRemembered(rule, call, route)) {
+          // Asking now would throw away a round that the server has begun, and run its tool a second time.
+          if (call.answers?.state !== undefined) throw changedMeanwhile(route, rule);
+          return approvals.ask(rule, call, route);
+        }
+        return forward(call, route, round, rule.name, next);
+      }
+      if (effect === "redact" && rule?.redact !== undefined) {
+        const both = redactionsOf(rule, rule.redact);
+        const reply = await forward(await redactedCall(call, both), route, round, undefined, next);
+        return redactedReply(reply, both.results);
+      }
+      return forward(call, route, round, undefined, next);
+    };
+
+  /** Sends the call on, and what its server asks back, round by round, as far as it is nobody else's turn. */
+  async function forward(
+    call: Call,
+    route: Route,
+    round: RoundState | undefined,
+    approved: string | undefined,
+    next: Handler,
+  ): Promise<Reply> {
+    let rounds = round?.rounds ?? 0;
+    let reply = await next(resumed(call, round));
+    for (let refusedRounds = 0; reply.kind === "input_required"; ) {
+      rounds += 1;
+      const { asked, refused } = judgeQuestions(judge, call, route, reply.requests, rounds);
+      const anyRefused = Object.keys(refused).length > 0;
+      if (!anyRefused || Object.keys(asked).length > 0) {
+        const now = { rounds, ...(approved !== undefined && { approved }), ...(anyRefused && { refused }) };
+        return wrapped({ ...reply, requests: asked }, now, judge.book.countsRounds);
+      }
+      refusedRounds += 1;
+      if (refusedRounds > MOST_REFUSED_ROUNDS) throw keepsAsking(route);
+      // Nothing is left to ask anybody: the server hears so at once, and its tool goes on.
+      reply = await next({ ...call, answers: withRefusals(undefined, refused, reply.state) });
+    }
+    return asksThroughError(reply) ? judgedError(call, route, reply, rounds + 1) : reply;
+  }
+
+  /** A legacy server may answer with an error that names pages a person must visit; that is a question too. */
+  function judgedError(call: Call, route: Route, reply: ErrorReply, round: number): Reply {
+    const { elicitations } = isObject(reply.error.data) ? reply.error.data : {};
+    const pages = Array.isArray(elicitations) ? (elicitations as readonly unknown[]) : [];
+    const requests = pages.map((params, at) => [String(at), { method: "elicitation/create", params }]);
+    const { refused } = judgeQuestions(judge, call, route, Object.fromEntries(requests), round);
+    if (Object.keys(refused).length > 0) throw mayNotAsk(route);
+    return reply;
+  }
+
+  function redactionsOf(
+    rule: RuleConfig,
+    { arguments: args, results, replacement }: RedactSettings,
+  ): Redactions {
+    let made = redactions.get(rule);
+    if (made === undefined) {
+      made = { args: redaction(args, replacement), results: redaction(results, replacement) };
+      redactions.set(rule, made);
+    }
+    return made;
+  }
+}
+
+type ErrorReply = Extract<Reply, { kind: "error" }>;
+const asksThroughError = (reply: Reply): reply is ErrorReply =>
+  reply.kind === "error" && reply.error.code === CODE.legacyUrlElicitationRequired;
+
+type RedactSettings = NonNullable<RuleConfig["redact"]>;
+interface Redactions {
+  readonly args: Redaction;
+  readonly results: Redaction;
+}
+
+/** The call as its server knows it: with the answers that are for the server, and its own state. */
+function resumed(call: Call, round: RoundState | undefined): Call {
+  if (round === undefined || call.answers === undefined) return call;
+  const { answers, ...rest } = call;
+  // The answer to our own question was for us; the server has not heard of this call yet.
+  if (round.asked !== undefined) return rest;
+  const { state: _, ...given } = answers;
+  return { ...rest, answers: withRefusals(given, round.refused ?? {}, round.inner) };
+}
+
+/** Notes in the state what must be known in the next round; leaves it alone where that is nothing. */
+function wrapped(reply: InputRequired, round: RoundState, counts: boolean): Reply {
+  const { state, ...rest } = reply;
+  const plain = round.approved === undefined && round.refused === undefined && !counts;
+  if (plain && (state === undefined || !isOurs(state))) return reply;
+  return { ...rest, state: writeRound({ ...round, ...(state !== undefined && { inner: state }) }) };
+}
+
+async function redactedCall(call: Call, { args, results }: Redactions): Promise<Call> {
+  const notify = (notice: Notice): void =>
+    call.notify(
+      notice.params === undefined ? notice : { ...notice, params: results.applyNow(notice.params) },
+    );
+  const heard = results.active ? { ...call, notify } : call;
+  const given = objectAt(call.params, "arguments");
+  if (!args.active || given === undefined) return heard;
+  return { ...heard, params: { ...call.params, arguments: await args.apply(given) } };
+}
+
+async function redactedReply(reply: Reply, results: Redaction): Promise<Reply> {
+  if (!results.active) return reply;
+  switch (reply.kind) {
+    case "result": {
+      const before = reply.result.object;
+      const after = await results.apply(before);
+      return after === before ? reply : { ...reply, result: Payload.ofObject(after) };
+    }
+    case "error":
+      return { ...reply, error: { ...reply.error, message: results.text(reply.error.message) } };
+    case "input_required":
+      return { ...reply, requests: await results.apply(reply.requests) };
+  }
+}
+
+/** In the very words that are used for a target that does not exist. */
+function unknown(call: Call, route: Route): GatewayError {
+  return unknownTarget(route.kind, targetOf(call.method, call.params)?.name ?? route.exposed);
+}
+
+function denied(route: Route, rule: RuleConfig | undefined): GatewayError {
+  const message = rule?.message ?? `"${route.exposed}" is not allowed here`;
+  return new GatewayError("denied", "gateway", message, {
+    server: route.upstream,
+    ...(rule !== undefined && { rule: rule.name }),
+  });
+}
+
+const changedMeanwhile = (route: Route, { name }: RuleConfig): GatewayError =>
+  new GatewayError("denied", "gateway", `"${route.exposed}" needs an approval since this call began`, {
+    server: route.upstream,
+    rule: name,
+  });
+
+const mayNotAsk = (route: Route): GatewayError =>
+  new GatewayError("denied", "gateway", `"${route.upstream}" may not send a person to the page it wants`, {
+    server: route.upstream,
+  });
+
+const keepsAsking = (route: Route): GatewayError =>
+  new GatewayError("denied", "gateway", `"${route.upstream}" keeps asking for what it may not have`, {
+    server: route.upstream,
+  });

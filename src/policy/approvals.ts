@@ -1,0 +1,110 @@
+/** Asks the person at the host before a call goes on, in the words every era has for it: an elicitation. */
+import { createHash, randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { RuleConfig } from "../config/config.js";
+import type { Call, Reply, Route } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import { escapeHidden } from "../telemetry/escape.js";
+import { canonicalText } from "../wire/canonical.js";
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { type RoundState, writeRound } from "./round-state.js";
+import { argsOf } from "./rules/rule-book.js";
+
+/** The key of the gateway's own question among those of a round. */
+export const APPROVAL_KEY = "cardea/approval";
+
+/** A person has so long to answer; the seal of the state may be shorter. */
+const ANSWER_MS = 3_600_000;
+const KEPT = 10_000;
+const LONGEST_SHOWN = 1000;
+
+export class Approvals {
+  /** Answers that were used: each lets one call through. */
+  readonly #spent = new LRUCache<string, true>({ max: KEPT, ttl: ANSWER_MS });
+  /** Approvals that hold for a time, by rule, principal and call. */
+  readonly #remembered = new LRUCache<string, true>({ max: KEPT });
+
+  isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
+    return rule.rememberMs !== undefined && this.#remembered.has(digest(rule, call, route));
+  }
+
+  /**
+   * The question, as the reply to the call.
+   *
+   * @throws GatewayError `denied` when the host cannot ask anybody.
+   */
+  ask(rule: RuleConfig, call: Call, route: Route): Reply {
+    if (!canAsk(call)) {
+      throw new GatewayError(
+        "denied",
+        "gateway",
+        `"${route.exposed}" needs a person's approval, and this host cannot ask for it`,
+        { rule: rule.name },
+      );
+    }
+    const asked = { rule: rule.name, nonce: randomUUID() };
+    return {
+      kind: "input_required",
+      requests: {
+        [APPROVAL_KEY]: {
+          method: "elicitation/create",
+          params: {
+            mode: "form",
+            message: question(rule, call, route),
+            requestedSchema: { type: "object", properties: {} },
+          },
+        },
+      },
+      state: writeRound({ asked, rounds: 0 }),
+    };
+  }
+
+  /**
+   * Takes the answer to the question; returns when it was yes.
+   *
+   * @throws GatewayError `approval_declined`; `state_rejected` when the answer was used before.
+   */
+  take(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<RoundState["asked"]>): void {
+    if (asked.rule !== rule.name || this.#spent.has(asked.nonce)) {
+      throw new GatewayError(
+        "state_rejected",
+        "downstream",
+        "this approval does not fit the call, or was used",
+      );
+    }
+    this.#spent.set(asked.nonce, true);
+    if (stringAt(objectAt(call.answers?.responses, APPROVAL_KEY), "action") !== "accept") {
+      throw new GatewayError("approval_declined", "downstream", `"${route.exposed}" was not approved`, {
+        rule: rule.name,
+      });
+    }
+    if (rule.rememberMs !== undefined) {
+      this.#remembered.set(digest(rule, call, route), true, { ttl: rule.rememberMs });
+    }
+  }
+}
+
+/** `elicitation: {}` means forms; a host that can only show URLs cannot show ours. */
+function canAsk({ client }: Call): boolean {
+  const elicitation = objectAt(client.capabilities, "elicitation");
+  if (elicitation === undefined) return false;
+  return !Object.hasOwn(elicitation, "url") || Object.hasOwn(elicitation, "form");
+}
+
+/** One approval holds for one principal, one target and one set of arguments. */
+function digest(rule: RuleConfig, call: Call, route: Route): string {
+  const what = [rule.name, call.client.principal.id, call.method, route.upstream, route.target];
+  return createHash("sha256")
+    .update(JSON.stringify(what))
+    .update(canonicalText(argsOf(call)))
+    .digest("base64url");
+}
+
+/** Everything that could fool the eye of the person is written as an escape. */
+function question(rule: RuleConfig, call: Call, route: Route): string {
+  const args: JsonObject = argsOf(call);
+  const text = escapeHidden(JSON.stringify(args));
+  const shown = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
+  const why = rule.message === undefined ? "" : `${rule.message}\n`;
+  return `${why}Allow "${escapeHidden(route.exposed)}" of server "${route.upstream}" with these arguments?\n${shown}`;
+}

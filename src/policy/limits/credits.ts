@@ -1,0 +1,39 @@
+/** Rounds that were paid for: a call that comes back with answers is the same call, and costs nothing more. */
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Call, Route } from "../../core/call.js";
+import { canonicalText } from "../../wire/canonical.js";
+import { argsOf } from "../rules/rule-book.js";
+
+/** A person has so long to answer. */
+const KEPT_MS = 3_600_000;
+const KEPT = 10_000;
+
+/**
+ * Whoever merely says that a call is a later round is not believed: each round that ended in a question is good
+ * for one call with answers, of the same principal to the same target with the same arguments.
+ */
+export class Credits {
+  readonly #rounds = new LRUCache<string, number>({ max: KEPT, ttl: KEPT_MS });
+
+  grant(call: Call, route: Route): void {
+    const key = keyOf(call, route);
+    this.#rounds.set(key, (this.#rounds.get(key) ?? 0) + 1);
+  }
+
+  /** Uses up one; false when there is none. */
+  use(call: Call, route: Route): boolean {
+    const key = keyOf(call, route);
+    const left = this.#rounds.get(key);
+    if (left === undefined) return false;
+    if (left > 1) this.#rounds.set(key, left - 1);
+    else this.#rounds.delete(key);
+    return true;
+  }
+}
+
+const keyOf = (call: Call, route: Route): string =>
+  createHash("sha256")
+    .update(JSON.stringify([call.client.principal.id, call.method, route.upstream, route.target]))
+    .update(canonicalText(argsOf(call)))
+    .digest("base64url");

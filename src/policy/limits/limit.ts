@@ -1,0 +1,90 @@
+/** One limit of the config: its buckets and its lines, one for each of those who share it. */
+import { LRUCache } from "lru-cache";
+import type { LimitConfig } from "../../config/config.js";
+import type { Call, Route } from "../../core/call.js";
+import { Line } from "../line.js";
+import type { PolicyFault } from "../rules/rule.js";
+import { compileSubject, type Subject } from "../rules/subject.js";
+import { Bucket, type BucketSettings } from "./bucket.js";
+
+/** Where the config gives a concurrency and says nothing of a queue. */
+const DEFAULT_QUEUE = 100;
+/** The one that was used longest ago goes first, and a bucket that goes is full when it comes again. */
+const MOST_BUCKETS = 10_000;
+
+export class Limit {
+  readonly subject: Subject;
+  readonly #fill: BucketSettings | undefined;
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MOST_BUCKETS });
+  /** Only those that somebody is in. */
+  readonly #lines = new Map<string, Line>();
+
+  constructor(readonly config: LimitConfig) {
+    this.subject = compileSubject(config);
+    const { rate, burst } = config;
+    this.#fill =
+      rate === undefined ? undefined : { capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs };
+  }
+
+  /** The bucket that pays for this call; undefined where the limit has no rate. */
+  bucket(call: Call, route: Route): Bucket | undefined {
+    if (this.#fill === undefined) return undefined;
+    const key = this.#sharer(call, route);
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      bucket = new Bucket(this.#fill);
+      this.#buckets.set(key, bucket);
+    }
+    return bucket;
+  }
+
+  /** The line that this call must go through, and how to leave it; undefined where the limit has none. */
+  line(call: Call, route: Route): { readonly line: Line; readonly leave: () => void } | undefined {
+    const { concurrency, queue = DEFAULT_QUEUE } = this.config;
+    if (concurrency === undefined) return undefined;
+    const key = this.#sharer(call, route);
+    const line = this.#lines.get(key) ?? new Line(concurrency, queue);
+    this.#lines.set(key, line);
+    const leave = (): void => {
+      line.leave();
+      if (line.taken === 0 && line.waiting === 0) this.#lines.delete(key);
+    };
+    return { line, leave };
+  }
+
+  #sharer({ client }: Call, route: Route): string {
+    switch (this.config.per) {
+      case "principal":
+        return client.principal.id;
+      case "session":
+        // The principal where a host has no session, and so that a new session is not a new purse.
+        return client.session ? `${client.principal.id}\0${client.affinity}` : client.principal.id;
+      case "server":
+        return route.upstream;
+      case "tool":
+        return `${route.upstream}\0${route.target}`;
+      case "all":
+        return "";
+    }
+  }
+}
+
+export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFault[] {
+  return limits.flatMap((limit, at) => {
+    const path = ["limits", at] as const;
+    const faults: PolicyFault[] = [];
+    if (limit.rate === undefined && limit.concurrency === undefined && limit.timeoutMs === undefined) {
+      faults.push({ path, message: 'a limit needs a "rate", a "concurrency" or a "timeout"' });
+    }
+    if (limit.burst !== undefined && limit.rate === undefined) {
+      faults.push({ path: [...path, "burst"], message: 'this key needs a "rate"' });
+    }
+    if (limit.queue !== undefined && limit.concurrency === undefined) {
+      faults.push({ path: [...path, "queue"], message: 'this key needs a "concurrency"' });
+    }
+    if (limit.on !== "call" && (limit.concurrency !== undefined || limit.timeoutMs !== undefined)) {
+      faults.push({ path, message: "what a server asks can only be limited by a rate" });
+    }
+    return faults;
+  });
+}

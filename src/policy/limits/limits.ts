@@ -1,0 +1,158 @@
+/** Every limit that is about a call applies to it: rates, places, time-outs. */
+import type { JudgedKind, LimitConfig } from "../../config/config.js";
+import type { Call, Route } from "../../core/call.js";
+import { type ErrorCode, GatewayError } from "../../core/errors.js";
+import type { Handler, Middleware } from "../../core/handler.js";
+import type { Metrics } from "../../telemetry/metrics.js";
+import type { Bucket } from "./bucket.js";
+import { Credits } from "./credits.js";
+import { Limit } from "./limit.js";
+
+/** Refusals that never reached a server: the call that got one is not charged for it. */
+const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
+
+export class Limits {
+  readonly #limits: readonly Limit[];
+  readonly #metrics: Metrics;
+  readonly #credits = new Credits();
+  /** Routes live as long as the list they stand in. */
+  readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Limit[]>>();
+
+  constructor(configs: readonly LimitConfig[], metrics: Metrics) {
+    this.#limits = configs.map((config) => new Limit(config));
+    this.#metrics = metrics;
+  }
+
+  /** Belongs below `access`: what is refused there costs nothing here. */
+  get middleware(): Middleware {
+    return (next: Handler): Handler => {
+      const charge = this.#charge.bind(this);
+      return async function limits(call) {
+        return call.route === undefined ? next(call) : charge(call, call.route, next);
+      };
+    };
+  }
+
+  /** The shortest time-out that a limit sets for this call; undefined where none does. */
+  timeoutMs(call: Call): number | undefined {
+    const { route } = call;
+    if (route === undefined) return undefined;
+    const times = this.about("call", call, route).flatMap(({ config }) => config.timeoutMs ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** Spends one question of a server; the name of the limit that has nothing left, where one has not. */
+  spendQuestion(kind: JudgedKind, call: Call, route: Route): string | undefined {
+    const limits = this.about(kind, call, route);
+    const empty = limits.find((limit) => (limit.bucket(call, route)?.waitMs ?? 0) > 0);
+    if (empty !== undefined) {
+      this.#metrics.rateLimited(route.upstream, empty.config.name);
+      return empty.config.name;
+    }
+    for (const limit of limits) limit.bucket(call, route)?.take();
+    return undefined;
+  }
+
+  /** The limits that apply to a call, in the order of the config. */
+  about(kind: JudgedKind, call: Call, route: Route): readonly Limit[] {
+    if (this.#limits.length === 0) return NONE;
+    const limits = this.#coveringRoute(kind, route);
+    return limits.length === 0
+      ? NONE
+      : limits.filter(({ subject }) => subject.isAbout(call.client.principal));
+  }
+
+  async #charge(call: Call, route: Route, next: Handler) {
+    const limits = this.about("call", call, route);
+    if (limits.length === 0) return next(call);
+    const paid = call.answers !== undefined && this.#credits.use(call, route);
+    const spent = paid ? [] : this.#spend(limits, call, route);
+    const left: (() => void)[] = [];
+    try {
+      for (const limit of limits) {
+        const place = limit.line(call, route);
+        if (place === undefined) continue;
+        const entered = place.line.enter(call.signal);
+        if (entered === "full") throw queueFull(limit.config, route, place.line.waiting);
+        if (entered !== "inside") await entered.catch(gaveUp);
+        left.push(place.leave);
+      }
+      const reply = await next(call);
+      if (reply.kind === "input_required") this.#credits.grant(call, route);
+      return reply;
+    } catch (error) {
+      if (error instanceof GatewayError && COSTS_NOTHING.has(error.code)) {
+        for (const bucket of spent) bucket.giveBack();
+        if (paid) this.#credits.grant(call, route);
+      }
+      throw error;
+    } finally {
+      for (const leave of left) leave();
+    }
+  }
+
+  /** Takes a token from every bucket, or from none. */
+  #spend(limits: readonly Limit[], call: Call, route: Route): readonly Bucket[] {
+    const buckets: Bucket[] = [];
+    let waitMs = 0;
+    let refusing: LimitConfig | undefined;
+    for (const limit of limits) {
+      const bucket = limit.bucket(call, route);
+      if (bucket === undefined) continue;
+      buckets.push(bucket);
+      if (bucket.waitMs > waitMs) {
+        waitMs = bucket.waitMs;
+        refusing = limit.config;
+      }
+    }
+    if (refusing !== undefined) {
+      this.#metrics.rateLimited(route.upstream, refusing.name);
+      throw rateLimited(refusing, route, waitMs);
+    }
+    for (const bucket of buckets) bucket.take();
+    return buckets;
+  }
+
+  #coveringRoute(kind: JudgedKind, route: Route): readonly Limit[] {
+    let known = this.#covering.get(kind);
+    if (known === undefined) {
+      known = new WeakMap();
+      this.#covering.set(kind, known);
+    }
+    let limits = known.get(route);
+    if (limits === undefined) {
+      limits = this.#limits.filter(
+        ({ config, subject }) => config.on === kind && subject.covers(route, true),
+      );
+      known.set(route, limits);
+    }
+    return limits;
+  }
+}
+
+const NONE: readonly Limit[] = [];
+
+function rateLimited({ name, rate, per }: LimitConfig, route: Route, waitMs: number): GatewayError {
+  const allowed = rate === undefined ? "" : `: ${rate.count} in ${rate.windowMs / 1000} s`;
+  const whose = per === "all" ? "" : ` per ${per}`;
+  return new GatewayError(
+    "rate_limited",
+    "downstream",
+    `"${route.exposed}" was called too often (limit "${name}"${allowed}${whose})`,
+    { rule: name, server: route.upstream, retryable: true, retryAfterMs: waitMs },
+  );
+}
+
+const queueFull = ({ name, concurrency }: LimitConfig, route: Route, waiting: number): GatewayError =>
+  new GatewayError(
+    "queue_full",
+    "gateway",
+    `"${route.exposed}" is busy (limit "${name}": ${concurrency} at a time, and ${waiting} are waiting)`,
+    { rule: name, server: route.upstream, retryable: true, retryAfterMs: 1000 },
+  );
+
+function gaveUp(cause: unknown): never {
+  throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
+    cause,
+  });
+}

@@ -1,0 +1,161 @@
+/** The policy of one config: what it forbids, what it hides, what it limits, and why. */
+import type { Config, JudgedKind, LimitConfig, RuleConfig } from "../config/config.js";
+import type { Call, Route } from "../core/call.js";
+import type { Client } from "../core/client.js";
+import type { Middleware } from "../core/handler.js";
+import type { Logger } from "../core/logger.js";
+import type { Metrics } from "../telemetry/metrics.js";
+
+import { access } from "./access.js";
+import { DecisionLog, type DecisionRow } from "./decision-log.js";
+import { limitFaults } from "./limits/limit.js";
+import { Limits } from "./limits/limits.js";
+import type { Answer } from "./rules/expression.js";
+import type { PolicyFault } from "./rules/rule.js";
+import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
+
+export type { PolicyFault } from "./rules/rule.js";
+
+export interface Policy {
+  /** Below `rescue` and `sealedState`: judges calls, and what servers ask. */
+  readonly access: Middleware;
+  /** Right below `access`: rates, places. */
+  readonly limits: Middleware;
+  /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
+  readonly visible: ((client: Client, route: Route) => boolean) | undefined;
+  /** The time-out that a limit sets for this call, in ms; for `deadline`. */
+  timeoutMs(call: Call): number | undefined;
+  /** The newest first. */
+  decisions(count?: number): readonly DecisionRow[];
+  /** What would become of a call, and why; nothing is called and nothing spent. */
+  explain(call: Call): Explanation;
+}
+
+export interface Explanation {
+  readonly effect: RuleConfig["effect"];
+  /** The rule that decides, or `default`. */
+  readonly rule: string;
+  readonly message?: string;
+  readonly visible: boolean;
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly effect: RuleConfig["effect"];
+    readonly on: JudgedKind;
+    readonly matches: boolean;
+    /** Whether this is the one that decided. */
+    readonly decides: boolean;
+    readonly why: string;
+  }[];
+  readonly limits: readonly {
+    readonly limit: string;
+    readonly per: LimitConfig["per"];
+    /** How long until a call would be let through; 0 for now. */
+    readonly waitMs: number;
+    readonly timeoutMs?: number;
+    readonly concurrency?: number;
+  }[];
+}
+
+/** Everything that is wrong with `policy` and `limits` of a config; empty when they can be put into effect. */
+export function policyFaults({ policy, limits }: Pick<Config, "policy" | "limits">): readonly PolicyFault[] {
+  return [
+    ...compileRules(policy?.rules ?? []).faults,
+    ...limitFaults(limits ?? []),
+    ...sameNames(policy, limits),
+  ];
+}
+
+/** @throws RangeError naming the first fault; ask `policyFaults` for all of them. */
+export function createPolicy(config: Pick<Config, "policy" | "limits">, parts: PolicyParts): Policy {
+  const [fault] = policyFaults(config);
+  if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
+  const { rules } = compileRules(config.policy?.rules ?? []);
+  const fallback = config.policy?.default ?? "allow";
+  const book = new RuleBook(rules, fallback);
+  const log = new DecisionLog(parts.metrics, parts.logger);
+  const limits = new Limits(config.limits ?? [], parts.metrics);
+  const spend = (kind: JudgedKind, call: Call, route: Route) => limits.spendQuestion(kind, call, route);
+  const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
+
+  return {
+    access: nothingToJudge ? (next) => next : access({ book, log, spend }),
+    limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
+    visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
+    timeoutMs: (call) => limits.timeoutMs(call),
+    decisions: (count) => log.latest(count),
+    explain: (call) => explain(book, limits, call),
+  };
+}
+
+export interface PolicyParts {
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>
+  (limits ?? []).some(({ on }) => on !== "call");
+
+function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
+  const { route, client } = call;
+  if (route === undefined) return { effect: "allow", rule: "default", visible: true, rules: [], limits: [] };
+  const matter = { on: "call", route, client, args: argsOf(call) } as const;
+  const decision: Decision = book.judge(matter);
+  return {
+    effect: decision.effect,
+    rule: decision.rule?.name ?? "default",
+    ...(decision.rule?.message !== undefined && { message: decision.rule.message }),
+    visible: book.isVisible(client, route),
+    rules: book.explain(matter).map(({ rule, answer }) => ({
+      rule: rule.name,
+      effect: rule.effect,
+      on: rule.on,
+      matches: answer === "yes",
+      decides: rule === decision.rule,
+      why: reason(answer),
+    })),
+    limits: limits.about("call", call, route).map((limit) => ({
+      limit: limit.config.name,
+      per: limit.config.per,
+      waitMs: Math.ceil(limit.bucket(call, route)?.waitMs ?? 0),
+      ...(limit.config.timeoutMs !== undefined && { timeoutMs: limit.config.timeoutMs }),
+      ...(limit.config.concurrency !== undefined && { concurrency: limit.config.concurrency }),
+    })),
+  };
+}
+
+function reason(answer: Answer | "other kind" | "other target" | "other principal"): string {
+  if (typeof answer === "object") return `its condition cannot be answered: ${answer.failed}`;
+  switch (answer) {
+    case "other kind":
+      return "it judges something else";
+    case "other target":
+      return "it is about other tools, prompts, resources or servers";
+    case "other principal":
+      return "it is about other principals";
+    case "no":
+      return "its condition is not met";
+    case "yes":
+      return "it matches";
+  }
+}
+
+/** Rules and limits are told apart by their names, in refusals, metrics and decisions. */
+function sameNames(policy: Config["policy"], limits: Config["limits"]): readonly PolicyFault[] {
+  const places = [
+    ...(policy?.rules ?? []).map(({ name }, at) => ({
+      name,
+      path: ["policy", "rules", at, "name"] as const,
+    })),
+    ...(limits ?? []).map(({ name }, at) => ({ name, path: ["limits", at, "name"] as const })),
+  ];
+  const seen = new Set<string>();
+  return places.flatMap(({ name, path }): PolicyFault[] => {
+    if (!seen.has(name)) {
+      seen.add(name);
+      return name === "default"
+        ? [{ path, message: '"default" is the name of what happens without a rule' }]
+        : [];
+    }
+    return [{ path, message: `the name ${JSON.stringify(name)} is taken by an earlier rule or limit` }];
+  });
+}

@@ -1,0 +1,117 @@
+/** What a server may ask of the person and of the model: each question of a round is judged for itself. */
+import type { RuleConfig } from "../config/config.js";
+import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
+import type { RpcError } from "../wire/envelope.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import type { DecisionLog } from "./decision-log.js";
+import type { RuleBook } from "./rules/rule-book.js";
+
+export type QuestionKind = "sampling" | "elicitation" | "roots";
+export type InputRequired = Extract<Reply, { kind: "input_required" }>;
+
+const KINDS: ReadonlyMap<string, QuestionKind> = new Map([
+  ["sampling/createMessage", "sampling"],
+  ["elicitation/create", "elicitation"],
+  ["roots/list", "roots"],
+]);
+
+export interface QuestionJudge {
+  readonly book: RuleBook;
+  readonly log: DecisionLog;
+  /** Spends what the limits have for one question; the name of the limit when there is nothing left. */
+  readonly spend: (kind: QuestionKind, call: Call, route: Route) => string | undefined;
+}
+
+export interface JudgedQuestions {
+  /** Those that may be asked, as they may be asked. */
+  readonly asked: JsonObject;
+  /** Those that may not. */
+  readonly refused: Readonly<Record<string, QuestionKind>>;
+}
+
+/** `round` counts the rounds of questions of this call, this one included. */
+export function judgeQuestions(
+  judge: QuestionJudge,
+  call: Call,
+  route: Route,
+  requests: JsonObject,
+  round: number,
+): JudgedQuestions {
+  const asked: [string, unknown][] = [];
+  const refused: [string, QuestionKind][] = [];
+  for (const [key, request] of Object.entries(requests)) {
+    const kind = isObject(request) ? KINDS.get(stringAt(request, "method") ?? "") : undefined;
+    // What is no question that rules know is for the host to understand or not.
+    const passed =
+      kind === undefined || !isObject(request) ? request : judgeOne(judge, call, route, kind, request, round);
+    if (passed === undefined && kind !== undefined) refused.push([key, kind]);
+    else asked.push([key, passed]);
+  }
+  return { asked: Object.fromEntries(asked), refused: Object.fromEntries(refused) };
+}
+
+/** The request as it may be asked; undefined when it may not. */
+function judgeOne(
+  { book, log, spend }: QuestionJudge,
+  call: Call,
+  route: Route,
+  kind: QuestionKind,
+  request: JsonObject,
+  round: number,
+): JsonObject | undefined {
+  const params = objectAt(request, "params") ?? {};
+  const decision = book.judge({ on: kind, route, client: call.client, request: params });
+  const { rule } = decision;
+  const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
+  if (decision.effect === "deny" || tooMany) {
+    log.add(call, route, kind, { ...decision, effect: "deny" });
+    return undefined;
+  }
+  if (rule !== undefined) log.add(call, route, kind, decision);
+  const limit = spend(kind, call, route);
+  if (limit !== undefined) return undefined;
+  return rule === undefined ? request : { ...request, params: tamed(params, rule) };
+}
+
+/** A sampling request within what the rule allows. */
+function tamed(params: JsonObject, { maxTokens, stripContext }: RuleConfig): JsonObject {
+  const kept = stripContext ? without(params, ["includeContext"]) : params;
+  if (maxTokens === undefined) return kept;
+  const wanted = kept.maxTokens;
+  return typeof wanted === "number" && wanted <= maxTokens ? kept : { ...kept, maxTokens };
+}
+
+/**
+ * The answers that a server gets to the questions it may not ask, together with those that the client gave.
+ * To a server that can be told of an error the refusal is one; to one that can only be given results, a person
+ * who declines and a host without roots are the nearest thing, and a completion cannot be made up.
+ */
+export function withRefusals(
+  given: InputAnswers | undefined,
+  refused: Readonly<Record<string, QuestionKind>>,
+  state: string | undefined,
+): InputAnswers {
+  const kinds = Object.entries(refused);
+  const responses = kinds.flatMap(([key, kind]) => {
+    const instead = INSTEAD[kind];
+    return instead === undefined ? [] : [[key, instead] as const];
+  });
+  const errors = kinds.map(([key, kind]) => [key, refusalOf(kind)] as const);
+  const refusals = { ...given?.refusals, ...Object.fromEntries(errors) };
+  return {
+    responses: { ...given?.responses, ...Object.fromEntries(responses) },
+    ...(Object.keys(refusals).length > 0 && { refusals }),
+    ...(state !== undefined && { state }),
+  };
+}
+
+const INSTEAD: Readonly<Partial<Record<QuestionKind, JsonObject>>> = {
+  elicitation: { action: "decline" },
+  roots: { roots: [] },
+};
+
+/** `-1` is what clients answer when their user rejects a request (2025-11-25: client/sampling, "Error Handling"). */
+const refusalOf = (kind: QuestionKind): RpcError => ({
+  code: -1,
+  message: `the gateway's policy does not let this server use ${kind}`,
+});

@@ -1,0 +1,143 @@
+/** The functions of `when`: CEL's own, made to know what to do with things that are not there, and bounded. */
+import {
+  type CelFunc,
+  type CelInput,
+  CelScalar,
+  type CelValue,
+  celFunc,
+  celList,
+  celMethod,
+  isCelList,
+  isCelMap,
+  listType,
+} from "@bufbuild/cel";
+import { strings } from "@bufbuild/cel/ext";
+import { jsonText } from "./json-values.js";
+
+const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
+const LIST = listType(DYN);
+
+/** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
+const LONGEST_TEXT = 131_072;
+/** More elements are not walked; and inside a walk, fewer. */
+const LONGEST_WALK: readonly number[] = [500, 30];
+/** Walks may stand inside walks, but not deeper than this. */
+export const DEEPEST_WALK = LONGEST_WALK.length;
+
+/** Names that no expression can write, used by `translate`. */
+export const INTERNAL = {
+  member: "@member",
+  index: "@index",
+  has: "@has",
+  truth: "@truth",
+  walk: ["@walk0", "@walk1"],
+} as const;
+
+/** Of CEL's string functions, those whose result is no longer than what they are given. */
+const STRING_FUNCTIONS = new Set([
+  "charAt",
+  "indexOf",
+  "lastIndexOf",
+  "lowerAscii",
+  "upperAscii",
+  "split",
+  "substring",
+  "trim",
+]);
+
+/** What a comparison says of something that is not there: it is not less, not more, and no member of anything. */
+const COMPARISONS = ["_<_", "_<=_", "_>_", "_>=_"];
+/** JSON has one kind of number, which is CEL's double; whoever writes `args.n + 1` means it all the same. */
+const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
+  "_+_": (a, b) => a + b,
+  "_-_": (a, b) => a - b,
+  "_*_": (a, b) => a * b,
+  "_/_": (a, b) => a / b,
+};
+const TESTS = ["contains", "startsWith", "endsWith", "matches"];
+
+export const FUNCTIONS: readonly CelFunc[] = [
+  ...strings.filter(({ name }) => STRING_FUNCTIONS.has(name)),
+  ...COMPARISONS.flatMap((name) => [
+    celFunc(name, [NULL, DYN], BOOL, () => false),
+    celFunc(name, [DYN, NULL], BOOL, () => false),
+  ]),
+  ...Object.entries(ARITHMETIC).flatMap(([name, reckon]) => [
+    celFunc(name, [DOUBLE, INT], DOUBLE, (a, b) => reckon(a, Number(b))),
+    celFunc(name, [INT, DOUBLE], DOUBLE, (a, b) => reckon(Number(a), b)),
+  ]),
+  ...TESTS.map((name) => celMethod(name, NULL, [STRING], BOOL, () => false)),
+  celFunc("@in", [DYN, NULL], BOOL, () => false),
+  celFunc("!_", [NULL], BOOL, () => true),
+  celFunc("size", [NULL], INT, () => 0n),
+  celMethod("size", NULL, [], INT, () => 0n),
+  celFunc("size", [STRING], INT, characters),
+  celMethod("size", STRING, [], INT, function () {
+    return characters(this);
+  }),
+  celFunc("host", [STRING], STRING, hostOf),
+  celFunc("host", [NULL], STRING, () => ""),
+  celFunc("text", [DYN], STRING, (value) => jsonText(value, LONGEST_TEXT)),
+  celFunc(INTERNAL.member, [DYN, STRING], DYN, member),
+  celFunc(INTERNAL.index, [DYN, DYN], DYN, index),
+  celFunc(INTERNAL.has, [DYN, STRING], BOOL, (owner, key) => member(owner, key) !== null),
+  celFunc(INTERNAL.truth, [DYN], BOOL, truth),
+  ...INTERNAL.walk.map((name, depth) => celFunc(name, [DYN], LIST, (range) => walk(range, depth))),
+];
+
+/** @throws RangeError when the text is too long to be searched. */
+export function searchable(text: string): string {
+  if (text.length > LONGEST_TEXT) throw new RangeError(`a text of ${text.length} characters is not searched`);
+  return text;
+}
+
+/** The member of a map, or null: what is not there has no members either. */
+function member(owner: CelValue, key: string): CelValue {
+  if (owner === null) return null;
+  if (isCelMap(owner)) return owner.get(key) ?? null;
+  throw new TypeError(`"${key}" is asked of something that is no map`);
+}
+
+function index(owner: CelValue, key: CelValue): CelValue {
+  if (typeof key === "string") return member(owner, key);
+  if (owner === null) return null;
+  const at = typeof key === "bigint" ? Number(key) : key;
+  if (isCelList(owner) && typeof at === "number") {
+    return Number.isInteger(at) ? (owner.get(at) ?? null) : null;
+  }
+  throw new TypeError("an index is asked of something that has none");
+}
+
+function truth(value: CelValue): boolean {
+  if (value === null) return false;
+  if (typeof value === "boolean") return value;
+  throw new TypeError("something that is neither true nor false is used as if it were");
+}
+
+/** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
+function walk(range: CelValue, depth: number): CelInput<typeof LIST> {
+  const limit = LONGEST_WALK[depth] ?? 0;
+  if (range === null) return celList([]);
+  if (!isCelList(range) && !isCelMap(range))
+    throw new TypeError("something that is no list is walked through");
+  if (range.size > limit) throw new RangeError(`a list of ${range.size} elements is not walked through`);
+  return isCelMap(range) ? celList([...range.keys()]) : range;
+}
+
+/** Counted without making a list of them. */
+function characters(text: string): bigint {
+  let count = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0xd800 && unit < 0xdc00) {
+      const next = text.charCodeAt(at + 1);
+      if (next >= 0xdc00 && next < 0xe000) count -= 1;
+    }
+  }
+  return BigInt(count);
+}
+
+/** The host name of a URL in lower case, or "" for what is no URL. */
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : "";
+}

@@ -1,0 +1,92 @@
+/** JSON as CEL sees it: wrapped when looked at, never copied, and never mistaken for anything but JSON. */
+import { type CelInput, type CelMap, celList, celMap, isCelList, isCelMap } from "@bufbuild/cel";
+import { isObject, type JsonObject } from "../../wire/json.js";
+
+/**
+ * The CEL library looks at the shape of an object to tell messages, maps and plain objects apart, so that JSON
+ * from outside with a key such as `$typeName` or `constructor` would be read as something that it is not. Here
+ * every object becomes a map and every array a list, whatever is in it.
+ */
+export function celValue(value: unknown): CelInput {
+  if (typeof value === "object" && value !== null) {
+    if (Array.isArray(value)) return celList(elements(value));
+    return celObject(value);
+  }
+  return isScalar(value) ? value : null;
+}
+
+/** A JSON object as a CEL map; whatever else is given is an empty one. */
+export function celObject(value: unknown): CelMap {
+  return celMap(new JsonMap(isObject(value) ? value : {}));
+}
+
+/**
+ * The JSON text of a CEL value that came from JSON.
+ *
+ * @throws RangeError when it is longer than `longest`; it stops as soon as that is known.
+ */
+export function jsonText(value: unknown, longest: number): string {
+  let length = 0;
+  const counted = (text: string): string => {
+    length += text.length;
+    if (length > longest)
+      throw new RangeError(`a value of more than ${longest} characters is not written out`);
+    return text;
+  };
+  const write = (inner: unknown): string => {
+    const parts: string[] = [];
+    if (isCelMap(inner)) {
+      for (const [key, member] of inner) parts.push(`${counted(JSON.stringify(key))}:${write(member)}`);
+      return `{${parts.join(",")}}`;
+    }
+    if (isCelList(inner)) {
+      for (const element of inner) parts.push(write(element));
+      return `[${parts.join(",")}]`;
+    }
+    return counted(typeof inner === "bigint" ? String(inner) : (JSON.stringify(inner) ?? "null"));
+  };
+  return write(value);
+}
+
+type Scalar = string | number | boolean | null;
+
+const isScalar = (value: unknown): value is Scalar =>
+  value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+
+const elements = (array: readonly unknown[]): readonly CelInput[] =>
+  array.every(isScalar) ? array : array.map(celValue);
+
+/** A JSON object as the map that CEL asks for members; each is wrapped when it is asked for. */
+class JsonMap implements ReadonlyMap<string, CelInput> {
+  readonly #object: JsonObject;
+  constructor(object: JsonObject) {
+    this.#object = object;
+  }
+  get size(): number {
+    return Object.keys(this.#object).length;
+  }
+  get(key: string): CelInput | undefined {
+    // CEL may ask with a number or a boolean; a JSON object has neither as key.
+    return typeof key === "string" && Object.hasOwn(this.#object, key)
+      ? celValue(this.#object[key])
+      : undefined;
+  }
+  has(key: string): boolean {
+    return typeof key === "string" && Object.hasOwn(this.#object, key);
+  }
+  forEach(visit: (value: CelInput, key: string, map: ReadonlyMap<string, CelInput>) => void): void {
+    for (const [key, value] of this) visit(value, key, this);
+  }
+  *entries(): MapIterator<[string, CelInput]> {
+    for (const key of Object.keys(this.#object)) yield [key, celValue(this.#object[key])];
+  }
+  keys(): MapIterator<string> {
+    return Object.keys(this.#object).values() as MapIterator<string>;
+  }
+  *values(): MapIterator<CelInput> {
+    for (const [, value] of this) yield value;
+  }
+  [Symbol.iterator](): MapIterator<[string, CelInput]> {
+    return this.entries();
+  }
+}

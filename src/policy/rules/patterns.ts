@@ -1,0 +1,21 @@
+/** The patterns of the config, each compiled once by an engine that cannot be made to hang (RE2). */
+import { LRUCache } from "lru-cache";
+import { RE2JS } from "re2js";
+
+/** All patterns are literals of the config; the bound only keeps many reloads from adding up. */
+const compiled = new LRUCache<string, RE2JS>({ max: 5000 });
+
+/** @throws SyntaxError when RE2 does not take the pattern. */
+export function compilePattern(pattern: string): RE2JS {
+  let made = compiled.get(pattern);
+  if (made === undefined) {
+    try {
+      made = RE2JS.compile(pattern);
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : "unknown error";
+      throw new SyntaxError(`the pattern is not one that RE2 takes: ${why}`, { cause });
+    }
+    compiled.set(pattern, made);
+  }
+  return made;
+}

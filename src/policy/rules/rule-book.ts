@@ -1,0 +1,133 @@
+/** All rules of the policy in their order: the first one that matches decides. */
+import type { JudgedKind, PolicyConfig, RuleConfig } from "../../config/config.js";
+import type { Call, Route } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
+import type { Answer, Facts } from "./expression.js";
+import { compileRule, type PolicyFault, type Rule } from "./rule.js";
+import { judgedName } from "./subject.js";
+
+export interface Decision {
+  readonly effect: RuleConfig["effect"];
+  /** The rule that decided; absent where none matched and the default did. */
+  readonly rule?: RuleConfig;
+  /** Why the rule's expression could not be answered, where it could not; it was decided against the caller. */
+  readonly failed?: string;
+}
+
+/** What is judged. */
+export interface Matter {
+  readonly on: JudgedKind;
+  readonly route: Route;
+  readonly client: Client;
+  /** The arguments of the call; nothing while only a list is shown. */
+  readonly args?: unknown;
+  /** The parameters of the server's question. */
+  readonly request?: JsonObject;
+}
+
+/** How one rule took a matter, for `explain`. */
+export interface Finding {
+  readonly rule: RuleConfig;
+  readonly answer: "other kind" | "other target" | "other principal" | Answer;
+}
+
+/** Compiles every rule, or tells everything that is wrong with them. */
+export function compileRules(rules: readonly RuleConfig[]): {
+  readonly rules: readonly Rule[];
+  readonly faults: readonly PolicyFault[];
+} {
+  const compiled = rules.map((config, at) => compileRule(config, ["policy", "rules", at]));
+  return {
+    rules: compiled.flatMap(({ rule }) => rule ?? []),
+    faults: compiled.flatMap(({ faults }) => faults),
+  };
+}
+
+export class RuleBook {
+  readonly #rules: readonly Rule[];
+  readonly #default: Decision;
+  /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
+  readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Rule[]>>();
+
+  constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
+    this.#rules = rules;
+    this.#default = { effect: fallback };
+  }
+
+  judge(matter: Matter): Decision {
+    for (const rule of this.#about(matter.on, matter.route)) {
+      if (!rule.subject.isAbout(matter.client.principal)) continue;
+      const answer = rule.when?.ask(factsOf(matter)) ?? "yes";
+      if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
+      if (answer !== "no" && rule.restricts) {
+        return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
+      }
+    }
+    return this.#default;
+  }
+
+  /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
+  isVisible(client: Client, route: Route): boolean {
+    for (const rule of this.#about("call", route)) {
+      if (!rule.subject.isAbout(client.principal)) continue;
+      // Some call may be decided here, before a later rule can hide it.
+      if (rule.when?.uses.has("args")) return true;
+      const answer = rule.when?.ask(factsOf({ on: "call", route, client })) ?? "yes";
+      if (answer === "yes" || (answer !== "no" && rule.restricts)) return rule.config.effect !== "hide";
+    }
+    return true;
+  }
+
+  /** What every rule says, in order, the deciding one and those behind it too. */
+  explain(matter: Matter): readonly Finding[] {
+    return this.#rules.map((rule) => {
+      const { config, subject, restricts, when } = rule;
+      if (config.on !== matter.on) return { rule: config, answer: "other kind" };
+      if (!subject.covers(matter.route, restricts)) return { rule: config, answer: "other target" };
+      if (!subject.isAbout(matter.client.principal)) return { rule: config, answer: "other principal" };
+      return { rule: config, answer: when?.ask(factsOf(matter)) ?? "yes" };
+    });
+  }
+
+  /** Whether some rule must know how often a server has asked. */
+  get countsRounds(): boolean {
+    return this.#rules.some(({ config }) => config.maxRounds !== undefined);
+  }
+
+  get hides(): boolean {
+    return this.#rules.some(({ config }) => config.effect === "hide");
+  }
+
+  #about(on: JudgedKind, route: Route): readonly Rule[] {
+    let known = this.#covering.get(on);
+    if (known === undefined) {
+      known = new WeakMap();
+      this.#covering.set(on, known);
+    }
+    let rules = known.get(route);
+    if (rules === undefined) {
+      rules = this.#rules.filter(
+        ({ config, subject, restricts }) => config.on === on && subject.covers(route, restricts),
+      );
+      known.set(route, rules);
+    }
+    return rules;
+  }
+}
+
+/** The arguments as rules see them: those of a tool or prompt; what is completed or read has none. */
+export const argsOf = ({ params }: Pick<Call, "params">): JsonObject => objectAt(params, "arguments") ?? {};
+
+function factsOf({ route, client, args, request }: Matter): Facts {
+  const name = judgedName(route);
+  return {
+    tool: route.kind === "tools" ? name : "",
+    server: route.upstream,
+    target: name,
+    args: args ?? {},
+    principal: client.principal,
+    annotations: objectAt(route.item, "annotations") ?? {},
+    request: request ?? {},
+  };
+}

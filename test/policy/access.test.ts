@@ -1,0 +1,511 @@
+import { describe, expect, test } from "vitest";
+import type { RuleConfig } from "../../src/config/config.js";
+import type { Call, InputAnswers, Notice, Reply } from "../../src/core/call.js";
+import type { Handler } from "../../src/core/handler.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { unroutedCall } from "../support/fake-call.js";
+import { clientOf, policyOf, result, toolCall, wordOf } from "./support.js";
+
+const asksPeople = clientOf({ capabilities: { elicitation: {}, sampling: {}, roots: {} } });
+const object = (reply: Reply): JsonObject => (reply.kind === "result" ? reply.result.object : {});
+
+/** A reply with questions, by their keys. */
+const questions = (requests: JsonObject, state?: string): Reply => ({
+  kind: "input_required",
+  requests,
+  ...(state !== undefined && { state }),
+});
+const elicitation = (message: string, more: JsonObject = {}) => ({
+  method: "elicitation/create",
+  params: { message, requestedSchema: { type: "object", properties: {} }, ...more },
+});
+const sampling = (params: JsonObject = {}) => ({
+  method: "sampling/createMessage",
+  params: { messages: [], maxTokens: 5000, includeContext: "allServers", ...params },
+});
+const roots = { method: "roots/list" };
+
+/** A server that replies in turn, and then says what it was last told. */
+const inTurn = (...replies: readonly Reply[]): Handler => {
+  let turn = 0;
+  return async (call) => {
+    turn += 1;
+    return replies[turn - 1] ?? result({ told: call.answers ?? null });
+  };
+};
+
+/** The call again, with answers to what the reply asked. */
+function again(call: Call, reply: Reply, responses: JsonObject): Call {
+  const state = reply.kind === "input_required" ? reply.state : undefined;
+  const answers: InputAnswers = { responses, ...(state !== undefined && { state }) };
+  return { ...call, answers };
+}
+
+describe("a call", () => {
+  test("that no rule is about goes through untouched", async () => {
+    const { handle, calls } = policyOf({ rules: [{ tools: ["db__*"], effect: "deny" }] });
+    const call = toolCall("files", "read", { path: "a" });
+    expect(wordOf(await handle(call))).toBe("result");
+    expect(calls[0]?.params).toBe(call.params);
+  });
+
+  test("that is denied never reaches its server, and is told why in the rule's words", async () => {
+    const { handle, calls } = policyOf({
+      rules: [
+        {
+          name: "no-prod",
+          when: "args.env == 'prod'",
+          effect: "deny",
+          message: "production is read-only here",
+        },
+      ],
+    });
+    const reply = await handle(toolCall("db", "drop", { env: "prod" }));
+    expect(object(reply)).toEqual({
+      content: [{ type: "text", text: "production is read-only here. Trying again will not help." }],
+      isError: true,
+      _meta: { "cardea/refusal": { code: "denied", rule: "no-prod", server: "db", retryable: false } },
+    });
+    expect(calls).toEqual([]);
+    expect(wordOf(await handle(toolCall("db", "drop", { env: "test" })))).toBe("result");
+  });
+
+  test("is denied where nothing allows it and the default is to deny", async () => {
+    const { handle } = policyOf({ default: "deny", rules: [{ tools: ["files__*"], effect: "allow" }] });
+    expect(wordOf(await handle(toolCall("files", "read")))).toBe("result");
+    expect(wordOf(await handle(toolCall("db", "drop")))).toBe("denied");
+  });
+
+  test("of something hidden gets the answer of something that does not exist", async () => {
+    const { handle } = policyOf({ rules: [{ tools: ["db__*"], effect: "hide" }] });
+    expect(await handle(toolCall("db", "drop"))).toEqual({
+      kind: "error",
+      error: {
+        code: -32602,
+        message: "unknown tool: db__drop",
+        data: { cardea: { code: "unknown_target", retryable: false } },
+      },
+      refusal: "unknown_target",
+    });
+  });
+
+  test("without a target is nobody's affair", async () => {
+    const { handle } = policyOf({ default: "deny" });
+    expect(wordOf(await handle(unroutedCall("tools/list")))).toBe("result");
+  });
+
+  test("reaches its server with the very arguments that were judged", async () => {
+    const { handle, calls } = policyOf({
+      rules: [{ when: "args.env != 'prod'", effect: "allow" }, { effect: "deny" }],
+    });
+    const args: JsonObject = JSON.parse(
+      '{"env":"test","Env":"prod","__proto__":{"env":"prod"},"ENV\\u0000":1}',
+    );
+    await handle(toolCall("db", "drop", args));
+    expect(calls[0]?.params.arguments).toBe(args);
+  });
+});
+
+describe("approval", () => {
+  const approve: Partial<RuleConfig> & Pick<RuleConfig, "effect"> = {
+    name: "ask-first",
+    tools: ["*__delete_*"],
+    effect: "approve",
+  };
+  const call = () => toolCall("files", "delete_all", { path: "/tmp/‮x" }, { client: asksPeople });
+
+  test("is asked for before the server hears of the call, with what would be done in plain sight", async () => {
+    const { handle, calls } = policyOf({ rules: [{ ...approve, message: "Deleting cannot be undone." }] });
+    const reply = await handle(call());
+    expect(calls).toEqual([]);
+    expect(reply).toMatchObject({
+      kind: "input_required",
+      requests: {
+        "cardea/approval": {
+          method: "elicitation/create",
+          params: {
+            mode: "form",
+            message:
+              'Deleting cannot be undone.\nAllow "files__delete_all" of server "files" with these arguments?\n{"path":"/tmp/\\u202ex"}',
+            requestedSchema: { type: "object", properties: {} },
+          },
+        },
+      },
+      state: expect.any(String),
+    });
+  });
+
+  test("that is given lets the call through as if nothing had been asked", async () => {
+    const { handle, calls } = policyOf({ rules: [approve] });
+    const first = call();
+    const reply = await handle(
+      again(first, await handle(first), { "cardea/approval": { action: "accept" } }),
+    );
+    expect(wordOf(reply)).toBe("result");
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).not.toHaveProperty("answers");
+  });
+
+  test.each([{ action: "decline" }, { action: "cancel" }, {}, "accept", undefined])(
+    "that is answered with %j is not given",
+    async (answer) => {
+      const { handle, calls } = policyOf({ rules: [approve] });
+      const first = call();
+      const reply = await handle(again(first, await handle(first), { "cardea/approval": answer }));
+      expect(wordOf(reply)).toBe("approval_declined");
+      expect(calls).toEqual([]);
+    },
+  );
+
+  test("counts once", async () => {
+    const { handle, calls } = policyOf({ rules: [approve] });
+    const first = call();
+    const answered = again(first, await handle(first), { "cardea/approval": { action: "accept" } });
+    await handle(answered);
+    expect(wordOf(await handle(answered))).toBe("state_rejected");
+    expect(calls).toHaveLength(1);
+  });
+
+  test("of one rule is none of another", async () => {
+    const { handle } = policyOf({
+      rules: [
+        { ...approve, when: "args.path == 'a'" },
+        { ...approve, name: "ask-twice" },
+      ],
+    });
+    const first = toolCall("files", "delete_all", { path: "a" }, { client: asksPeople });
+    const reply = await handle(first);
+    const other = toolCall("files", "delete_all", { path: "b" }, { client: asksPeople });
+    const stolen = again(other, reply, { "cardea/approval": { action: "accept" } });
+    expect(wordOf(await handle(stolen))).toBe("state_rejected");
+  });
+
+  test("is not to be had from a host that can ask nobody", async () => {
+    const { handle } = policyOf({ rules: [approve] });
+    for (const capabilities of [{}, { elicitation: { url: {} } }, { sampling: {} }]) {
+      const client = clientOf({ capabilities });
+      const reply = await handle({ ...call(), client });
+      expect([wordOf(reply), object(reply)._meta]).toMatchObject([
+        "denied",
+        { "cardea/refusal": { rule: "ask-first" } },
+      ]);
+    }
+    const client = clientOf({ capabilities: { elicitation: { form: {}, url: {} } } });
+    expect(wordOf(await handle({ ...call(), client }))).toBe("input_required");
+  });
+
+  test("can be made up by nobody: an answer without a question asks the question", async () => {
+    const { handle, calls } = policyOf({ rules: [approve] });
+    const forged = { ...call(), answers: { responses: { "cardea/approval": { action: "accept" } } } };
+    expect(wordOf(await handle(forged))).toBe("input_required");
+    expect(calls).toEqual([]);
+  });
+
+  test("holds for the questions that the server asks afterwards", async () => {
+    const { handle, calls } = policyOf(
+      { rules: [approve] },
+      inTurn(questions({ sure: elicitation("Sure?") }, "server's own")),
+    );
+    const first = call();
+    const asked = await handle(
+      again(first, await handle(first), { "cardea/approval": { action: "accept" } }),
+    );
+    expect(asked).toMatchObject({ kind: "input_required", requests: { sure: {} } });
+    const reply = await handle(again(first, asked, { sure: { action: "accept" } }));
+    expect(object(reply)).toEqual({
+      told: { responses: { sure: { action: "accept" } }, state: "server's own" },
+    });
+    expect(calls).toHaveLength(2);
+  });
+
+  test("is remembered as long as the rule says, for the same call of the same principal", async () => {
+    const { handle } = policyOf({ rules: [{ ...approve, rememberMs: 60_000 }] });
+    const first = call();
+    await handle(again(first, await handle(first), { "cardea/approval": { action: "accept" } }));
+    expect(wordOf(await handle(call()))).toBe("result");
+    const otherArgs = toolCall("files", "delete_all", { path: "/" }, { client: asksPeople });
+    expect(wordOf(await handle(otherArgs))).toBe("input_required");
+    const bob = { ...asksPeople, principal: { id: "bob", groups: [], claims: {} } };
+    expect(wordOf(await handle({ ...call(), client: bob }))).toBe("input_required");
+  });
+
+  test("that a reload asks for in the middle of a round does not run the tool a second time", async () => {
+    const { handle, calls } = policyOf({ rules: [approve] });
+    const resumed = { ...call(), answers: { responses: { a: {} }, state: "server's own" } };
+    expect(wordOf(await handle(resumed))).toBe("denied");
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("what a server asks", () => {
+  const call = () => toolCall("quiz", "start", {}, { client: asksPeople });
+
+  test("goes through untouched where no rule is about it", async () => {
+    const reply = questions({ a: elicitation("name?"), b: sampling(), c: roots }, "state");
+    const { handle } = policyOf(
+      { rules: [{ on: "roots", servers: ["git"], effect: "deny" }] },
+      async () => reply,
+    );
+    expect(await handle(call())).toEqual(reply);
+  });
+
+  test("and may not is refused at once, and its tool goes on", async () => {
+    const { handle, calls } = policyOf(
+      { rules: [{ on: "elicitation", when: "request.message.matches('(?i)password')", effect: "deny" }] },
+      inTurn(questions({ a: elicitation("Your PassWord?") }, "state")),
+    );
+    expect(object(await handle(call()))).toEqual({
+      told: {
+        responses: { a: { action: "decline" } },
+        refusals: {
+          a: { code: -1, message: "the gateway's policy does not let this server use elicitation" },
+        },
+        state: "state",
+      },
+    });
+    expect(calls).toHaveLength(2);
+  });
+
+  test("is refused in the words of each kind of question", async () => {
+    const { handle } = policyOf(
+      {
+        rules: [
+          { on: "sampling", effect: "deny" },
+          { on: "roots", effect: "deny" },
+        ],
+      },
+      inTurn(questions({ s: sampling(), r: roots })),
+    );
+    expect(object(await handle(call())).told).toMatchObject({
+      responses: { r: { roots: [] } },
+      refusals: { s: { code: -1 }, r: { code: -1 } },
+    });
+  });
+
+  test("is asked as far as it may be, and the server hears all answers together", async () => {
+    const { handle } = policyOf(
+      { rules: [{ on: "sampling", effect: "deny" }] },
+      inTurn(questions({ a: elicitation("name?"), s: sampling() }, "state")),
+    );
+    const asked = await handle(call());
+    expect(asked).toMatchObject({ requests: { a: {} } });
+    expect(asked).not.toHaveProperty("requests.s");
+    const reply = await handle(again(call(), asked, { a: { action: "accept", content: {} } }));
+    expect(object(reply).told).toEqual({
+      responses: { a: { action: "accept", content: {} } },
+      refusals: { s: expect.objectContaining({ code: -1 }) },
+      state: "state",
+    });
+  });
+
+  test("without a state of its own comes back without one", async () => {
+    const { handle } = policyOf(
+      { rules: [{ on: "sampling", effect: "deny" }] },
+      inTurn(questions({ a: elicitation("name?"), s: sampling() })),
+    );
+    const asked = await handle(call());
+    const reply = await handle(again(call(), asked, { a: { action: "accept" } }));
+    expect(object(reply).told).not.toHaveProperty("state");
+  });
+
+  test("again and again although it may not comes to an end", async () => {
+    const { handle, calls } = policyOf({ rules: [{ on: "roots", effect: "deny" }] }, async () =>
+      questions({ r: roots }),
+    );
+    expect(wordOf(await handle(call()))).toBe("denied");
+    expect(calls).toHaveLength(9);
+  });
+
+  test("is cut to what the rule allows", async () => {
+    const { handle } = policyOf(
+      { rules: [{ on: "sampling", effect: "allow", maxTokens: 100, stripContext: true }] },
+      async () =>
+        questions({ big: sampling(), small: sampling({ maxTokens: 7 }), none: sampling({ maxTokens: "x" }) }),
+    );
+    expect(await handle(call())).toEqual(
+      questions({
+        big: { method: "sampling/createMessage", params: { messages: [], maxTokens: 100 } },
+        small: { method: "sampling/createMessage", params: { messages: [], maxTokens: 7 } },
+        none: { method: "sampling/createMessage", params: { messages: [], maxTokens: 100 } },
+      }),
+    );
+  });
+
+  test("may take only so many rounds", async () => {
+    const { handle } = policyOf(
+      { rules: [{ on: "elicitation", effect: "allow", maxRounds: 2 }] },
+      async ({ answers }) =>
+        answers?.refusals === undefined
+          ? questions({ a: elicitation("more?") }, "s")
+          : result({ told: answers }),
+    );
+    let reply = await handle(call());
+    reply = await handle(again(call(), reply, { a: { action: "accept" } }));
+    expect(wordOf(reply)).toBe("input_required");
+    reply = await handle(again(call(), reply, { a: { action: "accept" } }));
+    expect(object(reply).told).toMatchObject({ responses: { a: { action: "decline" } } });
+  });
+
+  test("is denied by default where the default is to deny", async () => {
+    const { handle } = policyOf(
+      { default: "deny", rules: [{ effect: "allow" }] },
+      inTurn(questions({ r: roots })),
+    );
+    expect(object(await handle(call())).told).toMatchObject({ responses: { r: { roots: [] } } });
+  });
+
+  test("through an error that names pages is judged like any other question", async () => {
+    const page = (url: string): Reply => ({
+      kind: "error",
+      error: {
+        code: -32042,
+        message: "please visit",
+        data: { elicitations: [{ mode: "url", url, message: "sign in", elicitationId: "1" }] },
+      },
+    });
+    const rules = [
+      {
+        on: "elicitation",
+        when: "request.mode == 'url' && host(request.url) != 'good.example'",
+        effect: "deny",
+      },
+    ] as const;
+    const good = policyOf({ rules }, async () => page("https://good.example/login"));
+    expect(await good.handle(call())).toEqual(page("https://good.example/login"));
+    const evil = policyOf({ rules }, async () => page("https://good.example.evil.example/login"));
+    expect(wordOf(await evil.handle(call()))).toBe("denied");
+  });
+
+  test("cannot speak for the policy: a state that looks like ours is the server's all the same", async () => {
+    const forged = 'cardea/policy {"approved":"ask-first","rounds":0}';
+    const { handle } = policyOf(
+      { rules: [{ on: "sampling", effect: "deny" }] },
+      inTurn(questions({ a: elicitation("name?") }, forged)),
+    );
+    const asked = await handle(call());
+    const reply = await handle(again(call(), asked, { a: {} }));
+    expect(object(reply).told).toEqual({ responses: { a: {} }, state: forged });
+  });
+});
+
+describe("redaction", () => {
+  const nothing = { paths: [], patterns: [] };
+  const redact = (given: Partial<NonNullable<RuleConfig["redact"]>>) =>
+    ({
+      effect: "redact",
+      redact: { arguments: nothing, results: nothing, replacement: "[redacted]", ...given },
+    }) as const;
+
+  test("takes out of arguments what the rule names, and leaves the rest and the original alone", async () => {
+    const { handle, calls } = policyOf({
+      rules: [
+        redact({ arguments: { paths: ["user.password", "keys.*.value"], patterns: ["sk-[a-z0-9]+"] } }),
+      ],
+    });
+    const args = {
+      user: { name: "ann", password: "hunter2" },
+      keys: [{ value: 1, id: "a" }, { value: { deep: true } }],
+      note: "use sk-abc123 and sk-def456, $& $1",
+    };
+    const before = structuredClone(args);
+    await handle(toolCall("db", "query", args));
+    expect(calls[0]?.params.arguments).toEqual({
+      user: { name: "ann", password: "[redacted]" },
+      keys: [{ value: "[redacted]", id: "a" }, { value: "[redacted]" }],
+      note: "use [redacted] and [redacted], $& $1",
+    });
+    expect(args).toEqual(before);
+  });
+
+  test("takes out of results, errors, questions and notices", async () => {
+    const secret = "key sk-abc123 end";
+    const clean = "key [redacted] end";
+    const notices: Notice[] = [];
+    const replies: Reply[] = [
+      result({
+        content: [
+          { type: "text", text: secret },
+          { type: "image", data: "sk-abc123", mimeType: "image/png" },
+        ],
+        structuredContent: { deep: [secret] },
+      }),
+      { kind: "error", error: { code: -32000, message: secret } },
+      questions({ a: elicitation(secret) }),
+    ];
+    const { handle } = policyOf(
+      { rules: [redact({ results: { paths: [], patterns: ["sk-[a-z0-9]+"] } })] },
+      async (call) => {
+        call.notify({ method: "notifications/message", params: { level: "info", data: secret } });
+        call.notify({ method: "notifications/progress" });
+        return replies.shift() as Reply;
+      },
+    );
+    const call = toolCall("db", "query", {}, { notify: (notice) => void notices.push(notice) });
+    expect(object(await handle(call))).toEqual({
+      content: [
+        { type: "text", text: clean },
+        { type: "image", data: "sk-abc123", mimeType: "image/png" },
+      ],
+      structuredContent: { deep: [clean] },
+    });
+    expect(await handle(call)).toMatchObject({ error: { message: clean } });
+    expect(await handle(call)).toMatchObject({ requests: { a: { params: { message: clean } } } });
+    expect(notices[0]).toEqual({ method: "notifications/message", params: { level: "info", data: clean } });
+    expect(notices[1]).toEqual({ method: "notifications/progress" });
+  });
+
+  test("carries on untouched what has nothing in it", async () => {
+    const reply = result({ content: [{ type: "text", text: "fine" }] });
+    const { handle, calls } = policyOf(
+      { rules: [redact({ results: { paths: ["a.b"], patterns: ["x{9}"] } })] },
+      async () => reply,
+    );
+    const call = toolCall("db", "query", { a: 1 });
+    expect(await handle(call)).toBe(reply);
+    expect(calls[0]?.params).toBe(call.params);
+  });
+
+  test("holds back a text that is too long to be looked through", async () => {
+    const long = "a".repeat(300_000);
+    const { handle } = policyOf(
+      { rules: [redact({ results: { paths: [], patterns: ["(a+)+b"] } })] },
+      async () => result({ content: [{ type: "text", text: long }] }),
+    );
+    const start = performance.now();
+    expect(object(await handle(toolCall("db", "query")))).toEqual({
+      content: [{ type: "text", text: "[redacted]" }],
+    });
+    expect(performance.now() - start).toBeLessThan(100);
+  });
+});
+
+describe("what was decided", () => {
+  test("is counted by rule and kept for a while, the newest first, without arguments", async () => {
+    const { handle, policy, metrics } = policyOf({
+      rules: [
+        { name: "no-prod", when: "args.env == 'prod'", effect: "deny" },
+        { name: "broken", when: "args.env > 1", effect: "deny" },
+        { name: "rest", effect: "allow" },
+      ],
+    });
+    await handle(toolCall("db", "drop", { env: "prod" }));
+    await handle(toolCall("db", "drop", { env: "test" }));
+    await handle(toolCall("db", "drop", {}));
+    expect(policy.decisions()).toMatchObject([
+      { effect: "allow", rule: "rest", target: "db__drop", server: "db", principal: "anonymous", on: "call" },
+      { effect: "deny", rule: "broken", failed: expect.stringContaining("no matching overload") },
+      { effect: "deny", rule: "no-prod" },
+    ]);
+    expect(policy.decisions(1)).toHaveLength(1);
+    expect(JSON.stringify(policy.decisions())).not.toContain('"prod"');
+    const text = await metrics.text();
+    expect(text).toContain('cardea_policy_decisions_total{decision="deny",rule="no-prod"} 1');
+    expect(text).toContain('cardea_policy_decisions_total{decision="allow",rule="rest"} 1');
+  });
+
+  test("is not kept for ever", async () => {
+    const { handle, policy } = policyOf({ rules: [{ effect: "deny" }] });
+    for (let i = 0; i < 1200; i += 1) await handle(toolCall("db", "drop"));
+    expect(policy.decisions()).toHaveLength(1000);
+  });
+});

@@ -1,0 +1,195 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compileExpression, ExpressionError, type Facts } from "../../../src/policy/rules/expression.js";
+
+const facts: Facts = {
+  tool: "db__query",
+  server: "db",
+  target: "db__query",
+  args: {
+    env: "prod",
+    n: 7,
+    list: [{ y: 1 }, { y: 2 }],
+    words: ["a", "b"],
+    flag: true,
+    text: "é😀",
+    nil: null,
+  },
+  principal: { id: "ann", groups: ["dev", "ops"], claims: { scope: "read write" } },
+  annotations: { readOnlyHint: true },
+  request: { message: "Your PassWord?", url: "https://Evil.example:444/x" },
+};
+
+const ask = (expression: string, changes: Partial<Facts> = {}) =>
+  compileExpression(expression).ask({ ...facts, ...changes });
+
+describe("an expression", () => {
+  test.each([
+    ["args.env == 'prod'", "yes"],
+    ["args['env'] == 'test'", "no"],
+    ["args.env in ['prod', 'stage']", "yes"],
+    ["tool.startsWith('db__') && server == 'db' && target == tool", "yes"],
+    ["request.message.matches('(?i)password')", "yes"],
+    ["host(request.url) == 'evil.example'", "yes"],
+    ["host(args.env) == ''", "yes"],
+    ["principal.groups.exists(g, g == 'ops')", "yes"],
+    ["'ops' in principal.groups", "yes"],
+    ["principal.id == 'ann'", "yes"],
+    ["principal.claims.scope.split(' ').exists(s, s == 'write')", "yes"],
+    ["annotations.readOnlyHint", "yes"],
+    ["args.list.all(x, x.y < 3)", "yes"],
+    ["args.list.exists(x, args.words.exists(w, w == 'b' && x.y == 2))", "yes"],
+    ["args.list[1].y == 2 && args.words[0] == 'a'", "yes"],
+    ["args.list.map(x, x.y).exists(y, y == 2)", "yes"],
+    ["args.words.filter(w, w != 'a').size() == 1", "yes"],
+    ["args.n > 5 && args.n + 1 == 8 && args.n / 2 == 3.5 && int(args.n) == 7", "yes"],
+    ["size(args.text) == 2 && size(args.words) == 2 && size(args) == 7", "yes"],
+    ["args.exists(key, key == 'flag')", "yes"],
+    ["'flag' in args && !('flags' in args)", "yes"],
+    ["has(args.env) && !has(args.envs)", "yes"],
+    ["text(args.list).contains('\"y\":2')", "yes"],
+    ["args.flag ? args.env == 'prod' : false", "yes"],
+    ["args.env == 'prod' || args.n.nonsense == 1", "yes"],
+    ["tool.upperAscii().trim().lowerAscii() == tool", "yes"],
+  ])("%s: %s", (expression, answer) => {
+    expect(ask(expression)).toBe(answer);
+  });
+
+  test.each([
+    ["args.gone == 'prod'", "no"],
+    ["args.gone != 'prod'", "yes"],
+    ["args.gone.deeper.still == 1", "no"],
+    ["has(args.gone.deeper)", "no"],
+    ["args.gone.startsWith('/etc')", "no"],
+    ["!args.gone.startsWith('/home')", "yes"],
+    ["args.gone.matches('x')", "no"],
+    ["args.gone > 5", "no"],
+    ["!(args.gone <= 5)", "yes"],
+    ["args.gone in ['a']", "no"],
+    ["'a' in args.gone", "no"],
+    ["args.gone.exists(x, true)", "no"],
+    ["args.gone.all(x, false)", "yes"],
+    ["args.gone", "no"],
+    ["!args.gone", "yes"],
+    ["args.gone && true", "no"],
+    ["args.flag && !args.gone", "yes"],
+    ["args.list[99].y == 1", "no"],
+    ["args.gone[0] == 1", "no"],
+    ["size(args.gone) == 0", "yes"],
+    ["args.nil == null && args.gone == null", "yes"],
+  ])("of something that is not there, %s: %s", (expression, answer) => {
+    expect(ask(expression)).toBe(answer);
+  });
+
+  test.each([
+    "args.env",
+    "args.env && true",
+    "args.env.exists(x, true)",
+    "args.env.deeper == 1",
+    "args.n.startsWith('a')",
+    "args.env > 5",
+    "args.env + 1 == 2",
+    "args.env ? true : false",
+  ])("nobody can answer %s", (expression) => expect(ask(expression)).toEqual({ failed: expect.any(String) }));
+});
+
+describe("an expression that can never work is refused before anybody calls", () => {
+  test.each([
+    ["toool == 'a'", 'there is no variable "toool"'],
+    ["principal.name == 'ann'", '"principal" has no member "name"; it has id, groups, claims'],
+    ["tool.startWith('a')", 'there is no function "startWith"'],
+    ["tool.foo == 1", 'a value of type string has no member "foo"'],
+    ["tool + 1 == 'a'", '"+" does not take string and int'],
+    ["args.env.startsWith(1)", '"startsWith" does not take dyn and int'],
+    ["tool == 1", "values of type string and int are never equal"],
+    ["tool", "the expression gives a value of type string, not true or false"],
+    ["1 + 1", "the expression gives a value of type int, not true or false"],
+    ["tool && true", "a value of type string is neither true nor false"],
+    ["tool.exists(x, true)", "a value of type string is no list to walk through"],
+    ["args.words.exists(w, v == 'a')", 'there is no variable "v"'],
+    ["args.a.matches('(')", "the pattern is not one that RE2 takes"],
+    ["args.a.matches('(?=x)')", "the pattern is not one that RE2 takes"],
+    ["args.a.matches(args.b)", "the pattern of matches() must be written out as a text"],
+    ["args.l.exists(x, args.l.exists(y, args.l.exists(z, true)))", "nested more than 2 deep"],
+    ["{'a': 1}.a == 1", "maps and messages cannot be written here"],
+    ["args.a.replace('a', args.b) == ''", 'there is no function "replace"'],
+    ["args.env =", "cannot be read at line 1, column"],
+    ["", "cannot be read"],
+    ["@member(args, 'a') == 1", "cannot be read"],
+    [`${"(".repeat(2000)}true${")".repeat(2000)}`, "nested too deep"],
+    [`tool == '${"a".repeat(4096)}'`, "longer than 4096 characters"],
+  ])("%s: %s", (expression, message) => {
+    expect(() => compileExpression(expression)).toThrow(ExpressionError);
+    expect(() => compileExpression(expression)).toThrow(message);
+  });
+});
+
+describe("JSON from outside is JSON, whatever it is dressed up as", () => {
+  test.each<[string, unknown]>([
+    ["a message of the library", { $typeName: "google.protobuf.StringValue", value: "dev" }],
+    ["an Any", { $typeName: "google.protobuf.Any", typeUrl: "x", value: "dev" }],
+    ["something with a constructor", { constructor: { name: "Object" } }],
+    ["something with a prototype", JSON.parse('{"__proto__":{"x":"dev"}}')],
+    ["a list", ["dev"]],
+  ])("%s is not the text it could be read as", (_, env) => {
+    expect(ask("args.env == 'dev'", { args: { env } })).toBe("no");
+    expect(ask("args.env != 'dev'", { args: { env } })).toBe("yes");
+  });
+
+  test("what every object inherits is not there", () => {
+    for (const key of ["toString", "constructor", "hasOwnProperty", "__proto__", "valueOf"]) {
+      expect(ask(`has(args.${key})`, { args: {} })).toBe("no");
+      expect(ask(`args['${key}'] == null`, { args: {} })).toBe("yes");
+    }
+  });
+
+  test("a key of that name is a key like any other", () => {
+    const args: unknown = JSON.parse('{"__proto__":"a","constructor":"b","$typeName":"c"}');
+    expect(ask("args['__proto__'] == 'a' && args.constructor == 'b' && size(args) == 3", { args })).toBe(
+      "yes",
+    );
+  });
+
+  test("no JSON makes it throw", () => {
+    const expression = compileExpression(
+      "args.a.b == 1 || args.a.exists(x, x == args.c) || args.d.matches('e')",
+    );
+    fc.assert(
+      fc.property(fc.jsonValue(), (args) => {
+        const answer = expression.ask({ ...facts, args: args ?? {} });
+        expect(answer === "yes" || answer === "no" || "failed" in answer).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("no caller can hold the event loop", () => {
+  const long = Array.from({ length: 200_000 }, (_, at) => at);
+  test.each<[string, string, unknown]>([
+    ["a list that is too long is not walked through", "args.l.exists(x, x == -1)", { l: long }],
+    ["nor is one inside another", "args.l.exists(x, args.m.exists(y, x == y))", { l: [1], m: long }],
+    ["a text that is too long is not searched", "args.t.matches('(a+)+$')", { t: "a".repeat(1_000_000) }],
+    ["nor written out", "text(args).contains('x')", { l: long }],
+  ])("%s", (_, expression, args) => {
+    const compiled = compileExpression(expression);
+    const start = performance.now();
+    expect(compiled.ask({ ...facts, args })).toEqual({ failed: expect.any(String) });
+    expect(performance.now() - start).toBeLessThan(50);
+  });
+
+  test("the worst that is allowed takes a moment", () => {
+    const args = { l: long.slice(0, 500), m: long.slice(0, 30), t: "a".repeat(131_072) };
+    for (const worst of [
+      "args.l.exists(x, args.m.exists(y, x + y == -1))",
+      "args.l.map(x, x + 1).exists(y, y == -1)",
+      "args.t.matches('(a+)+b')",
+    ]) {
+      const compiled = compileExpression(worst);
+      compiled.ask({ ...facts, args });
+      const start = performance.now();
+      expect(compiled.ask({ ...facts, args })).toBe("no");
+      // 50 ms is the goal on an idle machine; tests share theirs.
+      expect(performance.now() - start).toBeLessThan(200);
+    }
+  });
+});

@@ -1,0 +1,104 @@
+/** A policy as a config would make it, and the little that tests say of calls it judges. */
+import type { LimitConfig, PolicyConfig, RuleConfig } from "../../src/config/config.js";
+import type { Call, Reply, Route } from "../../src/core/call.js";
+import type { Client } from "../../src/core/client.js";
+import { compose, type Handler } from "../../src/core/handler.js";
+import { SILENT } from "../../src/core/logger.js";
+import { createPolicy, type Policy } from "../../src/policy/policy.js";
+import { rescue } from "../../src/policy/rescue.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { Payload } from "../../src/wire/payload.js";
+import { fakeCall } from "../support/fake-call.js";
+
+type GivenRule = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
+type GivenLimit = Partial<LimitConfig>;
+
+export const rule = (given: GivenRule, at = 0): RuleConfig => ({
+  name: `rule-${at + 1}`,
+  on: "call",
+  ...given,
+});
+export const limit = (given: GivenLimit, at = 0): LimitConfig => ({
+  name: `limit-${at + 1}`,
+  on: "call",
+  per: "all",
+  ...given,
+});
+
+export interface GivenPolicy {
+  readonly default?: PolicyConfig["default"];
+  readonly rules?: readonly GivenRule[];
+  readonly limits?: readonly GivenLimit[];
+}
+
+export interface PolicyUnderTest {
+  readonly policy: Policy;
+  readonly metrics: Metrics;
+  /** The whole stack as the gateway has it, in front of `server`. */
+  handle(call: Call): Promise<Reply>;
+  /** The calls that reached the server. */
+  readonly calls: readonly Call[];
+}
+
+export function policyOf(given: GivenPolicy, server: Handler = async () => ok()): PolicyUnderTest {
+  const metrics = new Metrics({ version: "1", process: false });
+  const config = {
+    policy: { default: given.default ?? "allow", rules: (given.rules ?? []).map(rule) },
+    limits: (given.limits ?? []).map(limit),
+  };
+  const policy = createPolicy(config, { metrics, logger: SILENT });
+  const calls: Call[] = [];
+  const handle = compose([rescue(SILENT), policy.access, policy.limits], (call) => {
+    calls.push(call);
+    return server(call);
+  });
+  return { policy, metrics, handle, calls };
+}
+
+const ok = (): Reply => result({ content: [{ type: "text", text: "done" }] });
+
+/** A call of a tool, by the server's key and its own name. */
+export function toolCall(
+  server: string,
+  tool: string,
+  args: JsonObject = {},
+  over: Partial<Call> = {},
+): Call {
+  const exposed = `${server}__${tool}`;
+  return fakeCall({
+    params: { name: exposed, arguments: args },
+    route: routeTo(server, tool),
+    ...over,
+  });
+}
+
+/** The same route object for the same tool, as a list gives it. */
+export function routeTo(server: string, tool: string): Route {
+  const exposed = `${server}__${tool}`;
+  const known = routes.get(exposed) ?? {
+    upstream: server,
+    target: tool,
+    exposed,
+    kind: "tools",
+    item: { name: tool },
+  };
+  routes.set(exposed, known);
+  return known;
+}
+const routes = new Map<string, Route>();
+
+export const clientOf = (over: Partial<Client> = {}): Client => ({
+  principal: { id: "ann", groups: [], claims: {} },
+  affinity: "ann",
+  session: false,
+  scope: "",
+  capabilities: {},
+  ...over,
+});
+
+/** What became of a call, in one word: the refusal, or the kind of the reply. */
+export const wordOf = (reply: Reply): string =>
+  reply.kind === "input_required" ? reply.kind : (reply.refusal ?? reply.kind);
+
+export const result = (object: JsonObject): Reply => ({ kind: "result", result: Payload.ofObject(object) });
