@@ -62,7 +62,8 @@ export class AudienceLists {
   /** The audience key of each affinity that has a connection of its own. */
   readonly #keys = new Map<string, string>();
   readonly #classes = new LRUCache<string, ClassLists>({ max: 200 });
-  readonly #known = new LRUCache<string, KnownList>({ max: 256 });
+  /** By their digest, as long as somebody holds them. */
+  readonly #known = new LRUCache<string, WeakRef<KnownList>>({ max: 500 });
 
   /** The listener of `audience`, if it was met. */
   find(audience: Audience): Listener | undefined {
@@ -207,10 +208,10 @@ export class AudienceLists {
 
   #intern(kind: ListKind, items: readonly JsonObject[]): KnownList {
     const digest = `${kind}:${createHash("sha256").update(JSON.stringify(items)).digest("base64")}`;
-    const known = this.#known.get(digest);
+    const known = this.#known.get(digest)?.deref();
     if (known !== undefined) return known;
     const list: KnownList = { id: ++lists, items };
-    this.#known.set(digest, list);
+    this.#known.set(digest, new WeakRef(list));
     return list;
   }
 }

@@ -23,11 +23,17 @@ interface Follow {
   readonly stop: () => void;
 }
 
+/** What is remembered of a list: not the list itself, which may be large and is replaced. */
+interface Told {
+  readonly id: number;
+  readonly revision: string;
+}
+
 interface Subscriber {
   readonly client: Client;
   readonly hear: (change: Change) => void;
-  /** The lists it knows of: as they were when it subscribed or was told last. */
-  readonly told: Map<ListKind, Snapshot>;
+  /** The lists it wants to hear of, as they were when it subscribed or was told last. */
+  readonly told: Map<ListKind, Told>;
   /** By exposed URI; undefined while nobody who can be followed owns it. */
   readonly follows: Map<string, Follow | undefined>;
 }
@@ -52,7 +58,7 @@ export class Changes implements ChangeFeed {
     const subscriber: Subscriber = {
       client,
       hear,
-      told: new Map([...interest.lists].map((kind) => [kind, view.list(kind)])),
+      told: new Map([...interest.lists].map((kind) => [kind, asTold(view.list(kind))])),
       follows: new Map([...interest.resources].map((uri) => [uri, this.#follow(client, view, uri)])),
     };
     this.#subscribers.add(subscriber);
@@ -114,8 +120,8 @@ export class Changes implements ChangeFeed {
     const view = this.#options.view(subscriber.client);
     for (const [kind, before] of subscriber.told) {
       const now = view.list(kind);
-      if (now === before) continue;
-      subscriber.told.set(kind, now);
+      if (now.id === before.id) continue;
+      subscriber.told.set(kind, asTold(now));
       if (now.revision !== before.revision) this.#tell(subscriber, { kind: "list", list: kind });
     }
     for (const [uri, follow] of subscriber.follows) {
@@ -164,3 +170,5 @@ export class Changes implements ChangeFeed {
     for (const follow of subscriber.follows.values()) follow?.stop();
   }
 }
+
+const asTold = ({ id, revision }: Snapshot): Told => ({ id, revision });

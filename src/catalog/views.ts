@@ -18,11 +18,6 @@ export interface ViewsOptions {
   readonly learned: LearnedUris;
 }
 
-interface MadeView {
-  readonly epoch: number;
-  readonly view: CatalogView;
-}
-
 /** What a scope shows that nobody serves. */
 const NOWHERE: Scope = { name: "", spaces: [] };
 const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
@@ -30,20 +25,25 @@ const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 export class Views {
   readonly #options: ViewsOptions;
   /** By scope and affinity: together they decide everything a client sees. */
-  readonly #views = new LRUCache<string, MadeView>({ max: 10_000 });
+  readonly #views = new LRUCache<string, CatalogView>({ max: 10_000 });
   /** The view of a client object that asked before, without making a key. */
-  readonly #byClient = new WeakMap<Client, MadeView>();
+  #byClient = new WeakMap<Client, CatalogView>();
   /** Merged lists and parts of them, by what they were made of. */
-  readonly #snapshots = new LRUCache<string, Snapshot>({ max: 1_000 });
-  #epoch = 0;
+  #snapshots = newSnapshots();
+  /** Those that were made before the last change; what is still true of them is taken over when it is needed. */
+  #earlier = newSnapshots();
 
   constructor(options: ViewsOptions) {
     this.#options = options;
   }
 
-  /** Some list of some audience is another one now. */
+  /** Some list of some audience is another one now. Lets go of everything that nobody looks at any more. */
   expire(): void {
-    this.#epoch++;
+    this.#views.clear();
+    this.#byClient = new WeakMap();
+    if (this.#snapshots.size === 0) return;
+    this.#earlier = this.#snapshots;
+    this.#snapshots = newSnapshots();
   }
 
   /** Lets go of what was kept for a session. */
@@ -53,14 +53,15 @@ export class Views {
 
   of(client: Client): CatalogView {
     const held = this.#byClient.get(client);
-    if (held?.epoch === this.#epoch) return held.view;
+    if (held !== undefined) return held;
     const key = keyOf(client.scope, client.affinity);
-    const shared = this.#views.get(key);
-    const fresh = shared?.epoch === this.#epoch;
-    const made = fresh ? shared : { epoch: this.#epoch, view: this.#make(client) };
-    if (!fresh) this.#views.set(key, made);
-    this.#byClient.set(client, made);
-    return made.view;
+    let view = this.#views.get(key);
+    if (view === undefined) {
+      view = this.#make(client);
+      this.#views.set(key, view);
+    }
+    this.#byClient.set(client, view);
+    return view;
   }
 
   #make(client: Client): CatalogView {
@@ -130,13 +131,15 @@ export class Views {
   }
 
   #shared(key: string, make: () => Snapshot): Snapshot {
-    const made = this.#snapshots.get(key);
-    if (made !== undefined) return made;
-    const snapshot = make();
+    const known = this.#snapshots.get(key);
+    if (known !== undefined) return known;
+    const snapshot = this.#earlier.get(key) ?? make();
     this.#snapshots.set(key, snapshot);
     return snapshot;
   }
 }
+
+const newSnapshots = () => new LRUCache<string, Snapshot>({ max: 500 });
 
 const keyOf = (scope: string, affinity: string): string => `${scope}\0${affinity}`;
 
