@@ -9,6 +9,8 @@ export interface DeadlineSettings {
   readonly server: string;
   /** How long a server may be silent. */
   readonly timeoutMs: number;
+  /** The same for one call, where a limit says otherwise. */
+  readonly timeoutOf?: (call: Call) => number | undefined;
   /** How long a call may take in all, however lively; default one hour, and never less than `timeoutMs`. */
   readonly capMs?: number;
 }
@@ -26,11 +28,11 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 export function deadline(settings: DeadlineSettings): Middleware {
   const { server } = settings;
   if (!(settings.timeoutMs > 0)) throw new RangeError("a time-out must be longer than nothing");
-  const timeoutMs = Math.min(settings.timeoutMs, LONGEST_TIMER);
-  const capMs = Math.max(timeoutMs, settings.capMs ?? HOUR);
 
   return (next: Handler): Handler =>
     function deadline(call) {
+      const timeoutMs = Math.min(settings.timeoutOf?.(call) ?? settings.timeoutMs, LONGEST_TIMER);
+      const capMs = Math.max(timeoutMs, settings.capMs ?? HOUR);
       return new Promise<Reply>((resolve, reject) => {
         const controller = new AbortController();
         const start = performance.now();

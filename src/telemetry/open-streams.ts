@@ -7,7 +7,7 @@ export class OpenStreams {
   readonly #open: Record<Kind, number> = { response: 0, session: 0, subscription: 0, sse: 0 };
 
   constructor(metrics: Metrics) {
-    for (const kind of ["response", "session", "subscription"] as const) {
+    for (const kind of ["response", "session", "subscription", "sse"] as const) {
       metrics.read("streamsOpen", { kind }, () => this.#open[kind]);
     }
   }

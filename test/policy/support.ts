@@ -36,7 +36,7 @@ export interface PolicyUnderTest {
   readonly policy: Policy;
   readonly metrics: Metrics;
   /** The whole stack as the gateway has it, in front of `server`. */
-  handle(call: Call): Promise<Reply>;
+  readonly handle: Handler;
   /** The calls that reached the server. */
   readonly calls: readonly Call[];
 }
