@@ -63,6 +63,7 @@ export function adminPages({ inside, legacy, ready, version, startedAt, url }: S
         inFlight: line.taken,
         waiting: line.waiting,
       })),
+    decisions: () => inside().policy.decisions(),
     catalog: () => ({
       tools: rows("tools"),
       prompts: rows("prompts"),

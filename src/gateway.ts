@@ -16,6 +16,7 @@ import type { ListKind } from "./core/upstream.js";
 import { eraOfMessage } from "./downstream/detect-era.js";
 import { createHttpListener } from "./downstream/http-listener.js";
 import { createLegacyEdge, type LegacyEdge } from "./downstream/legacy/edge.js";
+import { createHttpSse } from "./downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "./downstream/modern/edge.js";
 import { sealedState } from "./downstream/modern/request-state.js";
 import { createStdioListener, type StdioListener } from "./downstream/stdio-listener.js";
@@ -95,6 +96,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     },
     tool: (client, name) => inside.catalog.tool(client, name),
     hasScope: (name) => inside.catalog.hasScope(name),
+    hear(client, notice) {
+      for (const { upstream } of inside.servers.values()) upstream.hear?.(client, notice);
+    },
     forget(affinity) {
       inside.catalog.forget(affinity);
       for (const { upstream } of inside.servers.values()) upstream.release(affinity);
@@ -120,7 +124,21 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 
   const ready = () => readiness({ draining, servers: inside.servers, refused });
-  const http = createHttpListener({ listen: config.listen.http, port, modern, legacy, ready, logger });
+  const sse = createHttpSse({
+    edge: legacy,
+    keepAliveMs: KEEP_ALIVE_MS,
+    logger,
+    hooks: { opened: () => openStreams.opened("sse"), closed: () => openStreams.closed("sse") },
+  });
+  const http = createHttpListener({
+    listen: config.listen.http,
+    port,
+    modern,
+    legacy,
+    ...(config.listen.http.legacySse && { sse }),
+    ready,
+    logger,
+  });
   const admin = createAdmin({
     ...config.listen.admin,
     logger,

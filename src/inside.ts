@@ -9,6 +9,7 @@ import { BREAKER_NUMBERS, CircuitBreaker, circuitBreaker } from "./policy/circui
 import { concurrency, DEFAULT_PLACES, DEFAULT_ROOM } from "./policy/concurrency.js";
 import { deadline } from "./policy/deadline.js";
 import { Line } from "./policy/line.js";
+import { createPolicy, type Policy } from "./policy/policy.js";
 import { rescue } from "./policy/rescue.js";
 import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
@@ -41,12 +42,14 @@ export interface Inside {
   readonly config: Config;
   readonly servers: ReadonlyMap<string, Running>;
   readonly catalog: Catalog;
+  readonly policy: Policy;
   readonly handle: Handler;
 }
 
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
   const { info, logger, metrics, sealedState } = options;
+  const policy = createPolicy(config, { metrics, logger });
   const servers = new Map(
     config.servers.map((server): [string, Running] => {
       const known = before?.servers.get(server.name);
@@ -61,10 +64,12 @@ export function createInside(config: Config, options: InsideOptions, before?: In
     profiles: config.profiles,
     self: info,
     logger,
+    ...(policy.visible !== undefined && { visible: policy.visible }),
+    ...(before !== undefined && { before: before.catalog }),
     onListChanged: (server, list) => metrics.listChanged(server, list),
   });
   const handlers = new Map(
-    [...servers].map(([name, running]): [string, Handler] => [name, stackOf(running, metrics)]),
+    [...servers].map(([name, running]): [string, Handler] => [name, stackOf(running, policy, metrics)]),
   );
   const handle = compose(
     [
@@ -73,19 +78,22 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       callMetrics(metrics),
       rescue(logger), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
+      policy.access, // refuse before anything is spent
+      policy.limits, // a refused call costs no token; a later round was paid by the first
     ],
     router({ catalog, handlers }),
   );
-  return { config, servers, catalog, handle };
+  return { config, servers, catalog, policy, handle };
 }
 
 /** The stack of one server. */
-function stackOf({ config, upstream, breaker, line }: Running, metrics: Metrics): Handler {
+function stackOf({ config, upstream, breaker, line }: Running, policy: Policy, metrics: Metrics): Handler {
+  const { name: server, timeoutMs } = config;
   return compose(
     [
-      circuitBreaker(breaker, config.name), // fail at once while it is known to be down
-      concurrency({ line, server: config.name }), // wait in line instead of piling up
-      deadline({ server: config.name, timeoutMs: config.timeoutMs }), // its clock starts when the call leaves the line
+      circuitBreaker(breaker, server), // fail at once while it is known to be down
+      concurrency({ line, server }), // wait in line instead of piling up
+      deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // its clock starts when the call leaves the line
       upstreamMetrics(metrics), // right around the server: waiting in line is not its time
     ],
     upstream.call,

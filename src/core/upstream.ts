@@ -1,6 +1,6 @@
 /** One server behind the gateway, whichever revision and transport it speaks. */
 import type { JsonObject } from "../wire/json.js";
-import type { Freshness } from "./call.js";
+import type { Freshness, Notice } from "./call.js";
 import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { Handler } from "./handler.js";
@@ -57,6 +57,8 @@ export interface Upstream {
   /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
   follow(uri: string, client: Client | undefined): () => void;
   watch(observer: UpstreamObserver): () => void;
+  /** Passes on what a client tells outside its calls, such as `notifications/roots/list_changed`. */
+  hear?(client: Client, notice: Notice): void;
   /** Ends what is kept for one session alone. */
   release(affinity: string): void;
   close(): Promise<void>;
