@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http";
 import { formatEvent } from "../../wire/sse.js";
 import type { EventLog } from "./event-log.js";
 import { type ConnectionLimits, type Ending, SseConnection } from "./sse-connection.js";
-import type { Text } from "./text.js";
+import { stringOf, type Text } from "./text.js";
 
 /** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
 export type StreamKind = "call" | "general";
@@ -65,7 +65,7 @@ export class EventStream {
 
   send(text: Text): void {
     this.#seq += 1;
-    const data = text.toString();
+    const data = stringOf(text);
     this.log.append({ stream: this.number, seq: this.#seq, data });
     this.#write(this.#seq, data);
   }
@@ -89,12 +89,19 @@ export class EventStream {
   }
 
   #id(seq: number): string {
-    return `${this.number}-${seq}`;
+    return `${this.kind}-${this.number}-${seq}`;
   }
 }
 
-/** The stream and the event an id names; undefined when it is none of ours. */
-export function readEventId(id: string): { readonly stream: number; readonly seq: number } | undefined {
-  const found = /^(\d{1,15})-(\d{1,15})$/.exec(id);
-  return found === null ? undefined : { stream: Number(found[1]), seq: Number(found[2]) };
+export interface EventId {
+  readonly kind: StreamKind;
+  readonly stream: number;
+  readonly seq: number;
+}
+
+/** What the id of an event says; undefined when it is none of ours. */
+export function readEventId(id: string): EventId | undefined {
+  const found = /^(call|general)-(\d{1,15})-(\d{1,15})$/.exec(id);
+  if (found === null) return undefined;
+  return { kind: found[1] === "call" ? "call" : "general", stream: Number(found[2]), seq: Number(found[3]) };
 }

@@ -9,10 +9,9 @@ import { Gate } from "./gate.js";
 import { hearNotification } from "./hear-notification.js";
 import { type Opener, openSession } from "./open-session.js";
 import type { General, Place } from "./place.js";
-import { arrayOf } from "./post-place.js";
 import { type Behind, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
-import { errorText, oneLine, resultText, type Text } from "./text.js";
+import { arrayOf, errorText, oneLine, resultText, type Text } from "./text.js";
 
 export class LegacyPipeEdge implements PipeEdge {
   #session: Session | undefined;

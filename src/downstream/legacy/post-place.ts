@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http";
 import type { EventStream } from "./event-stream.js";
 import type { Place } from "./place.js";
 import type { SessionStreams } from "./session-streams.js";
-import type { Text } from "./text.js";
+import { arrayOf, piecesOf, type Text } from "./text.js";
 
 export interface PostSettings {
   /** Whether the client can read an event stream; without one, nothing can be said before the responses. */
@@ -58,10 +58,12 @@ export class PostPlace {
   }
 
   #say(text: Text): boolean {
-    if (this.#stream === undefined && !this.settings.streamable) return false;
-    // The client lost this connection before it learned of an event id to come back with, so what is said here
-    // would never be read; on a GET stream it still may.
-    if (this.#stream === undefined && this.response.destroyed) return this.streams.say(text);
+    const { streamable } = this.settings;
+    // A client that takes no stream here, or lost this connection before it learned of an event id to come back
+    // with, would never read what is said here. On a GET stream it may.
+    if (this.#stream === undefined && (!streamable || this.response.destroyed)) {
+      return this.streams.isHeard && this.streams.say(text);
+    }
     this.#openStream()?.send(text);
     return true;
   }
@@ -91,12 +93,9 @@ export class PostPlace {
 
 /** Answers with one JSON document. */
 export function writeJson(response: ServerResponse, status: number, body: Text): void {
-  response.writeHead(status, {
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-  });
-  response.end(body);
+  const pieces = piecesOf(body);
+  const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+  response.writeHead(status, { "content-type": "application/json", "content-length": length });
+  for (const piece of pieces.slice(0, -1)) response.write(piece);
+  response.end(pieces.at(-1));
 }
-
-/** The array of those messages. */
-export const arrayOf = (texts: readonly Text[]): Text => `[${texts.map(String).join(",")}]`;

@@ -4,7 +4,7 @@ import { EventLog, type EventLogLimits } from "./event-log.js";
 import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
 import { Gate } from "./gate.js";
 import type { General } from "./place.js";
-import type { Text } from "./text.js";
+import { stringOf, type Text } from "./text.js";
 
 export interface SessionStreamSettings extends StreamSettings {
   readonly log: EventLogLimits;
@@ -59,13 +59,20 @@ export class SessionStreams implements General {
     this.#flush();
   }
 
-  /** Goes on with the stream that `lastEventId` is of; false when it is not kept (any more). */
+  /**
+   * Goes on with the stream that `lastEventId` is of. A GET stream that is not kept any more begins anew, because
+   * a host that was refused might never open another; a call's is refused, because its answer will not come.
+   */
   resume(response: ServerResponse, lastEventId: string): boolean {
     const id = readEventId(lastEventId);
     const stream = id && this.#streams.get(id.stream);
-    if (id === undefined || stream === undefined) return false;
-    stream.resume(response, id.seq);
-    if (stream.kind === "general") this.#flush();
+    if (id !== undefined && stream?.kind === id.kind) {
+      stream.resume(response, id.seq);
+      if (id.kind === "general") this.#flush();
+      return true;
+    }
+    if (id?.kind !== "general") return false;
+    this.openGeneral(response);
     return true;
   }
 
@@ -77,7 +84,7 @@ export class SessionStreams implements General {
     if (this.#closed) return false;
     const stream = this.#general().findLast(({ isConnected }) => isConnected);
     if (stream !== undefined) stream.send(text);
-    else this.#keepWaiting(text.toString());
+    else this.#keepWaiting(stringOf(text));
     return true;
   }
 

@@ -144,7 +144,7 @@ export class Session {
 
   #forgetCall(id: MessageId): void {
     this.#calls.delete(id);
-    if (this.#calls.size > 0) return;
+    if (this.#calls.size > 0 || this.#drained.size === 0) return;
     for (const drained of this.#drained) drained();
     this.#drained.clear();
   }

@@ -35,6 +35,7 @@ export class SseConnection {
     response.writeHead(200, HEADERS);
     response.flushHeaders();
     response.on("close", () => this.#close("dropped"));
+    response.on("error", () => this.#close("dropped"));
     response.on("drain", () => this.#drained());
     this.#keepAlive = setInterval(() => this.#writeComment(), limits.keepAliveMs);
     this.#keepAlive.unref();

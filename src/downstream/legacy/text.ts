@@ -3,17 +3,23 @@ import type { MessageId, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { Payload } from "../../wire/payload.js";
 
-/** One message, ready to be written. */
-export type Text = string | Buffer;
+/** One message, ready to be written; in pieces where copying them together would cost more than it is worth. */
+export type Text = string | readonly (string | Buffer)[];
+
+export const piecesOf = (text: Text): readonly (string | Buffer)[] =>
+  typeof text === "string" ? [text] : text;
+
+export const stringOf = (text: Text): string => (typeof text === "string" ? text : text.join(""));
 
 /** The response to `id` that carries `result`. */
 export function resultText(id: MessageId, result: Payload): Text {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
   const { text } = result;
-  return typeof text === "string" ? `${head}${text}}` : Buffer.concat([Buffer.from(head), text, CLOSE]);
+  return typeof text === "string" ? `${head}${text}}` : [head, text, "}"];
 }
 
-const CLOSE = Buffer.from("}");
+/** The array of those messages. */
+export const arrayOf = (texts: readonly Text[]): string => `[${texts.map(stringOf).join(",")}]`;
 
 /** The error response to `id`; null where the id must not be used, undefined where there is none. */
 export const errorText = (id: MessageId | null | undefined, error: RpcError): string =>
@@ -26,15 +32,17 @@ export const requestText = (id: MessageId, method: string, params?: JsonObject):
   JSON.stringify({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) });
 
 /**
- * The same message on one line, as pipes need it. Line breaks in JSON stand only between tokens (inside
- * strings they are escaped), so blanks may take their place.
+ * The whole message on one line, as pipes need it. Line breaks in JSON stand only between tokens (inside strings
+ * they are escaped), so blanks may take their place.
  */
-export function oneLine(text: Text): Text {
+export function oneLine(text: Text): string | Buffer {
   if (typeof text === "string") return /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, " ") : text;
-  if (!text.includes(LF) && !text.includes(CR)) return text;
-  const copy = Buffer.from(text);
-  for (const [at, byte] of copy.entries()) if (byte === LF || byte === CR) copy[at] = BLANK;
-  return copy;
+  const bytes = Buffer.concat(text.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)));
+  for (const lineBreak of [LF, CR]) {
+    for (let at = bytes.indexOf(lineBreak); at !== -1; at = bytes.indexOf(lineBreak, at + 1))
+      bytes[at] = BLANK;
+  }
+  return bytes;
 }
 
 const LF = 10;

@@ -3,9 +3,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
-import type { PipeEdge } from "../../../src/downstream/edge.js";
+import type { Pipe, PipeEdge } from "../../../src/downstream/edge.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
-import type { Text } from "../../../src/downstream/legacy/text.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
 import { fakePort, textReply } from "../../support/fake-port.js";
@@ -92,7 +91,7 @@ test("hosts that use the same ids at the same time see their own answers, progre
       });
       const hosts = Array.from({ length: HOSTS }, (_, at) => new TestHost(`host${at}`));
       for (const host of hosts) {
-        const send = (text: Text) => {
+        const send = (text: Parameters<Pipe["send"]>[0]) => {
           try {
             host.hear(String(text));
           } catch (error) {

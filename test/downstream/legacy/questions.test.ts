@@ -152,6 +152,27 @@ describe("a question", () => {
   });
 });
 
+describe("a host that takes no stream as an answer", () => {
+  test("is asked on its GET stream, if it has one", async () => {
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("ok")) });
+    const host = await server.host({ capabilities: CAN_ALL });
+    const events = await host.listen();
+    const answer = host.post(callTool(), { accept: "application/json" });
+    await host.respond((await events.message()).id, { action: "accept" });
+    expect((await answer).json).toMatchObject({ id: 1, result: { content: [{ text: "ok" }] } });
+    expect(server.port.calls[1]?.answers?.responses).toEqual({ q: { action: "accept" } });
+    await events.cancel();
+  });
+
+  test("is not asked at all without one", async () => {
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("went on")) });
+    const host = await server.host({ capabilities: CAN_ALL });
+    const answer = await host.post(callTool(), { accept: "application/json" });
+    expect(answer.json).toMatchObject({ id: 1, result: { content: [{ text: "went on" }] } });
+    expect(server.port.calls[1]?.answers?.responses).toEqual({ q: { action: "cancel" } });
+  });
+});
+
 describe("a host that refuses, or cannot be asked,", () => {
   const answersTo = async (capabilities: object, question: object, respond?: object) => {
     const server = await edgeServer({ handlers: rounds(asks({ q: question }), textReply("went on")) });

@@ -117,7 +117,7 @@ describe("the stream of a POST", () => {
     await tool.step(1);
     const events = new Events(await response);
     await events.message();
-    for (const id of [events.lastId ?? "", "999-1", "nonsense", "1", "-1--1"]) {
+    for (const id of [events.lastId ?? "", "call-999-1", "nonsense", "1", "call--1--1"]) {
       expect((await thief.get({ "last-event-id": id })).status).toBe(400);
     }
     tool.end();
@@ -189,6 +189,15 @@ describe("GET streams", () => {
     const resumed = await host.listen({ "last-event-id": seen });
     await host.delete();
     expect(await resumed.rest()).toHaveLength(2);
+  });
+
+  test("one that is not kept any more begins anew, so that its host does not stay deaf", async () => {
+    const server = await edgeServer();
+    const host = await server.host();
+    const events = await host.listen({ "last-event-id": "general-999-7" });
+    server.port.publish(changed);
+    expect(await events.message()).toMatchObject({ method: "notifications/tools/list_changed" });
+    await events.cancel();
   });
 
   test("a further one than are allowed ends the oldest", async () => {
