@@ -30,6 +30,8 @@ const MAX_FAILED_RESUMES = 5;
 
 export class HttpExchange implements HttpReceiver {
   readonly answer: Promise<Answer>;
+  /** Where the owner keeps it. */
+  slot = -1;
   readonly #owner: ExchangeOwner;
   readonly #request: Request;
   readonly #headers: Headers;

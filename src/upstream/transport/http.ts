@@ -34,7 +34,11 @@ class HttpChannel implements Channel, ExchangeOwner {
   readonly leftovers: Leftovers;
   readonly #ownPool: HttpPool | undefined;
   readonly #postHeaders: Headers;
-  readonly #exchanges = new Set<HttpExchange>();
+  /**
+   * In no order. Not a Set: with calls coming and going all the time its tables are made anew again and again,
+   * and what the old ones still point to survives the young generation (10 KiB answers: 34 µs a call, not 22).
+   */
+  readonly #exchanges: HttpExchange[] = [];
   readonly #sendings = new Set<Sending>();
   readonly #listens = new Set<HttpListen>();
   #over: GatewayError | undefined;
@@ -60,13 +64,19 @@ class HttpChannel implements Channel, ExchangeOwner {
       return Promise.reject(new GatewayError("cancelled", "downstream", "the call was cancelled"));
     }
     const exchange = new HttpExchange(this, request, this.#withHeaders(options?.headers), options);
-    this.#exchanges.add(exchange);
+    exchange.slot = this.#exchanges.push(exchange) - 1;
     exchange.start();
     return exchange.answer;
   }
 
   over(exchange: HttpExchange): void {
-    this.#exchanges.delete(exchange);
+    const { slot } = exchange;
+    if (slot === -1) return;
+    exchange.slot = -1;
+    const last = this.#exchanges.pop();
+    if (last === undefined || last === exchange) return;
+    this.#exchanges[slot] = last;
+    last.slot = slot;
   }
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {

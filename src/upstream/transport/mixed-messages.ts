@@ -3,10 +3,42 @@ import { GatewayError } from "../../core/errors.js";
 import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
 import type { Answer } from "./channel.js";
 
-interface Waiting {
-  resolve(answer: Answer): void;
-  reject(error: GatewayError): void;
-  forget(): void;
+class Waiting {
+  #resolve: ((answer: Answer) => void) | undefined;
+  #reject: ((error: GatewayError) => void) | undefined;
+  #signal: AbortSignal | undefined;
+  #giveUp: (() => void) | undefined;
+
+  constructor(resolve: (answer: Answer) => void, reject: (error: GatewayError) => void) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  watch(signal: AbortSignal, giveUp: () => void): void {
+    this.#signal = signal;
+    this.#giveUp = giveUp;
+    signal.addEventListener("abort", giveUp);
+  }
+
+  resolve(answer: Answer): void {
+    this.#resolve?.(answer);
+    this.#forget();
+  }
+
+  reject(error: GatewayError): void {
+    this.#reject?.(error);
+    this.#forget();
+  }
+
+  // A Map that is filled and emptied all the time is copied again and again, and what a discarded copy points
+  // to outlives the young generation; so nothing large may hang on an entry that is done with.
+  #forget(): void {
+    if (this.#giveUp !== undefined) this.#signal?.removeEventListener("abort", this.#giveUp);
+    this.#resolve = undefined;
+    this.#reject = undefined;
+    this.#signal = undefined;
+    this.#giveUp = undefined;
+  }
 }
 
 export class MixedMessages {
@@ -32,10 +64,9 @@ export class MixedMessages {
         reject(cancelled());
         return;
       }
-      const giveUp = (): void => void this.reject(id, cancelled());
-      signal?.addEventListener("abort", giveUp);
-      const forget = (): void => signal?.removeEventListener("abort", giveUp);
-      this.#waiting.set(id, { resolve, reject, forget });
+      const waiting = new Waiting(resolve, reject);
+      if (signal !== undefined) waiting.watch(signal, () => this.reject(id, cancelled()));
+      this.#waiting.set(id, waiting);
     });
   }
 
@@ -76,7 +107,6 @@ export class MixedMessages {
     const waiting = id === undefined ? undefined : this.#waiting.get(id);
     if (waiting === undefined) return undefined;
     this.#waiting.delete(id as MessageId);
-    waiting.forget();
     return waiting;
   }
 }
