@@ -34,7 +34,7 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly onListChanged?: (server: string, list: ListKind) => void;
 }
 
-export interface ServerStatus extends ServerListsStatus {
+interface ServerStatus extends ServerListsStatus {
   readonly name: string;
   readonly state: UpstreamState;
   readonly lastError: string | undefined;

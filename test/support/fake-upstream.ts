@@ -17,7 +17,7 @@ import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 
 /** What a list shows; `{ name }` is enough for a tool, `{ uri }` for a resource. */
-export type FakeLists = Partial<Record<ListKind, readonly JsonObject[]>>;
+type FakeLists = Partial<Record<ListKind, readonly JsonObject[]>>;
 
 export interface FakeUpstreamOptions {
   /** Ready from the start with these facts; `starting` leaves it for `becomeReady`. Default: ready. */
