@@ -4,6 +4,7 @@ import { runCommandLine } from "./cli/program.js";
 import type { Log, Shell } from "./cli/shell.js";
 import { takeSignals } from "./cli/signals.js";
 import { packageVersion } from "./cli/version.js";
+import { SERVER_NAME } from "./core/gateway-port.js";
 
 const shell: Shell = {
   env: process.env,
@@ -16,6 +17,10 @@ const shell: Shell = {
   createGateway: async (config, logger) => {
     const { createGateway } = await import("./gateway.js");
     return createGateway(config, { logger, version: packageVersion() });
+  },
+  examine: async (server, signal) => {
+    const { examine } = await import("./examine.js");
+    return examine(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });
   },
 };
 

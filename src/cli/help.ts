@@ -8,6 +8,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)
   cardea connect URL [--header 'K: V']... one HTTP server as stdio
   cardea check  [--config FILE] [--json]  is the config right?
+  cardea doctor [--config FILE] [--json]  start each server once: what is wrong?
   cardea list   [tools|prompts|resources|templates] [--config FILE] [--json]
   cardea call   NAME [ARGS-JSON] [--config FILE] [--json]
   cardea import FILE|-                    a host's config, turned into Cardea's

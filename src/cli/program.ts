@@ -98,6 +98,12 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
       finish(import("./check.js").then(({ check }) => check(flags, shell))),
     );
 
+  withJsonFlag(withConfigFlag(program.command("doctor")))
+    .description("Start each server once and say what is wrong with it.")
+    .action((flags: ConfigFlags & JsonFlag) =>
+      finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
+    );
+
   withJsonFlag(withConfigFlag(program.command("list")))
     .description("Show what a host will see, and from which server.")
     .argument("[kind]", "tools, prompts, resources or templates; all of them when left out")

@@ -48,8 +48,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/modern",
   ],
   admin: ["core", "telemetry"],
-  cli: ["gateway.ts", "config", "telemetry", "core", "wire"],
-  "main.ts": ["gateway.ts", "cli", "config", "telemetry", "core"],
+  cli: ["gateway.ts", "examine.ts", "config", "telemetry", "core", "wire"],
+  "main.ts": ["gateway.ts", "examine.ts", "cli", "config", "telemetry", "core"],
 };
 
 /** The longest entry of the table that `file` lies in; a file directly in `src` is its own. */

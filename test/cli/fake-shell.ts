@@ -9,6 +9,7 @@ export interface FakeShellOptions {
   readonly cwd?: string;
   readonly stdin?: string;
   readonly gateway?: Partial<Gateway>;
+  readonly examine?: Shell["examine"];
 }
 
 export interface FakeShell extends Shell {
@@ -100,6 +101,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       configs.push(config);
       return gateway;
     },
+    examine: options.examine ?? (async () => ({ stderr: [], junk: [], error: new Error("not examined") })),
     out: () => written.join(""),
     said,
     secrets,

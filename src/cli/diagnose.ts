@@ -1,0 +1,183 @@
+/** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
+import type { ServerConfig } from "../config/config.js";
+import type { Examination } from "../examine.js";
+import { stringAt } from "../wire/json.js";
+import { codesOf, messageOf, statusOf } from "./error-facts.js";
+import { explainOutput } from "./explain-output.js";
+
+export interface Diagnosis {
+  /** A stable word for scripts; `ok` when all is well. */
+  readonly cause: Cause;
+  readonly sentence: string;
+  /** What to do about it, where that can be known. */
+  readonly advice?: string;
+}
+
+export type Cause =
+  | "ok"
+  | "command_not_found"
+  | "folder_not_found"
+  | "not_allowed"
+  | "package_not_found"
+  | "registry_unreachable"
+  | "file_not_found"
+  | "module_not_found"
+  | "needs_variable"
+  | "needs_arguments"
+  | "docker_not_running"
+  | "exits_at_once"
+  | "speaks_no_mcp"
+  | "no_answer"
+  | "refused"
+  | "host_not_found"
+  | "nobody_listens"
+  | "tls"
+  | "credentials"
+  | "not_found"
+  | "unreachable";
+
+export function diagnose(server: ServerConfig, seen: Examination): Diagnosis {
+  if (seen.met !== undefined) return healthy(seen.met, seen.junk);
+  return server.transport.kind === "stdio"
+    ? diagnoseProcess(server.transport, seen)
+    : diagnoseAddress(server.transport, seen.error);
+}
+
+function healthy({ serverInfo, tools }: NonNullable<Examination["met"]>, junk: readonly string[]): Diagnosis {
+  const self = [stringAt(serverInfo, "name"), stringAt(serverInfo, "version")].filter(Boolean).join(" ");
+  const sentence = `all right: ${self === "" ? "" : `${self}, `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
+  if (junk.length === 0) return { cause: "ok", sentence };
+  const advice =
+    "it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it";
+  return { cause: "ok", sentence, advice };
+}
+
+type Process = Extract<ServerConfig["transport"], { kind: "stdio" }>;
+
+function diagnoseProcess({ command, cwd }: Process, { error, stderr, junk }: Examination): Diagnosis {
+  const message = messageOf(error);
+  const codes = codesOf(error);
+  if (/working directory does not exist/.test(message)) {
+    return {
+      cause: "folder_not_found",
+      sentence: `its folder does not exist: ${cwd}`,
+      advice: "mend cwd, or make the folder",
+    };
+  }
+  if (codes.includes("ENOENT")) {
+    const whole = /^\S+\s+\S/.test(command);
+    return {
+      cause: "command_not_found",
+      sentence: `command not found: ${command}`,
+      advice: whole
+        ? "put only the program into command, and its arguments into args, one by one"
+        : "install it, or write its whole path; the PATH is that of the gateway, not of your shell",
+    };
+  }
+  if (codes.includes("EACCES")) {
+    return {
+      cause: "not_allowed",
+      sentence: `not allowed to run: ${command}`,
+      advice: "make the file executable (chmod +x)",
+    };
+  }
+  const explained = explainOutput(stderr);
+  if (explained !== undefined) return explained;
+  const exited = /exited with code (\S+?)[;,.]?(?:\s|$)|was ended by (SIG\w+)/.exec(message);
+  const [wrote] = junk;
+  if (wrote !== undefined) {
+    return {
+      cause: "speaks_no_mcp",
+      sentence: `it speaks no MCP: what it writes to stdout is no message, but begins with ${JSON.stringify(wrote.slice(0, 60))}`,
+      advice: "is it a server at all, and does it want an argument (often stdio) to be one?",
+    };
+  }
+  if (exited !== null) {
+    const how = exited[1] === undefined ? `is ended by ${exited[2]}` : `exits at once with code ${exited[1]}`;
+    return {
+      cause: "exits_at_once",
+      sentence: stderr.length === 0 ? `it ${how} and says nothing` : `it ${how}; see what it says below`,
+    };
+  }
+  if (/did not answer within/.test(message)) {
+    return {
+      cause: "no_answer",
+      sentence:
+        "it runs, but does not answer: it speaks no MCP on stdin and stdout, or takes longer than connectTimeout",
+      advice: "does it want an argument (often stdio)? If it only starts slowly, raise connectTimeout",
+    };
+  }
+  return { cause: "refused", sentence: message };
+}
+
+type Address = Extract<ServerConfig["transport"], { kind: "http" }>;
+
+function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
+  const { host, hostname, pathname, protocol } = new URL(url);
+  const codes = codesOf(error);
+  const message = messageOf(error);
+  const has = (...wanted: readonly string[]): boolean => wanted.some((code) => codes.includes(code));
+  if (has("ENOTFOUND", "EAI_AGAIN")) {
+    return {
+      cause: "host_not_found",
+      sentence: `no such host: ${hostname}`,
+      advice: "is the name right, and is there a network?",
+    };
+  }
+  if (has("ECONNREFUSED")) {
+    return {
+      cause: "nobody_listens",
+      sentence: `nobody listens at ${host}`,
+      advice: "start the server, or mend the port",
+    };
+  }
+  if (codes.some((code) => /CERT|^ERR_TLS|^ERR_SSL|^EPROTO|SELF_SIGNED|UNABLE_TO_/.test(code))) {
+    const authority = codes.some((code) => /SELF_SIGNED|UNABLE_TO_/.test(code));
+    return {
+      cause: "tls",
+      sentence: `the secure connection cannot be made: ${message}`,
+      ...(authority && {
+        advice: "if you trust its authority, name the authority's file in NODE_EXTRA_CA_CERTS",
+      }),
+    };
+  }
+  const status = statusOf(error);
+  if (status === 401 || status === 403) {
+    return {
+      cause: "credentials",
+      sentence: `it answers ${status}: it wants credentials${status === 403 ? ", or others" : ""}`,
+      advice: `give them under headers, such as "Authorization": "Bearer \${TOKEN}"`,
+    };
+  }
+  if (status === 404) {
+    return {
+      cause: "not_found",
+      sentence: `there is nothing at ${pathname}`,
+      advice: "is the path right? Often it ends in /mcp or /sse",
+    };
+  }
+  if (status !== undefined) {
+    return {
+      cause: "speaks_no_mcp",
+      sentence: `it speaks no MCP at ${pathname}: it answers with status ${status}`,
+    };
+  }
+  if (/did not answer within/.test(message)) {
+    return {
+      cause: "no_answer",
+      sentence: `${host} does not answer in time`,
+      advice: "raise connectTimeout if it is only slow",
+    };
+  }
+  if (/not HTTP/.test(message) && protocol === "http:") {
+    return {
+      cause: "speaks_no_mcp",
+      sentence: `what listens at ${host} speaks no HTTP`,
+      advice: "is it https:?",
+    };
+  }
+  if (/content type|not a JSON-RPC|no valid response|HTML/i.test(message)) {
+    return { cause: "speaks_no_mcp", sentence: `it speaks no MCP at ${pathname}: ${message}` };
+  }
+  return { cause: /refused initialize/.test(message) ? "refused" : "unreachable", sentence: message };
+}

@@ -1,0 +1,87 @@
+/** `cardea doctor`: starts each server once and says what is wrong with it, in a person's words. */
+import type { ServerConfig } from "../config/config.js";
+import { type Diagnosis, diagnose } from "./diagnose.js";
+import { EXIT } from "./exit.js";
+import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { openConfig } from "./open-config.js";
+import { type Shell, write } from "./shell.js";
+import { visible } from "./visible.js";
+
+interface Report extends Diagnosis {
+  readonly server: string;
+  readonly ok: boolean;
+  /** The last lines of its stderr, when something is wrong. */
+  readonly stderr: readonly string[];
+}
+
+/** So many servers are started at the same time; more would make slow ones look broken. */
+const AT_ONCE = 4;
+const STDERR_LINES = 8;
+
+export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promise<number> {
+  const log = await shell.openLog();
+  const opened = await openConfig(shell, log, flags.config);
+  if (opened === undefined) return EXIT.config;
+  const { config, secrets } = opened.loaded;
+  const giveUp = new AbortController();
+  const interrupted = shell.signals.next().then(() => giveUp.abort());
+  const work = inTurns(config.servers, async (server) => {
+    const seen = await shell.examine(server, giveUp.signal);
+    return report(server, diagnose(server, seen), seen.stderr, secrets);
+  });
+  await Promise.race([work, interrupted]);
+  const reports = await work;
+  if (giveUp.signal.aborted) return EXIT.failed;
+  const text = wantsJson(flags, shell.env)
+    ? `${JSON.stringify(reports, null, 2)}\n`
+    : reports.map(asText).join("");
+  await write(shell.stdout, text);
+  const sick = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
+  if (config.servers.some(({ name, required }) => required && sick.has(name))) return EXIT.unavailable;
+  return sick.size === 0 ? EXIT.done : EXIT.failed;
+}
+
+function report(
+  { name }: ServerConfig,
+  diagnosis: Diagnosis,
+  stderr: readonly string[],
+  secrets: readonly string[],
+): Report {
+  const safe = (text: string): string =>
+    secrets.reduce(
+      (shown, secret) => (secret.length < 4 ? shown : shown.replaceAll(secret, "…")),
+      visible(text),
+    );
+  const ok = diagnosis.cause === "ok";
+  return {
+    server: name,
+    ok,
+    cause: diagnosis.cause,
+    sentence: safe(diagnosis.sentence),
+    ...(diagnosis.advice !== undefined && { advice: safe(diagnosis.advice) }),
+    stderr: ok ? [] : stderr.slice(-STDERR_LINES).map(safe),
+  };
+}
+
+function asText({ server, ok, sentence, advice, stderr }: Report): string {
+  const lines = [
+    `${ok ? "ok   " : "WRONG"} ${visible(server)}: ${sentence}`,
+    ...(advice === undefined ? [] : [`      ${advice}`]),
+    ...stderr.map((line) => `      | ${line}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Results in the order of the items, whatever the order in which they came. */
+async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results = new Map<number, R>();
+  const queue = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of queue) results.set(index, await work(item));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return items.flatMap((_, index) => {
+    const result = results.get(index);
+    return result === undefined ? [] : [result];
+  });
+}

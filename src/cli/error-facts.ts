@@ -1,0 +1,26 @@
+/** What an error and its causes know: codes of the system, an HTTP status, and the sentence on top. */
+
+/** Every `code` that is text, from the error down to its last cause. */
+export function codesOf(error: unknown): readonly string[] {
+  return chain(error).flatMap((link) => ("code" in link && typeof link.code === "string" ? [link.code] : []));
+}
+
+export function statusOf(error: unknown): number | undefined {
+  for (const link of chain(error)) {
+    if ("status" in link && typeof link.status === "number") return link.status;
+  }
+  return undefined;
+}
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : "something unexpected happened";
+
+function chain(error: unknown): readonly Error[] {
+  const links: Error[] = [];
+  for (let link = error; link instanceof Error && !links.includes(link); link = link.cause) {
+    links.push(link);
+    // Where a name has several addresses, each attempt has its own error.
+    if (link instanceof AggregateError) links.push(...link.errors.filter((each) => each instanceof Error));
+  }
+  return links;
+}

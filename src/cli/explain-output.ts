@@ -1,0 +1,90 @@
+/** Knows what programs say on stderr when they cannot start, and says it plainly. */
+import type { Diagnosis } from "./diagnose.js";
+
+type Explain = (found: RegExpExecArray) => Diagnosis;
+
+const packageMissing = (name: string | undefined): Diagnosis => ({
+  cause: "package_not_found",
+  sentence: name === undefined ? "its package is not to be found" : `package not found: ${name}`,
+  advice: "is the name right, is that version published, and is the registry the right one?",
+});
+
+const variableMissing = (name: string | undefined): Diagnosis => ({
+  cause: "needs_variable",
+  sentence: `it needs the variable ${name}`,
+  advice: `put it under env: "${name}": "\${${name}}"; a server gets nothing else of the gateway's environment`,
+});
+
+const fileMissing = (name: string | undefined): Diagnosis => ({
+  cause: "file_not_found",
+  sentence: `it is told to run a file that is not there: ${name}`,
+  advice: "mend the path in args; relative paths start at cwd",
+});
+
+const moduleMissing = (name: string | undefined): Diagnosis => ({
+  cause: "module_not_found",
+  sentence: `a module that it needs is not installed: ${name}`,
+  advice: "install the server's own dependencies",
+});
+
+/** An environment variable's name, as people write them in messages. */
+const NAME = "[`'\"]?\\$?\\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}(?:KEY|TOKEN|URL))\\}?[`'\"]?";
+const WANTING =
+  "(?:missing|required|requires?|not (?:be )?(?:set|provided|defined|found|specified)|must (?:be )?(?:set|provide|specify)|please (?:set|provide|specify)|needs?|undefined|unset|empty)";
+
+/** In this order: what is more exact stands before what is more general. */
+const KNOWN: readonly (readonly [RegExp, Explain])[] = [
+  [
+    /404 Not Found - GET \S*?\/((?:@[^/\s]+(?:\/|%2f))?[^/\s]+?)(?: - .*)?$/im,
+    ([, name]) => packageMissing(name?.replace(/%2f/i, "/")),
+  ],
+  [/No matching version found for (\S+?)\.?\s*$/im, ([, name]) => packageMissing(name)],
+  [/\bcode E404\b|npm (?:error|ERR!) 404\b/i, () => packageMissing(undefined)],
+  [/Because (\S+) was not found in the package registry/i, ([, name]) => packageMissing(name)],
+  [/there is no version of (\S+)/i, ([, name]) => packageMissing(name)],
+  [/No matching distribution found for (\S+)/i, ([, name]) => packageMissing(name)],
+  [/No solution found when resolving/i, () => packageMissing(undefined)],
+  [
+    /npm (?:error|ERR!) code (?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ECONNRESET)|Failed to fetch: `|error sending request for url/i,
+    () => ({
+      cause: "registry_unreachable",
+      sentence: "the package registry cannot be reached",
+      advice: "is there a network, and does it need a proxy? HTTPS_PROXY goes under env",
+    }),
+  ],
+  [
+    /could not determine executable to run/i,
+    () => ({ ...packageMissing(undefined), sentence: "the package has no program to run" }),
+  ],
+  [/Cannot find package '([^']+)'/i, ([, name]) => moduleMissing(name)],
+  [/Cannot find module '([^'./][^']*)'/i, ([, name]) => moduleMissing(name)],
+  [/Cannot find module '([^']+)'/i, ([, name]) => fileMissing(name)],
+  [/can't open file '([^']+)'/i, ([, name]) => fileMissing(name)],
+  [/No module named '?([\w.]+)'?/i, ([, name]) => moduleMissing(name)],
+  [
+    /Cannot connect to the Docker daemon|docker daemon is not running|error during connect:.*docker/i,
+    () => ({ cause: "docker_not_running", sentence: "Docker is not running", advice: "start Docker" }),
+  ],
+  [/Unable to find image '([^']+)'|pull access denied for (\S+?),/i, ([, a, b]) => packageMissing(a ?? b)],
+  [new RegExp(`${NAME}[^\\n]{0,60}\\b${WANTING}\\b`), ([, name]) => variableMissing(name)],
+  [new RegExp(`\\b${WANTING}\\b[^\\n]{0,60}?${NAME}`, "i"), ([, name]) => variableMissing(name)],
+  [/KeyError: '([A-Z][A-Z0-9_]+)'/, ([, name]) => variableMissing(name)],
+  [
+    /^\s*usage: (.{1,200})$/im,
+    ([, usage]) => ({
+      cause: "needs_arguments",
+      sentence: `it wants other arguments: ${usage?.trim()}`,
+      advice: "put them into args, one by one",
+    }),
+  ],
+];
+
+/** `undefined` when nothing in it is known. */
+export function explainOutput(lines: readonly string[]): Diagnosis | undefined {
+  const text = lines.join("\n");
+  for (const [pattern, explain] of KNOWN) {
+    const found = pattern.exec(text);
+    if (found !== null) return explain(found);
+  }
+  return undefined;
+}

@@ -1,0 +1,228 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import { type Examination, examine } from "../../src/examine.js";
+import { fakeShell } from "./fake-shell.js";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-doctor-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Report {
+  readonly server: string;
+  readonly ok: boolean;
+  readonly cause: string;
+  readonly sentence: string;
+  readonly advice?: string;
+  readonly stderr: readonly string[];
+}
+
+function write(mcpServers: object): void {
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers }));
+}
+
+const node = (program: string, more: object = {}) => ({ command: "node", args: ["-e", program], ...more });
+
+describe("what is really there", () => {
+  const memory = fileURLToPath(
+    new URL("../../node_modules/@modelcontextprotocol/server-memory/dist/index.js", import.meta.url),
+  );
+  const web = createServer((request, response) => {
+    response.writeHead(request.url === "/closed" ? 401 : 404).end();
+  });
+  let port = 0;
+  let reports: readonly Report[] = [];
+  let code: number | undefined;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+    ({ port } = web.address() as AddressInfo);
+    write({
+      fine: { command: "node", args: [memory], env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") } },
+      gone: { command: "no-such-program-anywhere" },
+      line: { command: "node server.js" },
+      folder: { command: "node", cwd: "/no/such/folder" },
+      file: { command: "node", args: ["./no-such-file.js"] },
+      module: node("import('no-such-module-anywhere')"),
+      package: node(
+        "console.error('npm error code E404\\nnpm error 404 Not Found - GET https://registry.npmjs.org/@x%2fy - Not found'); process.exit(1)",
+      ),
+      exits: node("console.error('the database is ${SECRET}'); process.exit(3)"),
+      variable: node(
+        "console.error('Error: BRAVE_API_KEY environment variable is required'); process.exit(1)",
+      ),
+      banner: node("console.log('Welcome!'); setInterval(() => {}, 1000)", { connectTimeout: "1s" }),
+      silent: node("setInterval(() => {}, 1000)", { connectTimeout: "1s" }),
+      closed: { url: `http://127.0.0.1:${port}/closed` },
+      nowhere: { url: `http://127.0.0.1:${port}/nowhere` },
+      nobody: { url: "http://127.0.0.1:9/mcp" },
+    });
+    const shell = fakeShell({
+      cwd: folder,
+      env: { SECRET: "s3cret" },
+      examine: (server, signal) => examine(server, { gateway: { name: "cardea", version: "0" }, signal }),
+    });
+    code = await runCommandLine(["doctor", "--json"], shell);
+    reports = JSON.parse(shell.out()) as Report[];
+  });
+  afterAll(() => web.close());
+
+  test.each([
+    ["fine", "ok", /^all right: memory-server [\d.]+, \d+ tools$/],
+    ["gone", "command_not_found", /^command not found: no-such-program-anywhere$/],
+    ["line", "command_not_found", /^command not found: node server.js$/],
+    ["folder", "folder_not_found", /\/no\/such\/folder$/],
+    ["file", "file_not_found", /no-such-file\.js$/],
+    ["module", "module_not_found", /no-such-module-anywhere$/],
+    ["package", "package_not_found", /^package not found: @x\/y$/],
+    ["exits", "exits_at_once", /^it exits at once with code 3/],
+    ["variable", "needs_variable", /^it needs the variable BRAVE_API_KEY$/],
+    ["banner", "speaks_no_mcp", /begins with "Welcome!"$/],
+    ["silent", "no_answer", /^it runs, but does not answer/],
+    ["closed", "credentials", /^it answers 401/],
+    ["nowhere", "not_found", /^there is nothing at \/nowhere$/],
+    ["nobody", "nobody_listens", /^nobody listens at 127\.0\.0\.1:9$/],
+  ])("%s: %s", (server, cause, sentence) => {
+    const found = reports.find((report) => report.server === server);
+    expect(found).toMatchObject({ ok: cause === "ok", cause, sentence: expect.stringMatching(sentence) });
+  });
+
+  test("every server is told of, in the order of the file, and the code says that not all is well", () => {
+    expect(reports.map(({ server }) => server)).toEqual([
+      ...["fine", "gone", "line", "folder", "file", "module", "package", "exits", "variable"],
+      ...["banner", "silent", "closed", "nowhere", "nobody"],
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("what a server said is shown once, without secrets", () => {
+    expect(reports.find(({ server }) => server === "exits")?.stderr).toEqual(["the database is …"]);
+  });
+});
+
+describe("what is told of it", () => {
+  const because = (code: string, message = "x cannot be reached"): Examination => ({
+    error: new Error(message, { cause: Object.assign(new Error(code), { code }) }),
+    stderr: [],
+    junk: [],
+  });
+
+  test.each([
+    [because("ENOTFOUND"), "host_not_found", "no such host: mcp.example"],
+    [
+      because("CERT_HAS_EXPIRED", "its certificate has expired"),
+      "tls",
+      "the secure connection cannot be made: its certificate has expired",
+    ],
+    [
+      because("DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is self-signed"),
+      "tls",
+      "the secure connection cannot be made: its certificate is self-signed",
+    ],
+    [
+      because("ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"),
+      "tls",
+      "the secure connection cannot be made: its certificate is for another host",
+    ],
+    [because("OTHER", "x refused initialize: no"), "refused", "x refused initialize: no"],
+  ])("an address that cannot be used: %#", async (seen, cause, sentence) => {
+    write({ x: { url: "https://mcp.example/mcp" } });
+    const shell = fakeShell({ cwd: folder, examine: async () => seen });
+    expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
+    expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+  });
+
+  test.each([
+    [
+      "missing required environment variable: GITHUB_PERSONAL_ACCESS_TOKEN",
+      "needs_variable",
+      "it needs the variable GITHUB_PERSONAL_ACCESS_TOKEN",
+    ],
+    [
+      "Please set the SLACK_BOT_TOKEN and SLACK_TEAM_ID environment variables",
+      "needs_variable",
+      "it needs the variable SLACK_BOT_TOKEN",
+    ],
+    ["ValueError: `OPENAI_API_KEY` not set", "needs_variable", "it needs the variable OPENAI_API_KEY"],
+    ["KeyError: 'API_BASE'", "needs_variable", "it needs the variable API_BASE"],
+    [
+      "  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-nope was not found in the package registry and you require",
+      "package_not_found",
+      "package not found: mcp-nope",
+    ],
+    [
+      "npm error code ETARGET\nnpm error notarget No matching version found for left-pad@99.0.0.",
+      "package_not_found",
+      "package not found: left-pad@99.0.0",
+    ],
+    ["npm error code ENOTFOUND", "registry_unreachable", "the package registry cannot be reached"],
+    [
+      "python: can't open file '/x/y.py': [Errno 2] No such file or directory",
+      "file_not_found",
+      "it is told to run a file that is not there: /x/y.py",
+    ],
+    [
+      "ModuleNotFoundError: No module named 'mcp'",
+      "module_not_found",
+      "a module that it needs is not installed: mcp",
+    ],
+    [
+      "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock.",
+      "docker_not_running",
+      "Docker is not running",
+    ],
+    ["usage: server.py [-h] --db DB", "needs_arguments", "it wants other arguments: server.py [-h] --db DB"],
+    ["Segmentation fault", "exits_at_once", "it exits at once with code 1; see what it says below"],
+  ])("a process that said %j", async (said, cause, sentence) => {
+    write({ x: { command: "x" } });
+    const seen = {
+      error: new Error("x exited with code 1; its last words: y"),
+      stderr: said.split("\n"),
+      junk: [],
+    };
+    const shell = fakeShell({ cwd: folder, examine: async () => seen });
+    expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
+    expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+  });
+
+  test("for people, with what to do and what the server said, and nothing that steers the terminal", async () => {
+    write({ a: { command: "x" }, b: { command: "y", required: true } });
+    const shell = fakeShell({
+      cwd: folder,
+      examine: async ({ name }) =>
+        name === "a"
+          ? {
+              met: { serverInfo: { name: "A\u001b[31m", version: "1" }, tools: 1 },
+              stderr: [],
+              junk: ["hello"],
+            }
+          : { error: new Error("b exited with code 1"), stderr: ["\u001b[2Jgone"], junk: [] },
+    });
+    expect(await runCommandLine(["doctor"], shell)).toBe(69);
+    expect(shell.out()).toBe(`ok    a: all right: A\\u001b[31m 1, 1 tool
+      it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it
+WRONG b: it exits at once with code 1; see what it says below
+      | \\u001b[2Jgone
+`);
+  });
+
+  test("a signal ends it", async () => {
+    write({ a: { command: "x" } });
+    const examined: Examination = { error: new Error("it was interrupted"), stderr: [], junk: [] };
+    const shell = fakeShell({
+      cwd: folder,
+      examine: (_, signal) =>
+        new Promise((resolve) => signal.addEventListener("abort", () => resolve(examined), { once: true })),
+    });
+    shell.signal("SIGINT");
+    expect(await runCommandLine(["doctor"], shell)).toBe(1);
+    expect(shell.out()).toBe("");
+  });
+});

@@ -1,0 +1,185 @@
+/** The built program as a process: what only a process can show. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { packageVersion } from "../../src/cli/version.js";
+
+const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const memory = fileURLToPath(
+  new URL("../../node_modules/@modelcontextprotocol/server-memory/dist/index.js", import.meta.url),
+);
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-process-"));
+  const server = {
+    command: process.execPath,
+    args: [memory],
+    env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+  };
+  const listen = { http: { port: 0 }, admin: { port: 0 } };
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ listen, mcpServers: { memory: server } }));
+  writeFileSync(join(folder, "bad.json"), '{ "nonsense": 1 }');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const running = new Set<ChildProcessWithoutNullStreams>();
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+class Run {
+  readonly child: ChildProcessWithoutNullStreams;
+  stdout = "";
+  stderr = "";
+  readonly ended: Promise<number | null>;
+  #grown: (() => void)[] = [];
+
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.child = spawn(process.execPath, [main, ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ...env },
+    });
+    running.add(this.child);
+    this.child.stdout.on("data", (chunk) => {
+      this.stdout += String(chunk);
+      this.#tell();
+    });
+    this.child.stderr.on("data", (chunk) => {
+      this.stderr += String(chunk);
+      this.#tell();
+    });
+    this.child.stdin.on("error", () => {});
+    this.ended = new Promise((resolve) => {
+      this.child.on("close", (code) => {
+        running.delete(this.child);
+        this.#tell();
+        resolve(code);
+      });
+    });
+  }
+
+  /** Waits until the output so far has what `find` looks for. */
+  async until<T>(find: () => T | undefined | null): Promise<T> {
+    for (;;) {
+      const found = find();
+      if (found !== undefined && found !== null) return found;
+      if (!running.has(this.child)) throw new Error(`it ended before that: ${this.stderr}`);
+      await new Promise<void>((resolve) => this.#grown.push(resolve));
+    }
+  }
+
+  #tell(): void {
+    for (const grown of this.#grown.splice(0)) grown();
+  }
+}
+
+const initialize = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+};
+
+const linesOf = (text: string): readonly Record<string, unknown>[] =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test("--version is the package's", async () => {
+  const run = new Run(["--version"]);
+  expect(await run.ended).toBe(0);
+  expect([run.stdout, run.stderr]).toEqual([`${packageVersion()}\n`, ""]);
+});
+
+test("a wrong config ends it with 78, and stderr is JSON lines because it is no terminal", async () => {
+  const run = new Run(["serve", "--config", "bad.json"]);
+  expect(await run.ended).toBe(78);
+  expect(run.stdout).toBe("");
+  expect(linesOf(run.stderr)).toMatchObject([
+    { level: "info", msg: "using bad.json, named by --config" },
+    { level: "error", msg: 'bad.json:1:3: the file has an unknown key "nonsense"' },
+  ]);
+});
+
+test("wrong usage ends it with 2", async () => {
+  const run = new Run(["serve", "--prot"]);
+  expect(await run.ended).toBe(2);
+  expect(run.stderr).toContain("Did you mean --port?");
+});
+
+describe("serve", () => {
+  const ready = (run: Run) =>
+    run.until(() =>
+      /ready: (http:\/\/127\.0\.0\.1:\d+\/mcp) \(admin: (http:\/\/127\.0\.0\.1:\d+)\)/.exec(run.stderr),
+    );
+
+  test("answers at the URLs that its one line names, and ends with 0 at SIGTERM", async () => {
+    const run = new Run(["serve"]);
+    const [, url = "", adminUrl = ""] = await ready(run);
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(initialize) });
+    expect(response.status).toBe(200);
+    expect((await fetch(`${adminUrl}/healthz`)).status).toBe(200);
+    run.child.kill("SIGTERM");
+    expect(await run.ended).toBe(0);
+    expect(run.stdout).toBe("");
+    expect(linesOf(run.stderr).filter(({ msg }) => String(msg).startsWith("ready"))).toHaveLength(1);
+  });
+
+  test("as a bridge has one server with its names as they are", async () => {
+    const run = new Run(["--port", "0", "--admin-port", "0", "--", process.execPath, memory], {
+      CARDEA_LOG_LEVEL: "info",
+    });
+    const [, url = ""] = await ready(run);
+    const list = new Run(["connect", url]);
+    list.child.stdin.write(`${JSON.stringify(initialize)}\n`);
+    list.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
+    list.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" })}\n`);
+    const answer = await list.until(() =>
+      list.stdout.endsWith("\n") ? linesOf(list.stdout).find(({ id }) => id === 2) : undefined,
+    );
+    expect(JSON.stringify(answer)).toContain('"name":"read_graph"');
+    list.child.stdin.end();
+    expect(await list.ended).toBe(0);
+    run.child.kill("SIGINT");
+    expect(await run.ended).toBe(0);
+  });
+});
+
+describe("stdio", () => {
+  test("has nothing but JSON-RPC on stdout, and ends with 0 when its input ends", async () => {
+    const run = new Run(["stdio"]);
+    run.child.stdin.write(`${JSON.stringify(initialize)}\n`);
+    await run.until(() => (run.stdout.endsWith("\n") ? true : undefined));
+    run.child.stdin.end();
+    expect(await run.ended).toBe(0);
+    expect(linesOf(run.stdout)).toMatchObject([
+      { jsonrpc: "2.0", id: 1, result: { serverInfo: { name: "cardea" } } },
+    ]);
+    expect(linesOf(run.stderr)[0]).toMatchObject({ msg: "using cardea.json" });
+  });
+});
+
+describe("list and call", () => {
+  test("print data and nothing else on stdout", async () => {
+    const run = new Run(["list", "tools", "--json"]);
+    expect(await run.ended).toBe(0);
+    const tools = JSON.parse(run.stdout) as readonly { name: string; server: string }[];
+    expect(tools).toContainEqual(expect.objectContaining({ name: "memory__read_graph", server: "memory" }));
+    const call = new Run(["call", "memory__read_graph", "{}", "--json"]);
+    expect(await call.ended).toBe(0);
+    expect(JSON.parse(call.stdout)).toMatchObject({ structuredContent: { entities: [], relations: [] } });
+  });
+
+  test("survive a reader that goes away", async () => {
+    const run = new Run(["list"]);
+    run.child.stdout.destroy();
+    expect(await run.ended).toBe(0);
+    expect(run.stderr).not.toContain("EPIPE");
+  });
+});
