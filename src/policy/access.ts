@@ -8,7 +8,7 @@ import { unknownTarget } from "../core/refusal.js";
 import { isObject, objectAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import { Approvals } from "./approvals.js";
+import type { Approvals } from "./approvals.js";
 import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
 import { type Redaction, redaction } from "./redaction.js";
 import { isOurs, type RoundState, readRound, writeRound } from "./round-state.js";
@@ -21,8 +21,7 @@ const MOST_REFUSED_ROUNDS = 8;
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
  */
-export function access(judge: QuestionJudge): Middleware {
-  const approvals = new Approvals();
+export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
   const redactions = new Map<RuleConfig, Redactions>();
 
   return (next: Handler): Handler =>

@@ -7,9 +7,11 @@ import type { Logger } from "../core/logger.js";
 import type { Metrics } from "../telemetry/metrics.js";
 
 import { access } from "./access.js";
+import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
+import { loadEngine } from "./rules/engine.js";
 import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
@@ -29,6 +31,15 @@ export interface Policy {
   decisions(count?: number): readonly DecisionRow[];
   /** What would become of a call, and why; nothing is called and nothing spent. */
   explain(call: Call): Explanation;
+  /** For the policy that comes after this one. */
+  readonly [MEMORY]: Memory;
+}
+
+const MEMORY = Symbol("memory");
+interface Memory {
+  readonly log: DecisionLog;
+  readonly approvals: Approvals;
+  readonly limits: Limits;
 }
 
 export interface Explanation {
@@ -65,25 +76,49 @@ export function policyFaults({ policy, limits }: Pick<Config, "policy" | "limits
   ];
 }
 
-/** @throws RangeError naming the first fault; ask `policyFaults` for all of them. */
-export function createPolicy(config: Pick<Config, "policy" | "limits">, parts: PolicyParts): Policy {
+/** Loads what the policy of a config needs. Await it before `policyFaults` and `createPolicy`. */
+export const preparePolicy = ({ policy }: Pick<Config, "policy">): Promise<void> =>
+  loadEngine(policy?.rules ?? []);
+
+/** `preparePolicy` and `policyFaults` in one. */
+export async function checkPolicy(
+  config: Pick<Config, "policy" | "limits">,
+): Promise<readonly PolicyFault[]> {
+  await preparePolicy(config);
+  return policyFaults(config);
+}
+
+/**
+ * Puts the policy of a config into effect. What the policy of the config before it remembers (approvals, rates,
+ * decisions) goes on, as far as the two agree.
+ *
+ * @throws RangeError naming the first fault; ask `policyFaults` for all of them.
+ */
+export function createPolicy(
+  config: Pick<Config, "policy" | "limits">,
+  parts: PolicyParts,
+  before?: Policy,
+): Policy {
   const [fault] = policyFaults(config);
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
   const { rules } = compileRules(config.policy?.rules ?? []);
   const fallback = config.policy?.default ?? "allow";
   const book = new RuleBook(rules, fallback);
-  const log = new DecisionLog(parts.metrics, parts.logger);
-  const limits = new Limits(config.limits ?? [], parts.metrics);
+  const memory = before?.[MEMORY];
+  const log = memory?.log ?? new DecisionLog(parts.metrics, parts.logger);
+  const approvals = memory?.approvals ?? new Approvals();
+  const limits = new Limits(config.limits ?? [], parts.metrics, memory?.limits);
   const spend = (kind: JudgedKind, call: Call, route: Route) => limits.spendQuestion(kind, call, route);
   const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
-    access: nothingToJudge ? (next) => next : access({ book, log, spend }),
+    access: nothingToJudge ? (next) => next : access({ book, log, spend }, approvals),
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
     timeoutMs: (call) => limits.timeoutMs(call),
     decisions: (count) => log.latest(count),
     explain: (call) => explain(book, limits, call),
+    [MEMORY]: { log, approvals, limits },
   };
 }
 

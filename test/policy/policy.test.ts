@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
+import { compose } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createPolicy, policyFaults } from "../../src/policy/policy.js";
+import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
+import { rescue } from "../../src/policy/rescue.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
-import { clientOf, limit, policyOf, routeTo, rule, toolCall, wordOf } from "./support.js";
+import { clientOf, limit, policyOf, result, routeTo, rule, toolCall, wordOf } from "./support.js";
 
 const EXAMPLE: readonly (Partial<RuleConfig> & Pick<RuleConfig, "effect">)[] = [
   {
@@ -129,6 +131,40 @@ describe("a config that cannot be put into effect", () => {
   test("is not put into effect in part", () => {
     const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
     expect(() => createPolicy(broken, parts)).toThrow('policy.rules.0.when: there is no variable "nope"');
+  });
+});
+
+describe("a reload", () => {
+  const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
+  const next = async () => result({});
+  const stack = (policy: Policy) => compose([rescue(SILENT), policy.access, policy.limits], next);
+  const rate = { count: 1, windowMs: 3_600_000 };
+
+  test("fills no purse that is as it was, and makes new ones for new limits", async () => {
+    const before = createPolicy({ limits: [limit({ name: "kept", tools: ["a__*"], rate })] }, parts);
+    expect(wordOf(await stack(before)(toolCall("a", "x")))).toBe("result");
+    const limits = [
+      limit({ name: "kept", tools: ["a__*"], rate }),
+      limit({ name: "new", tools: ["b__*"], rate }),
+    ];
+    const swapped = stack(createPolicy({ limits }, parts, before));
+    expect(wordOf(await swapped(toolCall("a", "x")))).toBe("rate_limited");
+    expect(wordOf(await swapped(toolCall("b", "x")))).toBe("result");
+  });
+
+  test("forgets neither what was decided nor what a person approved", async () => {
+    const rules = [rule({ name: "ask", effect: "approve", rememberMs: 60_000 })];
+    const policy = { default: "allow", rules } as const;
+    const client = clientOf({ capabilities: { elicitation: {} } });
+    const call = toolCall("a", "x", {}, { client });
+    const before = createPolicy({ policy }, parts);
+    const asked = await stack(before)(call);
+    const after = createPolicy({ policy }, parts, before);
+    const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
+    const answers = { responses: { "cardea/approval": { action: "accept" } }, state };
+    expect(wordOf(await stack(after)({ ...call, answers }))).toBe("result");
+    expect(wordOf(await stack(createPolicy({ policy }, parts, after))(call))).toBe("result");
+    expect(after.decisions()).toHaveLength(3);
   });
 });
 

@@ -1,4 +1,5 @@
 /** Every limit that is about a call applies to it: rates, places, time-outs. */
+import { isDeepStrictEqual } from "node:util";
 import type { JudgedKind, LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
@@ -14,13 +15,18 @@ const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_u
 export class Limits {
   readonly #limits: readonly Limit[];
   readonly #metrics: Metrics;
-  readonly #credits = new Credits();
+  readonly #credits: Credits;
   /** Routes live as long as the list they stand in. */
   readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Limit[]>>();
 
-  constructor(configs: readonly LimitConfig[], metrics: Metrics) {
-    this.#limits = configs.map((config) => new Limit(config));
+  /** A limit that is as it was before goes on with what it has: a reload fills nobody's purse. */
+  constructor(configs: readonly LimitConfig[], metrics: Metrics, before?: Limits) {
+    const held = before === undefined ? [] : before.#limits;
+    this.#limits = configs.map(
+      (config) => held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config),
+    );
     this.#metrics = metrics;
+    this.#credits = before === undefined ? new Credits() : before.#credits;
   }
 
   /** Belongs below `access`: what is refused there costs nothing here. */

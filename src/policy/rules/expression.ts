@@ -1,11 +1,10 @@
 /** A `when` expression: compiled and checked once, then asked about one call after another. */
 import { CelScalar, celEnv, isCelError, listType, mapType, parse, plan } from "@bufbuild/cel";
+import { ExpressionError } from "./expression-error.js";
 import { FUNCTIONS, searchable } from "./functions.js";
 import { celObject } from "./json-values.js";
 import { compilePattern } from "./patterns.js";
-import { ExpressionError, type KnownMembers, translate } from "./translate.js";
-
-export { ExpressionError } from "./translate.js";
+import { type KnownMembers, translate } from "./translate.js";
 
 /** What an expression may look at, as JSON. */
 export interface Facts {

@@ -2,16 +2,12 @@
 import { type CelEnv, CelScalar, type CelType, listType, type parse } from "@bufbuild/cel";
 import { ExprSchema } from "@bufbuild/cel-spec/cel/expr/syntax_pb.js";
 import { create } from "@bufbuild/protobuf";
+import { ExpressionError } from "./expression-error.js";
 import { DEEPEST_WALK, INTERNAL } from "./functions.js";
 import { compilePattern } from "./patterns.js";
 
 type Expr = ReturnType<typeof parse>["expr"];
 type Kind<C extends Expr["exprKind"]["case"]> = Extract<Expr["exprKind"], { case: C }>["value"];
-
-/** Something in an expression that can never work; its message goes to whoever wrote it. */
-export class ExpressionError extends Error {
-  override readonly name = "ExpressionError";
-}
 
 /** The members of a variable whose members are known; a variable that is not here may have any. */
 export type KnownMembers = Readonly<Record<string, Readonly<Record<string, CelType>>>>;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileExpression, ExpressionError, type Facts } from "../../../src/policy/rules/expression.js";
+import { compileExpression, type Facts } from "../../../src/policy/rules/expression.js";
+import { ExpressionError } from "../../../src/policy/rules/expression-error.js";
 
 const facts: Facts = {
   tool: "db__query",
