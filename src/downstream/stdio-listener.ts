@@ -80,7 +80,8 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     options.maxLineBytes ?? MAX_LINE_BYTES,
   );
 
-  const read = (chunk: Buffer | string) => splitter.push(Buffer.from(chunk));
+  const read = (chunk: Buffer | string) =>
+    splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
   const inputEnded = () => {
     splitter.end();
     ended.resolve();

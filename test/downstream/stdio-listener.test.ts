@@ -257,6 +257,15 @@ describe("the end", () => {
     expect(host.unfinishedLine()).toBe("");
   });
 
+  test("by stop() without a time of grace waits for nobody", async () => {
+    const pending = pendingHandler();
+    const host = listener({ handlers: { "tools/call": pending.handler } });
+    host.send(initialize(), callTool(1));
+    const call = await pending.called;
+    await host.stdio.stop(0);
+    expect(call.signal.aborted).toBe(true);
+  });
+
   test("a host that does not read is not read from either, until it reads again", async () => {
     const stuck: (() => void)[] = [];
     const output = new Writable({

@@ -37,7 +37,7 @@ export interface LegacyEdgeOptions {
 }
 
 /** One open session, as the status page shows it. */
-export interface SessionStatus {
+interface SessionStatus {
   /** The first characters of its id; the whole id would be enough to speak in its name. */
   readonly id: string;
   readonly principal: string;

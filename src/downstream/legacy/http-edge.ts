@@ -17,7 +17,7 @@ import { hearNotification } from "./hear-notification.js";
 import { type Opener, openSession } from "./open-session.js";
 import { PostPlace, writeJson } from "./post-place.js";
 import { findRevision } from "./revision.js";
-import { type Behind, serveRequest } from "./serve-request.js";
+import { type Behind, faultText, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
@@ -89,7 +89,10 @@ export class LegacyHttpEdge {
       post.response.setHeader(HEADER.sessionId, session.id);
       writeJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
+      if (!(error instanceof GatewayError)) {
+        writeJson(post.response, 500, faultText(request.id, request.method, error, this.parts.behind.logger));
+        return;
+      }
       const status = error.code === "overloaded" ? 503 : 200;
       writeJson(post.response, status, errorText(request.id, refusalError(error)));
     }

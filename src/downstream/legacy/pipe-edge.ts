@@ -9,7 +9,7 @@ import { Gate } from "./gate.js";
 import { hearNotification } from "./hear-notification.js";
 import { type Opener, openSession } from "./open-session.js";
 import type { General, Place } from "./place.js";
-import { type Behind, serveRequest } from "./serve-request.js";
+import { type Behind, faultText, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import { arrayOf, errorText, oneLine, resultText, type Text } from "./text.js";
 
@@ -84,8 +84,11 @@ export class LegacyPipeEdge implements PipeEdge {
       this.#session = opened.session;
       reply(resultText(request.id, Payload.ofObject(opened.result)));
     } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      reply(errorText(request.id, refusalError(error)));
+      reply(
+        error instanceof GatewayError
+          ? errorText(request.id, refusalError(error))
+          : faultText(request.id, request.method, error, this.behind.logger),
+      );
     }
   }
 

@@ -1,10 +1,9 @@
 /** Serves one request of a session, whatever brought it: by the session itself, or by what is behind the gateway. */
-import type { Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Logger } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
-import type { Request } from "../../wire/envelope.js";
+import type { MessageId, Request } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { type InputLoopSettings, inputLoop } from "./input-loop.js";
@@ -24,7 +23,7 @@ export interface Behind {
 /** Requests of one session that may be in flight at once. */
 const MAX_IN_FLIGHT = 1000;
 
-/** Resolves when the response was written, or is known never to be.  Never rejects. */
+/** Resolves when the response was written, or is known never to be. Never rejects. */
 export async function serveRequest(
   session: Session,
   request: Request,
@@ -32,11 +31,17 @@ export async function serveRequest(
   behind: Behind,
 ): Promise<void> {
   const own = ownMethod(request.method);
-  if (own !== undefined) {
-    place.reply(answerItself(request, () => own(session, request.params ?? {})));
-    return;
-  }
-  const { id } = request;
+  if (own === undefined) await serveCall(session, request, place, behind);
+  else place.reply(answerItself(request, behind.logger, () => own(session, request.params ?? {})));
+}
+
+async function serveCall(
+  session: Session,
+  request: Request,
+  place: Place,
+  { port, logger, inputLoop: loop }: Behind,
+): Promise<void> {
+  const { id, method } = request;
   // A request that is cancelled gets no response, now or later. When the session ends, everybody is told.
   const over = (why: "cancelled" | "ended") =>
     why === "cancelled" ? place.withdraw() : place.reply(errorText(id, sessionEnded()));
@@ -49,38 +54,36 @@ export async function serveRequest(
   const call = readCall(session, request, controller.signal, (notice) => {
     place.say(noticeText(notice.method, notice.params));
   });
-  const reply = await handle().catch((error: unknown) => {
-    behind.logger.error({ error, method: request.method }, "a call ended in a fault of the gateway");
-    return FAULT;
-  });
-  if (session.finish(id, controller)) {
-    place.reply(writeReply(id, call, reply, session.revision, behind.port));
-  }
-
-  async function handle(): Promise<Reply> {
-    const next = behind.port.handle;
-    const first = await next(call);
-    if (first.kind !== "input_required") return first;
-    const asking = { session, outlet: place, abandon: () => controller?.abort() };
-    return inputLoop(next, call, first, asking, behind.inputLoop);
-  }
+  const asking = { session, outlet: place, abandon: () => controller.abort() };
+  const response = await port
+    .handle(call)
+    .then((reply) =>
+      reply.kind === "input_required" ? inputLoop(port.handle, call, reply, asking, loop) : reply,
+    )
+    .then((reply) => writeReply(id, call, reply, session.revision, port))
+    .catch((error: unknown) => faultText(id, method, error, logger));
+  if (session.finish(id, controller)) place.reply(response);
 }
 
-function answerItself(request: Request, answer: () => void): Text {
+function answerItself(request: Request, logger: Logger, answer: () => void): Text {
   try {
     answer();
     return resultText(request.id, Payload.ofObject({}));
   } catch (error) {
-    if (error instanceof GatewayError) return errorText(request.id, refusalError(error));
-    throw error;
+    return error instanceof GatewayError
+      ? errorText(request.id, refusalError(error))
+      : faultText(request.id, request.method, error, logger);
   }
 }
 
 /** What is behind promises never to throw; should it, nobody must wait for ever. */
-const FAULT: Reply = {
-  kind: "error",
-  error: { code: CODE.internalError, message: "the gateway failed on this request; its log says why" },
-};
+export function faultText(id: MessageId, method: string, error: unknown, logger: Logger): Text {
+  logger.error({ error, method }, "a request ended in a fault of the gateway");
+  return errorText(id, {
+    code: CODE.internalError,
+    message: "the gateway failed on this request; its log says why",
+  });
+}
 
 const duplicate = (id: string | number) =>
   refusalError(

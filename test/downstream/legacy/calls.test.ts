@@ -59,6 +59,14 @@ describe("the answer", () => {
     expect(json.json).toMatchObject({ id: 2, result: {} });
   });
 
+  test("is an error of the gateway's own where what came from behind is no JSON after all", async () => {
+    const result = Payload.ofText('{"resultType":"complete",');
+    const server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "result", result }) } });
+    const host = await server.host();
+    expect((await host.request("tools/call", { name: "t" })).error?.code).toBe(-32603);
+    expect(server.edge.sessions()[0]?.inFlight).toBe(0);
+  });
+
   test("is an error of the gateway's own where something behind it breaks its promise never to throw", async () => {
     const server = await edgeServer({
       handlers: {

@@ -99,9 +99,7 @@ test("hosts that use the same ids at the same time see their own answers, progre
           }
         };
         host.pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send });
-        await host.pipe.receive(
-          initializeMessage({ capabilities: { elicitation: {} } }) as unknown as Envelope,
-        );
+        await host.pipe.receive(initializeMessage({ capabilities: { elicitation: {} } }));
         host.send({ method: "notifications/initialized" });
       }
       const hostOf = (tag: string) => hosts.find(({ made }) => made.some((call) => call.tag === tag));

@@ -8,7 +8,7 @@ import {
   type LegacyEdge,
   type LegacyEdgeOptions,
 } from "../../../src/downstream/legacy/edge.js";
-import { parseDocument } from "../../../src/wire/envelope.js";
+import { parseDocument, type Request } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { type SseEvent, SseReader } from "../../../src/wire/sse.js";
 import { type FakePort, type FakePortOptions, fakePort } from "../../support/fake-port.js";
@@ -159,7 +159,7 @@ export async function answerOf(response: Response): Promise<Answer> {
   };
 }
 
-export const initializeMessage = (options: HostOptions = {}): JsonObject => ({
+export const initializeMessage = (options: HostOptions = {}): Request => ({
   jsonrpc: "2.0",
   id: "init",
   method: "initialize",
