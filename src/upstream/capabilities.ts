@@ -1,15 +1,27 @@
-/** What of a client's capabilities is promised to a server, and how clients are sorted by them. */
+/** What of a client's capabilities is promised to a server: its own, of those that the gateway can relay. */
 import type { Client } from "../core/client.js";
 import { canonicalText } from "../wire/canonical.js";
-import type { JsonObject } from "../wire/json.js";
+import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 
 /**
- * What the gateway can relay of what `client` declared. Nothing yet: questions from servers do not find their
- * way to clients so far, and nothing may be promised that is not kept.
+ * What the gateway can relay of what `client` declared, whichever revision it declared it in. With `aggregated`,
+ * the context of "this server" is not promised: for the client that would be all servers.
  */
-export function promiseFor(_client: Client): JsonObject {
-  return {};
+export function relayable(client: Client, aggregated: boolean): JsonObject {
+  const { sampling, elicitation, roots, extensions, experimental } = client.capabilities;
+  const others = isObject(extensions) ? without(extensions, [TASKS]) : {};
+  return {
+    ...(isObject(sampling) && { sampling: aggregated ? without(sampling, ["context"]) : sampling }),
+    ...(isObject(elicitation) && { elicitation }),
+    // Changes can be told only by a client that has a session to tell them in.
+    ...(isObject(roots) && { roots: client.session ? roots : {} }),
+    ...(Object.keys(others).length > 0 && { extensions: others }),
+    ...(isObject(experimental) && { experimental }),
+  };
 }
+
+/** A handle of a task would have to name its server; until it does, none may be handed out. */
+const TASKS = "io.modelcontextprotocol/tasks";
 
 /** True when a server may ask something of a client to whom `promised` was promised. */
 export const canBeAsked = (promised: JsonObject): boolean =>
@@ -17,3 +29,22 @@ export const canBeAsked = (promised: JsonObject): boolean =>
 
 /** One name for all clients of equal promises. */
 export const classOf = (promised: JsonObject): string => `capabilities:${canonicalText(promised)}`;
+
+/** The same in the words of an older revision, which knew fewer ways of asking; one that knew none leaves it out. */
+export function inWordsOf(revision: string, promised: JsonObject): JsonObject {
+  if (revision >= "2025-11-25") return promised;
+  const elicitation = objectAt(promised, "elicitation");
+  const forms =
+    elicitation !== undefined &&
+    (Object.keys(elicitation).length === 0 || Object.hasOwn(elicitation, "form"));
+  return {
+    ...without(promised, ["elicitation", "sampling"]),
+    ...(forms && revision >= "2025-06-18" && { elicitation: {} }),
+    ...(Object.hasOwn(promised, "sampling") && { sampling: {} }),
+  };
+}
+
+/** The same for a server of 2026-07-28, whose clients cannot tell it that their roots have changed. */
+export function inModernWords(promised: JsonObject): JsonObject {
+  return Object.hasOwn(promised, "roots") ? { ...promised, roots: {} } : promised;
+}

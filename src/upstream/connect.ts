@@ -4,10 +4,11 @@ import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { JsonObject } from "../wire/json.js";
 import { LEGACY_REVISIONS } from "../wire/names.js";
+import { inWordsOf } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import type { ConversationSettings } from "./conversation/settings.js";
 import { HandshakeRefused } from "./legacy/handshake.js";
-import { LegacyConnection } from "./legacy/upstream.js";
+import { LegacyConnection, type LegacySettings } from "./legacy/upstream.js";
 import { type Finding, probe } from "./modern/probe.js";
 import { ModernConnection } from "./modern/upstream.js";
 import { type Channel, HttpStatusError } from "./transport/channel.js";
@@ -15,12 +16,12 @@ import { type EraVerdict, type Pin, pinOf, type Way } from "./verdict.js";
 
 export type OpenChannel = (way: Way, server: ServerConfig, signal: AbortSignal) => Promise<Channel>;
 
-export interface ConnectSettings extends Omit<ConversationSettings, "server"> {
+export interface ConnectSettings
+  extends Omit<ConversationSettings, "server">,
+    Omit<LegacySettings, "server" | "revision" | "handshakeTimeoutMs"> {
   readonly server: ServerConfig;
   readonly openChannel: OpenChannel;
   readonly verdict: EraVerdict;
-  /** What a legacy server is promised at the handshake. */
-  readonly capabilities: JsonObject;
   /** What a modern server is promised with each request of `client`. */
   readonly promise: (client: Client) => JsonObject;
 }
@@ -184,7 +185,13 @@ class Meeting {
     const revision = offer ?? (this.#pin?.era === "legacy" ? this.#pin.revision : LEGACY_REVISIONS[0]);
     const connection = await LegacyConnection.open(
       channel,
-      { ...rest, server: server.name, revision, handshakeTimeoutMs: server.connectTimeoutMs },
+      {
+        ...rest,
+        server: server.name,
+        revision,
+        promised: inWordsOf(revision, rest.promised),
+        handshakeTimeoutMs: server.connectTimeoutMs,
+      },
       signal,
     );
     if (way !== undefined) verdict.learn(way);

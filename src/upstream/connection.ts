@@ -1,5 +1,6 @@
 /** One open conversation with a server, era already settled; a lease holds it, both eras implement it. */
 
+import type { Notice } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
@@ -15,6 +16,8 @@ export interface Connection {
   list(kind: ListKind, signal: AbortSignal, client?: Client): Promise<ServerList>;
   /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
   follow(uri: string): () => void;
+  /** Passes a client's own notification on; absent where the revision knows none. */
+  tell?(notice: Notice): void;
   /** Asks for a sign of life. @throws GatewayError when there is none before `signal` is aborted. */
   check(signal: AbortSignal): Promise<void>;
   /** Since when (`performance.now()`) nothing has been heard; undefined while something is under way. */

@@ -2,25 +2,33 @@
 import type { ServerConfig } from "../config/config.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
 import { type Audience, EVERYBODY } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { canBeAsked, classOf } from "./capabilities.js";
 import { Following } from "./following.js";
 import type { Supervisor } from "./supervise.js";
 
-/** The connection that is kept for some clients alone. */
-export interface Lease {
+/** For whom a connection is kept. */
+export interface Tenancy {
   readonly audience: Audience;
-  /** Whoever came first; all who share the lease are one host, or one principal with equal capabilities. */
-  readonly client: Client;
   readonly promised: JsonObject;
-  readonly supervisor: Supervisor;
+  /** The one session whose connection it is; undefined where a principal may have several clients on it. */
+  readonly session: Client | undefined;
+  /** True for a second connection of the same tenants, which only keeps their calls apart. */
+  readonly spare: boolean;
   readonly following: Following;
+}
+
+/** The connection that is kept for some clients alone. */
+export interface Lease extends Tenancy {
+  readonly supervisor: Supervisor;
 }
 
 export interface LeaseSettings {
   readonly server: ServerConfig;
-  readonly supervise: (lease: Omit<Lease, "supervisor">) => Supervisor;
+  readonly log: Logger;
+  readonly supervise: (tenancy: Tenancy) => Supervisor;
   /** How many there may be at once. */
   readonly max: number;
   /** A lease that nobody used for so long (ms) ends. */
@@ -34,8 +42,8 @@ export interface LeaseSettings {
 export function audienceFor(mode: ServerConfig["lease"], client: Client, promised: JsonObject): Audience {
   if (mode === "shared" || (mode === "auto" && !canBeAsked(promised))) return EVERYBODY;
   const group = canBeAsked(promised) ? classOf(promised) : EVERYBODY.class;
-  const key =
-    mode === "principal" ? `principal:${client.principal.id}:${classOf(promised)}` : client.affinity;
+  const own = mode !== "principal" || !client.session;
+  const key = own ? client.affinity : `principal:${client.principal.id}:${classOf(promised)}`;
   return { key, class: group };
 }
 
@@ -53,64 +61,75 @@ export class Leases {
     this.#settings = settings;
   }
 
-  get all(): Iterable<Lease> {
-    return this.#kept.values();
+  get(key: string): Lease | undefined {
+    return this.#kept.get(key);
   }
 
   /**
-   * The lease for `audience`, made when there is none.
+   * The lease of that key, made when there is none.
    *
    * @throws GatewayError `overloaded` when there are as many as there may be, and all of them are in use.
    */
-  get(audience: Audience, client: Client, promised: JsonObject): Lease {
-    const kept = this.#kept.get(audience.key) ?? this.#make(audience, client, promised);
-    this.#kept.delete(audience.key);
-    this.#kept.set(audience.key, kept);
+  use(key: string, tenancy: Omit<Tenancy, "following">, idleMs = this.#settings.idleMs): Lease {
+    const kept = this.#kept.get(key) ?? this.#make(key, tenancy, idleMs);
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
     kept.usedAt = performance.now();
     return kept;
   }
 
   release(key: string): void {
     const kept = this.#kept.get(key);
-    if (kept !== undefined) void this.#end(key, kept);
+    if (kept !== undefined) this.#drop(key, kept);
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#kept].map(([key, kept]) => this.#end(key, kept)));
   }
 
-  #make(audience: Audience, client: Client, promised: JsonObject): Kept {
+  #make(key: string, tenancy: Omit<Tenancy, "following">, idleMs: number): Kept {
     if (this.#kept.size >= this.#settings.max) this.#makeRoom();
-    const lease = { audience, client, promised, following: new Following() };
-    const supervisor = this.#settings.supervise(lease);
-    const kept: Kept = { ...lease, supervisor, usedAt: performance.now(), timer: undefined };
-    this.#waitForIdle(audience.key, kept);
+    const whole = { ...tenancy, following: new Following() };
+    const supervisor = this.#settings.supervise(whole);
+    const kept: Kept = { ...whole, supervisor, usedAt: performance.now(), timer: undefined };
+    this.#waitForIdle(key, kept, idleMs);
     return kept;
   }
 
   #makeRoom(): void {
     const { server, max } = this.#settings;
     for (const [key, kept] of this.#kept) {
-      if (!inUse(kept)) {
-        void this.#end(key, kept);
-        return;
-      }
+      if (inUse(kept)) continue;
+      this.#drop(key, kept);
+      return;
     }
-    const sentence = `${server.name} already has ${max} connections, each kept for one client, and all are in use`;
+    const sentence = `${server.name} has ${max} connections that are kept for single clients, and all are in use`;
     throw new GatewayError("overloaded", "gateway", sentence, { server: server.name, retryable: true });
   }
 
-  #waitForIdle(key: string, kept: Kept): void {
-    const { idleMs } = this.#settings;
+  #waitForIdle(key: string, kept: Kept, idleMs: number): void {
+    const left = kept.usedAt + idleMs - performance.now();
     kept.timer = setTimeout(
       () => {
         const idle = !inUse(kept) && performance.now() - kept.usedAt >= idleMs;
-        if (idle) void this.#end(key, kept);
-        else this.#waitForIdle(key, kept);
+        if (idle) this.#drop(key, kept);
+        else this.#waitForIdle(key, kept, idleMs);
       },
-      Math.max(kept.usedAt + idleMs - performance.now(), idleMs / 10),
+      // One that is in use beyond its time is looked at again now and then.
+      Math.max(left, idleMs / 10),
     );
     kept.timer.unref();
+  }
+
+  /** Ends it; nobody waits for that. */
+  #drop(key: string, kept: Kept): void {
+    const { server, log } = this.#settings;
+    this.#end(key, kept).catch((error: unknown) => {
+      log.debug(
+        { server: server.name, error },
+        "a connection that was kept for one client did not close well",
+      );
+    });
   }
 
   async #end(key: string, kept: Kept): Promise<void> {
@@ -121,7 +140,9 @@ export class Leases {
 }
 
 /** Something is under way on it, or somebody waits to hear of a resource. */
-function inUse(lease: Lease): boolean {
-  const { met } = lease.supervisor;
-  return lease.following.size > 0 || (met !== undefined && met.connection.quietSince === undefined);
+export function inUse({ following, supervisor }: Lease): boolean {
+  return following.size > 0 || isBusy(supervisor);
 }
+
+export const isBusy = ({ met }: Supervisor): boolean =>
+  met !== undefined && met.connection.quietSince === undefined;

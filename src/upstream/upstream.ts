@@ -1,6 +1,6 @@
 /** One server behind the gateway as the rest of the program sees it: its calls, lists, news and state. */
 import type { ServerConfig } from "../config/config.js";
-import type { Call, Reply } from "../core/call.js";
+import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client, ClientDirectory } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
@@ -15,14 +15,20 @@ import {
   type UpstreamObserver,
   type UpstreamState,
 } from "../core/upstream.js";
-import { canBeAsked, classOf, promiseFor } from "./capabilities.js";
+import { type JsonObject, objectAt } from "../wire/json.js";
+import { canBeAsked, classOf, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met, type OpenChannel } from "./connect.js";
-import type { ConnectionObserver } from "./connection.js";
+import { MAY_ASK } from "./conversation/questions.js";
 import { Following } from "./following.js";
-import { audienceFor, type Lease, Leases } from "./lease.js";
-import { type ChannelOpener, channelOpener } from "./open-channel.js";
+import { audienceFor, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
+import { ownerOf, ParkedCalls } from "./legacy/parked-calls.js";
+import type { RefusedQuestion } from "./legacy/server-requests.js";
+import { linksVisited } from "./legacy/url-elicitation.js";
+import { News } from "./news.js";
+import { channelOpener } from "./open-channel.js";
 import { Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
+import { Turns } from "./turns.js";
 import { EraVerdict } from "./verdict.js";
 
 export interface UpstreamOptions {
@@ -36,6 +42,14 @@ export interface UpstreamOptions {
   readonly log?: Logger;
   /** Told each time a connection is about to be opened again, and why. */
   readonly onRestart?: (reason: RestartReason) => void;
+  /** Whether clients see other servers beside this one, and must be told who asks them something. Default: yes. */
+  readonly aggregated?: boolean;
+  /** Where calls wait for answers; all servers should share one. Default: one of its own. */
+  readonly parked?: ParkedCalls;
+  /** Roots for servers that ask for them where no client can be asked. Default: there are none. */
+  readonly roots?: readonly JsonObject[];
+  /** Told of each question that reached nobody. */
+  readonly onRefusedQuestion?: (why: RefusedQuestion) => void;
   /** How many connections may be kept for single clients. Default: 100. */
   readonly maxLeases?: number;
   /** How long (ms) such a connection is kept without use. Default: 30 min. */
@@ -44,52 +58,68 @@ export interface UpstreamOptions {
   readonly random?: () => number;
 }
 
+type Settings = Required<Omit<UpstreamOptions, "roots">> & Pick<UpstreamOptions, "roots">;
+
 export interface StartableUpstream extends Upstream {
   /** Begins to meet the server, and does not wait for it. */
   start(): void;
+  /** Passes on what a client tells outside its calls; only a session's own connection gets it. */
+  hear(client: Client, notice: Notice): void;
 }
 
 /** A server that is met when `start` is called, and kept from then on. */
 export function createUpstream(server: ServerConfig, options: UpstreamOptions): StartableUpstream {
   const log = options.log ?? SILENT;
-  const opener = channelOpener(server, log);
-  return new SupervisedUpstream(server, opener, {
+  const channels =
+    options.openChannel === undefined
+      ? channelOpener(server, log)
+      : { open: options.openChannel, close: async () => {} };
+  const settings: Settings = {
     log,
-    openChannel: opener.open,
+    openChannel: channels.open,
     onRestart: () => {},
+    aggregated: true,
+    parked: options.parked ?? new ParkedCalls(),
+    onRefusedQuestion: () => {},
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
     random: Math.random,
     ...options,
-  });
+  };
+  return new SupervisedUpstream(server, settings, () => channels.close());
 }
+
+/** How many connections one principal may have, so that calls about which it may be asked are kept apart. */
+const SPARE = { stdio: 8, http: 32 } as const;
+/** How long (ms) those beyond the first are kept without use. */
+const SPARE_IDLE_MS = 60_000;
 
 class SupervisedUpstream implements StartableUpstream {
   readonly name: string;
   readonly #server: ServerConfig;
-  readonly #opener: ChannelOpener;
-  readonly #options: Required<UpstreamOptions>;
+  readonly #settings: Settings;
+  readonly #closed: () => Promise<void>;
   readonly #verdict = new EraVerdict();
-  readonly #observers = new Set<UpstreamObserver>();
-  readonly #shared: Supervisor;
+  readonly #news = new News();
+  readonly #turns = new Turns();
   readonly #sharedFollowing = new Following();
+  readonly #shared: Supervisor;
   readonly #leases: Leases;
-  /** The classes of clients that have listed over a connection that all share; each may see other lists. */
-  readonly #classes = new Map<string, Audience>([[EVERYBODY.key, EVERYBODY]]);
   #facts: ServerFacts | undefined;
   #era: Met["era"] | undefined;
 
-  constructor(server: ServerConfig, opener: ChannelOpener, options: Required<UpstreamOptions>) {
+  constructor(server: ServerConfig, settings: Settings, closed: () => Promise<void>) {
     this.name = server.name;
     this.#server = server;
-    this.#opener = opener;
-    this.#options = options;
+    this.#settings = settings;
+    this.#closed = closed;
     this.#shared = this.#supervise(undefined);
     this.#leases = new Leases({
       server,
-      max: options.maxLeases,
-      idleMs: options.leaseIdleMs,
-      supervise: (lease) => this.#supervise(lease),
+      log: settings.log,
+      max: settings.maxLeases,
+      idleMs: settings.leaseIdleMs,
+      supervise: (tenancy) => this.#supervise(tenancy),
     });
   }
 
@@ -110,35 +140,34 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   readonly call = async (call: Call): Promise<Reply> => {
-    const supervisor = await this.#supervisorFor(call.client, call.signal);
-    const met = await unlessAborted(supervisor.connection(), call.signal, this.name);
-    try {
-      return await met.connection.call(call);
-    } catch (error) {
-      if (isUnreachable(error)) supervisor.suspect(met);
-      throw error;
+    if (this.#era === undefined) await this.#meet(this.#shared, call.signal);
+    if (this.#era === "modern") return this.#callOver(this.#shared, call);
+    if (call.answers?.state !== undefined && linksVisited(call.answers) === undefined) {
+      return this.#resume(call, call.answers.state);
     }
+    const lease = this.#leaseFor(call.client);
+    if (lease === undefined) return this.#callOver(this.#shared, call);
+    if (lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method)) {
+      return this.#callOver(lease.supervisor, call);
+    }
+    return this.#callApart(lease, call);
   };
 
   audience(client: Client): Audience {
-    const promised = promiseFor(client);
+    const promised = this.#promise(client);
     if (this.#era !== "modern") return audienceFor(this.#server.lease, client, promised);
     // One connection serves all, and what is promised goes with each request.
-    if (!canBeAsked(promised)) return EVERYBODY;
-    const name = classOf(promised);
+    if (Object.keys(promised).length === 0) return EVERYBODY;
+    const name = classOf(inModernWords(promised));
     return { key: name, class: name };
   }
 
   async list(kind: ListKind, client: Client | undefined, signal: AbortSignal): Promise<ServerList> {
-    const supervisor = client === undefined ? this.#shared : await this.#supervisorFor(client, signal);
-    const met = await unlessAborted(supervisor.connection(), signal, this.name);
-    if (client !== undefined && met.era === "modern") this.#remember(this.audience(client));
-    try {
-      return await met.connection.list(kind, signal, client);
-    } catch (error) {
-      if (isUnreachable(error)) supervisor.suspect(met);
-      throw error;
-    }
+    if (this.#era === undefined) await this.#meet(this.#shared, signal);
+    const supervisor = (client && this.#leaseFor(client)?.supervisor) ?? this.#shared;
+    const met = await this.#meet(supervisor, signal);
+    if (client !== undefined && met.era === "modern") this.#news.remember(this.audience(client));
+    return this.#watching(supervisor, met, () => met.connection.list(kind, signal, client));
   }
 
   follow(uri: string, client: Client | undefined): () => void {
@@ -146,17 +175,23 @@ class SupervisedUpstream implements StartableUpstream {
     if (lease === undefined) return this.#sharedFollowing.follow(uri);
     const stop = lease.following.follow(uri);
     lease.supervisor.connection().catch((error: unknown) => {
-      this.#options.log.debug(
+      this.#settings.log.debug(
         { server: this.name, error },
-        "a resource is followed as soon as the server is back",
+        "a resource is followed when the server is back",
       );
     });
     return stop;
   }
 
   watch(observer: UpstreamObserver): () => void {
-    this.#observers.add(observer);
-    return () => this.#observers.delete(observer);
+    return this.#news.watch(observer);
+  }
+
+  hear(client: Client, notice: Notice): void {
+    const lease = this.#leases.get(this.audience(client).key);
+    if (notice.method !== "notifications/roots/list_changed" || lease === undefined) return;
+    if (objectAt(lease.promised, "roots")?.listChanged !== true) return;
+    lease.supervisor.met?.connection.tell?.(notice);
   }
 
   release(affinity: string): void {
@@ -165,103 +200,118 @@ class SupervisedUpstream implements StartableUpstream {
 
   async close(): Promise<void> {
     await Promise.all([this.#leases.close(), this.#shared.close()]);
-    await this.#opener.close();
+    await this.#closed();
   }
 
-  /** Where `client`'s calls go. The shared connection comes first: it tells the era, which decides who shares. */
-  async #supervisorFor(client: Client, signal: AbortSignal): Promise<Supervisor> {
-    if (this.#era === undefined) await unlessAborted(this.#shared.connection(), signal, this.name);
-    return this.#leaseFor(client)?.supervisor ?? this.#shared;
+  /** Goes on with a call that waits here, on the connection on which it waits. */
+  async #resume(call: Call, state: string): Promise<Reply> {
+    const parked = this.#settings.parked.take(state, ownerOf(call, this.name), this.name);
+    try {
+      return await parked.resume(call, call.answers ?? { responses: {} });
+    } finally {
+      this.#turns.wake();
+    }
   }
 
+  /**
+   * Several clients of one principal may share a lease, and a pipe does not tell whose a question is. So calls
+   * that may cause one do not meet on a connection, as long as there are connections.
+   */
+  async #callApart(lease: Lease, call: Call): Promise<Reply> {
+    const { key } = lease.audience;
+    const places = Array.from({ length: SPARE[this.#server.transport.kind] }, (_, index) =>
+      index === 0 ? key : `${key} #${index + 1}`,
+    );
+    const isFree = (place: string): boolean => {
+      const other = this.#leases.get(place);
+      return other === undefined || !isBusy(other.supervisor);
+    };
+    const { place, over } = await this.#turns.take(places, isFree, call.signal);
+    try {
+      const own = place === key ? lease : this.#leases.use(place, { ...lease, spare: true }, SPARE_IDLE_MS);
+      return await this.#callOver(own.supervisor, call);
+    } finally {
+      over();
+    }
+  }
+
+  async #callOver(supervisor: Supervisor, call: Call): Promise<Reply> {
+    const met = await this.#meet(supervisor, call.signal);
+    return this.#watching(supervisor, met, () => met.connection.call(call));
+  }
+
+  #meet(supervisor: Supervisor, signal: AbortSignal): Promise<Met> {
+    return unlessAborted(supervisor.connection(), signal, this.name);
+  }
+
+  async #watching<T>(supervisor: Supervisor, met: Met, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isUnreachable(error)) supervisor.suspect(met);
+      throw error;
+    }
+  }
+
+  /** The connection that is kept for `client` alone, or for few like it; undefined when it uses the shared one. */
   #leaseFor(client: Client): Lease | undefined {
     if (this.#era === "modern") return undefined;
     const audience = this.audience(client);
-    return audience === EVERYBODY ? undefined : this.#leases.get(audience, client, promiseFor(client));
+    if (audience === EVERYBODY) return undefined;
+    const session = client.session && audience.key === client.affinity ? client : undefined;
+    return this.#leases.use(audience.key, {
+      audience,
+      promised: this.#promise(client),
+      session,
+      spare: false,
+    });
+  }
+
+  #promise(client: Client): JsonObject {
+    return relayable(client, this.#settings.aggregated);
   }
 
   /** The supervisor of a lease's connection, or of the shared one. */
-  #supervise(lease: Omit<Lease, "supervisor"> | undefined): Supervisor {
-    const { log, random, onRestart } = this.#options;
-    const following = lease?.following ?? this.#sharedFollowing;
+  #supervise(tenancy: Tenancy | undefined): Supervisor {
+    const { log, random, onRestart } = this.#settings;
+    const following = tenancy?.following ?? this.#sharedFollowing;
     return new Supervisor({
       server: this.name,
       log,
       random,
       impatient: this.#server.transport.kind === "http",
-      wanted: () => lease === undefined || following.size > 0,
-      open: (signal) => this.#connect(lease, signal),
-      opened: (met) => this.#opened(met, lease, following),
-      unavailable: (cause) => {
-        if (lease === undefined) this.#tell((observer) => observer.unavailable(cause));
+      wanted: () => tenancy === undefined || following.size > 0,
+      open: (signal) => this.#connect(tenancy, signal),
+      opened: (met) => {
+        if (tenancy === undefined) {
+          this.#era = met.era;
+          this.#facts = met.connection.facts;
+        }
+        this.#news.opened(tenancy, met, following.moveTo(met.connection));
       },
+      unavailable: (cause) => this.#news.unavailable(tenancy, cause),
       restarting: onRestart,
     });
   }
 
-  #connect(lease: Omit<Lease, "supervisor"> | undefined, signal: AbortSignal): Promise<Met> {
-    const { gateway, log, openChannel } = this.#options;
-    const observer: ConnectionObserver = {
-      listChanged: (kind) => this.#listChanged(kind, lease),
-      resourceUpdated: (uri) => this.#tell((each) => each.resourceUpdated(uri, this.#listenersTo(lease))),
-    };
+  #connect(tenancy: Tenancy | undefined, signal: AbortSignal): Promise<Met> {
+    const { roots, onRefusedQuestion, ...settings } = this.#settings;
     return connect(
       {
+        ...settings,
         server: this.#server,
-        openChannel,
         verdict: this.#verdict,
-        gateway,
-        log,
-        observer,
-        capabilities: lease?.promised ?? {},
-        promise: promiseFor,
+        observer: this.#news.hearerFor(tenancy, () => this.#era),
+        promised: tenancy?.promised ?? {},
+        promise: (client) => inModernWords(this.#promise(client)),
+        owner: tenancy?.session,
+        roots,
+        refusedQuestion: onRefusedQuestion,
       },
       signal,
     );
   }
-
-  #opened(met: Met, lease: Omit<Lease, "supervisor"> | undefined, following: Following): void {
-    if (lease === undefined) {
-      this.#era = met.era;
-      this.#facts = met.connection.facts;
-    }
-    const missed = following.moveTo(met.connection);
-    this.#tell((observer) => {
-      for (const audience of lease === undefined ? this.#classes.values() : [lease.audience]) {
-        observer.ready(audience);
-      }
-      for (const uri of missed) observer.resourceUpdated(uri, this.#listenersTo(lease));
-    });
-  }
-
-  /** Whose connection it is; undefined where one serves clients of every kind. */
-  #listenersTo(lease: Omit<Lease, "supervisor"> | undefined): Audience | undefined {
-    if (lease !== undefined) return lease.audience;
-    return this.#era === "modern" ? undefined : EVERYBODY;
-  }
-
-  #listChanged(kind: ListKind, lease: Omit<Lease, "supervisor"> | undefined): void {
-    const audiences = lease === undefined ? [...this.#classes.values()] : [lease.audience];
-    this.#tell((observer) => {
-      for (const audience of audiences) observer.listChanged(kind, audience);
-    });
-  }
-
-  #remember(audience: Audience): void {
-    this.#classes.delete(audience.key);
-    this.#classes.set(audience.key, audience);
-    if (this.#classes.size <= MAX_CLASSES) return;
-    const oldest = [...this.#classes.keys()].find((key) => key !== EVERYBODY.key);
-    if (oldest !== undefined) this.#classes.delete(oldest);
-  }
-
-  #tell(say: (observer: UpstreamObserver) => void): void {
-    for (const observer of [...this.#observers]) say(observer);
-  }
 }
-
-/** Capabilities come in few combinations; a host that makes up ever new ones is not remembered for ever. */
-const MAX_CLASSES = 100;
 
 /** Nothing came back at all, so the connection itself may be gone. An HTTP status did come back. */
 const isUnreachable = (error: unknown): boolean =>

@@ -9,7 +9,6 @@ import { CODE } from "../../wire/names.js";
  */
 export function errorForClient(server: string, error: RpcError): RpcError {
   if (error.code < -32099 || error.code > -32020) return error;
-  if (error.code === CODE.legacyUrlElicitationRequired) return error;
   return {
     code: CODE.internalError,
     message: `${server} could not be asked properly: ${error.message}`,

@@ -58,8 +58,8 @@ export class OpenCall {
 }
 
 /** All calls under way on one connection. */
-export class OpenCalls {
-  readonly #open = new Map<number, OpenCall>();
+export class OpenCalls<T extends OpenCall = OpenCall> {
+  readonly #open = new Map<number, T>();
   /** Clients whose last call ended a moment ago, with the time it ended. */
   readonly #gone = new Map<string, number>();
 
@@ -67,15 +67,15 @@ export class OpenCalls {
     return this.#open.size;
   }
 
-  get all(): Iterable<OpenCall> {
+  get all(): Iterable<T> {
     return this.#open.values();
   }
 
-  add(open: OpenCall): void {
+  add(open: T): void {
     this.#open.set(open.id, open);
   }
 
-  remove(open: OpenCall, affinity: string): void {
+  remove(open: T, affinity: string): void {
     this.#open.delete(open.id);
     this.#gone.delete(affinity);
     this.#gone.set(affinity, performance.now());
@@ -86,9 +86,12 @@ export class OpenCalls {
     }
   }
 
-  /** The call that a message names by its progress token or related request; undefined when it names none. */
-  named(params: JsonObject | undefined): OpenCall | undefined {
-    const token = params?.progressToken ?? objectAt(params, "_meta")?.[META.progressToken];
+  /**
+   * The call whose token a progress notification carries. Only there a token is the gateway's own: one in `_meta`
+   * was chosen by the server, and may be any number.
+   */
+  named(params: JsonObject | undefined): T | undefined {
+    const token = params?.progressToken;
     return typeof token === "number" ? this.#open.get(token) : undefined;
   }
 
@@ -97,7 +100,7 @@ export class OpenCalls {
    * this is the one way to know whose a message is that names nobody; more than that would be a guess. Calls
    * that cannot have caused it, as `may` says, are not counted.
    */
-  only(may: (call: Call) => boolean = () => true): OpenCall | undefined {
+  only(may: (call: Call) => boolean = () => true): T | undefined {
     const candidates = [...this.#open.values()].filter(({ call }) => call !== undefined && may(call));
     const [open] = candidates;
     if (open === undefined || candidates.length > 1) return undefined;

@@ -7,6 +7,8 @@ export interface ConversationSettings {
   readonly server: string;
   /** How the gateway calls itself where it speaks for nobody else. */
   readonly gateway: { readonly name: string; readonly version: string };
+  /** Whether clients see other servers beside this one, and must be told who asks them something. */
+  readonly aggregated: boolean;
   readonly observer: ConnectionObserver;
   readonly log: Logger;
 }

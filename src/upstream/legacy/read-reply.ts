@@ -1,12 +1,20 @@
 /** What a server of an `initialize` revision answered, in the words of the gateway's inside. */
-import type { Reply } from "../../core/call.js";
-import type { Envelope } from "../../wire/envelope.js";
+import type { Call, Reply } from "../../core/call.js";
+import type { Envelope, RpcError } from "../../wire/envelope.js";
+import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient } from "../conversation/hop-errors.js";
 
 /** Every result of these revisions is complete: there is nothing to decide but whether it is an error. */
-export function readReply(server: string, message: Envelope): Reply {
+export function readReply(server: string, call: Call, message: Envelope): Reply {
   return message.error === undefined
     ? { kind: "result", result: Payload.ofObject(message.result ?? {}) }
-    : { kind: "error", error: errorForClient(server, message.error) };
+    : { kind: "error", error: readError(server, call, message.error) };
+}
+
+// -32042 is a code of 2025-11-25 that clients of that revision know; the next revision forbids it, and its
+// clients have no session (basic/index, "Error Codes").
+function readError(server: string, { client }: Call, error: RpcError): RpcError {
+  const known = error.code === CODE.legacyUrlElicitationRequired && client.session;
+  return known ? error : errorForClient(server, error);
 }

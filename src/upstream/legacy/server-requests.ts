@@ -1,21 +1,146 @@
-/** What the gateway answers when a server of an `initialize` revision asks something. */
-import type { Envelope, Request, RpcError } from "../../wire/envelope.js";
-import type { JsonObject } from "../../wire/json.js";
+/** Which call, or which client, a question of a legacy server belongs to. Never a guess: else it is refused. */
+import type { Client, ClientDirectory } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
+import { ASKED_UNDER, type Presentation, present, withoutHop } from "../conversation/questions.js";
+import type { RunningCall } from "./running-call.js";
 
-/** The response to `request`. No client capability is promised yet, so only a sign of life can be asked for. */
-export function answerServer(request: Request): Envelope {
-  if (request.method === "ping") return resultFor(request, {});
-  return errorFor(request, {
-    code: CODE.methodNotFound,
-    message: `${request.method} was not promised to this server`,
-  });
+/** Why a question was refused; a label of a metric. */
+export type RefusedQuestion = "not_promised" | "unattributable" | "too_many";
+
+export interface ServerRequestSettings {
+  readonly server: string;
+  readonly log: Logger;
+  /** What of its clients was promised to the server; a question beyond that is refused. */
+  readonly promised: JsonObject;
+  /** The one session that all calls on this connection belong to, if it is one session's alone. */
+  readonly owner: Client | undefined;
+  readonly directory: ClientDirectory;
+  /** Roots for servers that ask for them where no client can be asked. */
+  readonly roots: readonly JsonObject[] | undefined;
+  readonly presentation: () => Presentation;
+  readonly calls: () => Iterable<RunningCall>;
+  readonly respond: (response: Envelope) => void;
+  readonly refused: (why: RefusedQuestion) => void;
 }
 
-const resultFor = (request: Request, result: JsonObject): Envelope => ({
-  jsonrpc: "2.0",
-  id: request.id,
-  result,
+export class ServerRequests {
+  readonly #settings: ServerRequestSettings;
+  /** Questions that a client is asked outside its calls, by the server's own ids. */
+  readonly #outside = new Map<MessageId, AbortController>();
+
+  constructor(settings: ServerRequestSettings) {
+    this.#settings = settings;
+  }
+
+  /** Answers the question, or sees to it that it is answered. `on` is the call on whose own stream it came. */
+  hear(request: Request, on: RunningCall | undefined): void {
+    const { promised, roots, respond } = this.#settings;
+    if (request.method === "ping") {
+      respond({ jsonrpc: "2.0", id: request.id, result: {} });
+      return;
+    }
+    const capability = ASKED_UNDER.get(request.method);
+    if (capability === undefined) {
+      this.#refuse(request, methodNotFound(request));
+    } else if (Object.hasOwn(promised, capability)) {
+      this.#findWhose(request, on);
+    } else if (capability === "roots" && roots !== undefined) {
+      respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
+    } else {
+      this.#settings.refused("not_promised");
+      this.#refuse(request, methodNotFound(request));
+    }
+  }
+
+  /** The server takes a question back. */
+  withdraw(id: unknown): void {
+    if (typeof id !== "string" && typeof id !== "number") return;
+    for (const call of this.#settings.calls()) if (call.withdraw(id)) return;
+    this.#outside.get(id)?.abort();
+  }
+
+  close(): void {
+    for (const controller of this.#outside.values()) controller.abort();
+  }
+
+  /**
+   * The stream that a question came on says whose it is. Without one it can only belong to the single call that
+   * may cause questions; and where all calls are one session's, that session is asked, whichever call it was.
+   */
+  #findWhose(request: Request, on: RunningCall | undefined): void {
+    const { owner, directory, roots, respond, refused } = this.#settings;
+    const whose = on === undefined ? this.#onlyOne() : on;
+    if (whose?.mayAsk === true) {
+      if (whose.ask(request)) return;
+      refused("too_many");
+      this.#refuse(request, {
+        code: CODE.internalError,
+        message: "too many questions are open in this call",
+      });
+      return;
+    }
+    const port = owner === undefined ? undefined : directory.find(owner.affinity);
+    if (port !== undefined) {
+      void this.#askOutside(request, (question, signal) => port.ask(question, signal));
+      return;
+    }
+    if (request.method === "roots/list" && roots !== undefined) {
+      respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
+      return;
+    }
+    refused("unattributable");
+    this.#refuse(request, {
+      code: CODE.invalidParams,
+      message: `${request.method} belongs to no request that is under way, or to more than one`,
+    });
+  }
+
+  #onlyOne(): RunningCall | undefined {
+    const [first, second] = [...this.#settings.calls()].filter(({ mayAsk }) => mayAsk);
+    return second === undefined ? first : undefined;
+  }
+
+  async #askOutside(
+    request: Request,
+    ask: (question: JsonObject, signal: AbortSignal) => Promise<JsonObject>,
+  ): Promise<void> {
+    const { id, method, params } = request;
+    const controller = new AbortController();
+    this.#outside.set(id, controller);
+    const question = { method, ...(params !== undefined && { params: withoutHop(params) }) };
+    try {
+      const result = await ask(present(question, this.#settings.presentation()), controller.signal);
+      if (!controller.signal.aborted) this.#settings.respond({ jsonrpc: "2.0", id, result });
+    } catch (error) {
+      if (!controller.signal.aborted) this.#refuse(request, errorOf(error));
+    } finally {
+      this.#outside.delete(id);
+    }
+  }
+
+  #refuse(request: Request, error: RpcError): void {
+    const { server, log, respond } = this.#settings;
+    log.debug(
+      { server, method: request.method, reason: error.message },
+      "a question of the server was refused",
+    );
+    respond({ jsonrpc: "2.0", id: request.id, error });
+  }
+}
+
+const methodNotFound = ({ method }: Request): RpcError => ({
+  code: CODE.methodNotFound,
+  message: `${method} was not promised to this server`,
 });
 
-const errorFor = (request: Request, error: RpcError): Envelope => ({ jsonrpc: "2.0", id: request.id, error });
+/** A client's own refusal goes back in its own words; a fault of ours does not say more than that. */
+function errorOf(error: unknown): RpcError {
+  if (!(error instanceof GatewayError))
+    return { code: CODE.internalError, message: "the client could not be asked" };
+  const { rpc, data } = error.options;
+  return { code: rpc ?? CODE.internalError, message: error.message, ...(isObject(data) && { data }) };
+}

@@ -1,36 +1,52 @@
 /** One open conversation with a server that was opened by `initialize`. */
-import type { Call, Reply } from "../../core/call.js";
+import type { Call, LogLevel, Notice, Reply } from "../../core/call.js";
+import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import type { ListKind, ServerFacts, ServerList } from "../../core/upstream.js";
-import { type Envelope, isNotification, isRequest, type Notification } from "../../wire/envelope.js";
-import { type JsonObject, stringAt } from "../../wire/json.js";
+import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
+import { type Envelope, isNotification, isRequest } from "../../wire/envelope.js";
+import type { JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import type { Connection } from "../connection.js";
 import { nextId } from "../conversation/ids.js";
-import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
+import { askerName, type Presentation } from "../conversation/questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
 import type { Answer, Channel } from "../transport/channel.js";
-import { readReply } from "./read-reply.js";
-import { answerServer } from "./server-requests.js";
+import { cancelled, LegacyCalls, tellCancelled } from "./calls.js";
+import { ConnectionLogLevel } from "./log-level.js";
+import { Notifications } from "./notifications.js";
+import type { ParkedCalls } from "./parked-calls.js";
+import type { RunningCall } from "./running-call.js";
+import { type RefusedQuestion, ServerRequests } from "./server-requests.js";
 import { Session } from "./session.js";
 import { ResourceSubscriptions } from "./subscriptions.js";
-import { writeCall } from "./write-call.js";
+import { linksVisited, requireConsent, VisitedLinks } from "./url-elicitation.js";
 
 export interface LegacySettings extends ConversationSettings {
   /** The revision to offer at `initialize`. */
   readonly revision: string;
-  /** What is promised that the server may ask; `{}` on a connection that many clients share. */
-  readonly capabilities: JsonObject;
   readonly handshakeTimeoutMs: number;
+  /** What of its clients is promised that the server may ask; nothing on a connection that many share. */
+  readonly promised: JsonObject;
+  /** The session that the connection is kept for, if it is kept for one. */
+  readonly owner: Client | undefined;
+  readonly directory: ClientDirectory;
+  readonly parked: ParkedCalls;
+  /** Roots for servers that ask for them where no client can be asked. */
+  readonly roots: readonly JsonObject[] | undefined;
+  readonly refusedQuestion: (why: RefusedQuestion) => void;
 }
 
 export class LegacyConnection implements Connection {
   readonly closed: Promise<GatewayError>;
   readonly #channel: Channel;
   readonly #settings: LegacySettings;
-  readonly #calls = new OpenCalls();
+  readonly #calls: LegacyCalls;
+  readonly #questions: ServerRequests;
+  readonly #notifications: Notifications;
   readonly #subscriptions: ResourceSubscriptions;
+  readonly #logLevel = new ConnectionLogLevel();
+  readonly #links = new VisitedLinks();
   #session: Session | undefined;
   #listening: { stop(): void } | undefined;
   #lose: (cause: GatewayError) => void = () => {};
@@ -43,6 +59,30 @@ export class LegacyConnection implements Connection {
       this.#lose = resolve;
     });
     void channel.closed.then(this.#lose);
+    const post = (message: Envelope): void => this.#post(message);
+    const presentation = (): Presentation => this.#presentation;
+    this.#calls = new LegacyCalls({
+      ...settings,
+      presentation,
+      post,
+      exchange: (request, running, signal) =>
+        this.#exchange(() =>
+          this.#opened.exchange(request, { signal, hear: (message) => this.#hear(message, running) }),
+        ),
+    });
+    this.#questions = new ServerRequests({
+      ...settings,
+      presentation,
+      calls: () => this.#calls.open.all,
+      respond: post,
+      refused: settings.refusedQuestion,
+    });
+    this.#notifications = new Notifications({
+      ...settings,
+      calls: this.#calls.open,
+      withdrawn: (id) => this.#questions.withdraw(id),
+      visited: (id) => this.#links.complete(id),
+    });
     this.#subscriptions = new ResourceSubscriptions({
       capabilities: () => this.facts.capabilities,
       send: (method, uri) => void this.#request(method, { uri }).catch(this.#shrug(`${method} failed`)),
@@ -65,7 +105,12 @@ export class LegacyConnection implements Connection {
     try {
       connection.#session = await Session.open(
         channel,
-        { ...settings, renewed: () => connection.#renewed(), lost: connection.#lose },
+        {
+          ...settings,
+          capabilities: { ...(settings.roots !== undefined && { roots: {} }), ...settings.promised },
+          renewed: () => connection.#renewed(),
+          lost: connection.#lose,
+        },
         signal,
       );
     } catch (error) {
@@ -81,36 +126,29 @@ export class LegacyConnection implements Connection {
   }
 
   get quietSince(): number | undefined {
-    return this.#calls.size > 0 ? undefined : this.#lastHeard;
+    return this.#calls.open.size > 0 ? undefined : this.#lastHeard;
   }
 
   readonly call = async (call: Call): Promise<Reply> => {
-    if (call.signal.aborted) throw this.#cancelled(call.signal);
-    const open = new OpenCall(nextId(), call);
-    const giveUp = new AbortController();
-    this.#calls.add(open);
-    open.attach(call, () => this.#cancel(open.id, giveUp));
-    try {
-      const answer = await this.#opened.exchange(writeCall(call, open.id), {
-        signal: giveUp.signal,
-        hear: (message) => this.#hear(message, open),
-      });
-      return readReply(this.#settings.server, answer.message);
-    } finally {
-      open.detach();
-      this.#calls.remove(open, call.client.affinity);
-      this.#lastHeard = performance.now();
+    const { answers } = call;
+    const visited = answers === undefined ? undefined : linksVisited(answers);
+    if (answers !== undefined && visited !== undefined) {
+      requireConsent(this.#settings.server, answers);
+      await this.#links.whenDone(visited, call.signal);
     }
+    const level = this.#logLevel.raise(call.logLevel);
+    if (level !== undefined) await this.#setLogLevel(level);
+    return this.#calls.run(call);
   };
 
   async list(kind: ListKind, signal: AbortSignal): Promise<ServerList> {
-    const { method, capability } = LISTS[kind];
+    const { method, capability, key } = LISTS[kind];
     if (!Object.hasOwn(this.facts.capabilities, capability)) return EMPTY;
     const { server, log } = this.#settings;
     const fetch = async (cursor: string | undefined): Promise<JsonObject> => {
       const { message } = await this.#request(method, cursor === undefined ? undefined : { cursor }, signal);
       // Servers with resources and no templates often do not know the method at all.
-      if (message.error?.code === CODE.methodNotFound) return { [LISTS[kind].key]: [] };
+      if (message.error?.code === CODE.methodNotFound) return { [key]: [] };
       if (message.error === undefined) return message.result ?? {};
       const sentence = `${server} answered ${method} with an error: ${message.error.message}`;
       throw new GatewayError("upstream_closed", "upstream", sentence, { server });
@@ -123,12 +161,17 @@ export class LegacyConnection implements Connection {
     return this.#subscriptions.follow(uri);
   }
 
+  tell({ method, params }: Notice): void {
+    this.#post({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });
+  }
+
   /** Any answer to a ping is a sign of life, an error too. */
   async check(signal: AbortSignal): Promise<void> {
     await this.#request("ping", undefined, signal);
   }
 
   async close(): Promise<void> {
+    this.#questions.close();
     this.#listening?.stop();
     const session = this.#session?.agreement;
     await this.#channel.close(session?.sessionId === undefined ? undefined : { headers: session.headers });
@@ -139,38 +182,48 @@ export class LegacyConnection implements Connection {
     return this.#session;
   }
 
+  get #presentation(): Presentation {
+    const { server, aggregated } = this.#settings;
+    return { asker: askerName(server, this.#session?.agreement.facts.serverInfo ?? {}), aggregated };
+  }
+
   /** A request of the gateway's own. */
   async #request(method: string, params?: JsonObject, signal?: AbortSignal): Promise<Answer> {
+    const { server } = this.#settings;
+    if (signal?.aborted) throw cancelled(server, signal);
     const id = nextId();
     const giveUp = new AbortController();
-    const cancel = (): void => this.#cancel(id, giveUp);
-    if (signal?.aborted) throw this.#cancelled(signal);
+    const cancel = (): void => {
+      tellCancelled(id, (message) => this.#post(message));
+      giveUp.abort();
+    };
     signal?.addEventListener("abort", cancel, { once: true });
+    const request = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) } as const;
+    const hear = (message: Envelope): void => this.#hear(message);
     try {
-      return await this.#opened.exchange(
-        { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) },
-        { signal: giveUp.signal, hear: (message) => this.#hear(message) },
-      );
+      return await this.#exchange(() => this.#opened.exchange(request, { signal: giveUp.signal, hear }));
     } finally {
       signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  async #exchange(exchange: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await exchange();
+    } finally {
       this.#lastHeard = performance.now();
     }
   }
 
-  // Closing the response stream says nothing in these revisions (2025-11-25, transports: "Disconnection SHOULD
-  // NOT be interpreted as the client cancelling its request"), so the server is told in words on every transport.
-  #cancel(requestId: number, giveUp: AbortController): void {
-    const params = { requestId, reason: "the client gave up" };
-    const told = this.#opened.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
-    told.catch(this.#shrug("the server could not be told of a cancellation"));
-    giveUp.abort();
+  /** The server keeps it for all calls that follow; a server that cannot log is not told. */
+  async #setLogLevel(level: LogLevel): Promise<void> {
+    if (!Object.hasOwn(this.facts.capabilities, "logging")) return;
+    await this.#request("logging/setLevel", { level }).catch(this.#shrug("the log level could not be set"));
   }
 
-  #cancelled(signal: AbortSignal): GatewayError {
-    return new GatewayError("cancelled", "downstream", "the call was given up before it was sent", {
-      cause: signal.reason,
-      server: this.#settings.server,
-    });
+  #post(message: Envelope): void {
+    const sent = this.#channel.post(message, { headers: this.#session?.agreement.headers ?? {} });
+    sent.catch(this.#shrug("a message could not be sent to the server"));
   }
 
   #listen(): void {
@@ -183,56 +236,27 @@ export class LegacyConnection implements Connection {
     });
   }
 
-  /** A new session: its event stream and subscriptions start anew, and its lists may be others. */
+  /** A new session: its event stream, log level and subscriptions start anew, and its lists may be others. */
   #renewed(): void {
+    const { observer } = this.#settings;
     if (this.#channel.association === "stream") this.#listen();
-    for (const uri of this.#subscriptions.renew()) this.#settings.observer.resourceUpdated(uri);
-    for (const kind of ["tools", "prompts", "resources", "resourceTemplates"] as const) {
-      this.#settings.observer.listChanged(kind);
-    }
+    const level = this.#logLevel.current;
+    if (level !== undefined) void this.#setLogLevel(level);
+    for (const uri of this.#subscriptions.renew()) observer.resourceUpdated(uri);
+    for (const kind of LIST_KINDS) observer.listChanged(kind);
   }
 
   /** A message that is no response; `on` is the call on whose own stream it came. */
-  #hear(message: Envelope, on?: OpenCall): void {
+  #hear(message: Envelope, on?: RunningCall): void {
     this.#lastHeard = performance.now();
-    if (isRequest(message)) {
-      const answered = this.#channel.post(answerServer(message), {
-        headers: this.#session?.agreement.headers ?? {},
-      });
-      answered.catch(this.#shrug("the server's question could not be answered"));
-    } else if (isNotification(message)) {
-      this.#hearNotification(message, on);
-    }
-  }
-
-  #hearNotification(message: Notification, on: OpenCall | undefined): void {
-    const { observer, log, server } = this.#settings;
-    const { method, params } = message;
-    if (method === "notifications/resources/updated") {
-      const uri = stringAt(params, "uri");
-      if (uri !== undefined) observer.resourceUpdated(uri);
-    } else if (Object.hasOwn(CHANGED, method)) {
-      for (const kind of CHANGED[method] ?? []) observer.listChanged(kind);
-    } else if (method === "notifications/progress") {
-      // The token says whose it is, whatever stream it came on.
-      this.#calls.named(params)?.hear(message);
-    } else {
-      const whose = on ?? this.#calls.named(params) ?? this.#calls.only();
-      whose?.hear(message);
-      if (whose === undefined) log.debug({ server, method }, "a notification belongs to no call");
-    }
+    if (isRequest(message)) this.#questions.hear(message, on);
+    else if (isNotification(message)) this.#notifications.hear(message, on);
   }
 
   #shrug(sentence: string): (error: unknown) => void {
     return (error) => this.#settings.log.debug({ server: this.#settings.server, error }, sentence);
   }
 }
-
-const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
-  "notifications/tools/list_changed": ["tools"],
-  "notifications/prompts/list_changed": ["prompts"],
-  "notifications/resources/list_changed": ["resources", "resourceTemplates"],
-};
 
 const UNKNOWN_FRESHNESS = { ttlMs: 0, scope: "private" } as const;
 const EMPTY: ServerList = { items: [], freshness: UNKNOWN_FRESHNESS };

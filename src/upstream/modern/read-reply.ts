@@ -5,9 +5,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.j
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient } from "../conversation/hop-errors.js";
-
-/** Only these may be answered with `input_required` (basic/patterns/mrtr, "Supported Requests"). */
-const MAY_ASK: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+import { MAY_ASK } from "../conversation/questions.js";
 
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };

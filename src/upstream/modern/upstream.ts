@@ -11,6 +11,7 @@ import type { Connection } from "../connection.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
+import { askerName, presentAll } from "../conversation/questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
 import type { Answer, Channel } from "../transport/channel.js";
 import { withoutParamHeaders } from "./param-headers.js";
@@ -65,11 +66,11 @@ export class ModernConnection implements Connection {
     const first = await this.#send(call);
     if (first.error?.code === CODE.unsupportedProtocolVersion) throw this.#outgrown();
     if (first.error?.code !== CODE.headerMismatch || call.method !== "tools/call") {
-      return readReply(this.#settings.server, call, first);
+      return this.#read(call, first);
     }
     // The tool's schema, and with it the headers it asks for, has changed since it was listed.
     const item = await this.#relist(call);
-    return readReply(this.#settings.server, call, await this.#send(call, item));
+    return this.#read(call, await this.#send(call, item));
   };
 
   async list(kind: ListKind, signal: AbortSignal, client?: Client): Promise<ServerList> {
@@ -105,6 +106,14 @@ export class ModernConnection implements Connection {
     this.#subscriptions.stop();
     this.#listening?.stop();
     await this.#channel.close();
+  }
+
+  #read(call: Call, message: Envelope): Reply {
+    const { server, aggregated } = this.#settings;
+    const reply = readReply(server, call, message);
+    if (reply.kind !== "input_required") return reply;
+    const asker = askerName(server, this.facts.serverInfo);
+    return { ...reply, requests: presentAll(reply.requests, { asker, aggregated }) };
   }
 
   async #send(call: Call, item = call.route?.item): Promise<Envelope> {

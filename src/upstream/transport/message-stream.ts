@@ -1,7 +1,8 @@
 /** The messages in a server's event stream, and where the stream can be resumed when it drops. */
 import { type Envelope, FrameError, type MessageId } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
-import { MAX_EVENT_LENGTH, type SseEvent, SseReader } from "../../wire/sse.js";
+import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
+import { printable } from "./recent-output.js";
 
 /** Told of what came and was of no use. */
 export interface Leftovers {
@@ -17,7 +18,7 @@ export interface MessageSink {
   broken?(id: MessageId, error: FrameError): boolean;
   /** An event that is not a message, such as `endpoint` in the 2024-11-05 transport. */
   event?(name: string, data: string): void;
-  /** An event went over `MAX_EVENT_LENGTH`; nothing more can be read. */
+  /** An event went over `MAX_EVENT_BYTES`; nothing more can be read. */
   tooLong(): void;
 }
 
@@ -27,7 +28,7 @@ export class MessageStream {
   readonly #sink: MessageSink;
   readonly #leftovers: Leftovers;
   #reader: SseReader | undefined;
-  /** From which event on the server is to go on. */
+  /** After which event the server is to go on: the value for `Last-Event-ID`. */
   lastEventId: string | undefined;
   /** How long the server asks to wait before resuming, in milliseconds. */
   retryMs: number | undefined;
@@ -60,31 +61,35 @@ export class MessageStream {
     this.#reader?.end();
   }
 
-  #event(event: SseEvent): void {
+  #event({ id, event, data }: ReceivedEvent): void {
     this.fruitful = true;
-    // The empty id takes the last one back (HTML standard, "Server-sent events").
-    if (event.id !== undefined) this.lastEventId = event.id === "" ? undefined : event.id;
-    if (event.event !== undefined && event.event !== "message") {
-      this.#sink.event?.(event.event, event.data);
-      return;
-    }
-    // An event without data only tells an id to resume from.
-    if (event.data !== "") this.#messages(event.data);
+    if (id !== undefined) this.lastEventId = asHeader(id);
+    if (event !== undefined && event !== "message") this.#sink.event?.(event, data.toString("utf8"));
+    // An event without data only tells from where to resume.
+    else if (data.length > 0) this.#messages(data);
   }
 
-  #messages(data: string): void {
+  #messages(data: Buffer): void {
     let messages: readonly Envelope[];
     try {
       messages = readMessages(data);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       const expected = error.id !== undefined && this.#sink.broken?.(error.id, error) === true;
-      if (!expected) this.#leftovers.onJunk?.(data.slice(0, JUNK_EXCERPT));
+      if (!expected) this.#leftovers.onJunk?.(printable(data.toString("utf8", 0, JUNK_EXCERPT)));
       return;
     }
     for (const message of messages) this.#sink.message(message);
   }
 }
 
+const MAX_ID_BYTES = 4096;
+
+/** The id as a header value, in UTF-8 as the standard wants it; `undefined` when it is none, or cannot be sent. */
+function asHeader(id: string): string | undefined {
+  const value = Buffer.from(id, "utf8").toString("latin1");
+  return value.length <= MAX_ID_BYTES && /^[\t\x20-\x7e\x80-\xff]+$/.test(value) ? value : undefined;
+}
+
 /** For messages about an event that went over the limit. */
-export const TOO_LONG = `an event longer than ${MAX_EVENT_LENGTH} characters`;
+export const TOO_LONG = `an event longer than ${MAX_EVENT_BYTES} bytes`;

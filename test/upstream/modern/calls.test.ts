@@ -143,12 +143,13 @@ describe("an answer", () => {
   });
 
   test("asks for input, with the server's own keys and state", async () => {
-    const requests = { user_name: { method: "elicitation/create", params: { message: "who?" } } };
+    const ask = (message: string) => ({ user_name: { method: "elicitation/create", params: { message } } });
     expect(
-      await answered({ resultType: "input_required", inputRequests: requests, requestState: "opaque" }),
+      await answered({ resultType: "input_required", inputRequests: ask("who?"), requestState: "opaque" }),
     ).toEqual({
       kind: "input_required",
-      requests,
+      // Behind a gateway a person must be told who asks.
+      requests: ask("files: who?"),
       state: "opaque",
     });
     expect(await answered({ resultType: "input_required", requestState: "later" })).toEqual({

@@ -1,0 +1,65 @@
+/** The questions that servers may ask of a client, and how they are put so that a person knows who asks. */
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+
+/** Which capability of a client allows which question. */
+export const ASKED_UNDER: ReadonlyMap<string, string> = new Map([
+  ["sampling/createMessage", "sampling"],
+  ["elicitation/create", "elicitation"],
+  ["roots/list", "roots"],
+]);
+
+/** Only while one of these is under way may a client be asked (2026-07-28, basic/patterns/mrtr). */
+export const MAY_ASK: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+
+export interface Presentation {
+  /** How a person knows the server. */
+  readonly asker: string;
+  /** Whether clients see other servers beside this one, so that they cannot tell by themselves who asks. */
+  readonly aggregated: boolean;
+}
+
+/**
+ * The question `{ method, params }` as a client may get it. Where servers are aggregated a person must be told
+ * which one asks (2026-07-28, client/elicitation), and the context of "this server", which for the client is all
+ * of them, is not for one of them to see.
+ */
+export function present(question: JsonObject, { asker, aggregated }: Presentation): JsonObject {
+  const method = stringAt(question, "method");
+  const params = objectAt(question, "params");
+  if (!aggregated || params === undefined) return question;
+  if (method === "elicitation/create") {
+    const message = stringAt(params, "message");
+    if (message === undefined) return question;
+    return { ...question, params: { ...params, message: `${asker}: ${message}` } };
+  }
+  const context = params.includeContext;
+  if (method !== "sampling/createMessage" || context === undefined || context === "none") return question;
+  return { ...question, params: { ...params, includeContext: "none" } };
+}
+
+/** Every question of an `input_required`, by its key. */
+export function presentAll(questions: JsonObject, presentation: Presentation): JsonObject {
+  if (!presentation.aggregated) return questions;
+  return Object.fromEntries(
+    Object.entries(questions).map(([key, question]) => [
+      key,
+      isObject(question) ? present(question, presentation) : question,
+    ]),
+  );
+}
+
+/** How a person knows the server: by its own title, and by the key that the config gave it, which it cannot forge. */
+export function askerName(server: string, serverInfo: JsonObject): string {
+  const title = stringAt(serverInfo, "title");
+  return title === undefined || title === server ? server : `${title} (${server})`;
+}
+
+/** Tasks and tokens belong to the hop between server and gateway; the rest of a question is the client's. */
+export function withoutHop(params: JsonObject): JsonObject {
+  const meta = objectAt(params, "_meta");
+  const kept = meta === undefined ? undefined : without(meta, ["progressToken", RELATED_TASK]);
+  const rest = without(params, ["task", "_meta"]);
+  return kept === undefined || Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept };
+}
+
+const RELATED_TASK = "io.modelcontextprotocol/related-task";

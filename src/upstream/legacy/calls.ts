@@ -1,0 +1,129 @@
+/** The calls on one connection: each runs until the server answers, also while its client is asked something. */
+import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
+import type { Envelope, MessageId, Request } from "../../wire/envelope.js";
+import { nextId } from "../conversation/ids.js";
+import { OpenCalls } from "../conversation/open-calls.js";
+import type { Presentation } from "../conversation/questions.js";
+import type { Answer } from "../transport/channel.js";
+import { ownerOf, type ParkedCalls } from "./parked-calls.js";
+import { readReply } from "./read-reply.js";
+import { RunningCall } from "./running-call.js";
+import { linksToVisit } from "./url-elicitation.js";
+import { writeCall } from "./write-call.js";
+
+export interface LegacyCallsSettings {
+  readonly server: string;
+  readonly parked: ParkedCalls;
+  readonly presentation: () => Presentation;
+  /** Sends the request of `running`, and waits for its response. */
+  readonly exchange: (request: Request, running: RunningCall, signal: AbortSignal) => Promise<Answer>;
+  /** Sends anything else; never rejects. */
+  readonly post: (message: Envelope) => void;
+}
+
+export class LegacyCalls {
+  readonly open = new OpenCalls<RunningCall>();
+  readonly #settings: LegacyCallsSettings;
+
+  constructor(settings: LegacyCallsSettings) {
+    this.#settings = settings;
+  }
+
+  /** @throws GatewayError, or whatever the exchange failed with. */
+  run(call: Call): Promise<Reply> {
+    const { server, exchange, post } = this.#settings;
+    if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
+    const giveUp = new AbortController();
+    const running: RunningCall = new RunningCall(nextId(), call, {
+      respond: post,
+      cancel: () => {
+        tellCancelled(running.id, post);
+        giveUp.abort();
+      },
+    });
+    this.open.add(running);
+    const end = (ending: Parameters<RunningCall["end"]>[0]): void => {
+      this.open.remove(running, call.client.affinity);
+      running.end(ending);
+    };
+    exchange(writeCall(call, running.id), running, giveUp.signal).then(
+      ({ message }) => end({ message }),
+      (error: unknown) => end({ error }),
+    );
+    return this.#nextReply(running, call);
+  }
+
+  /** Waits for the end of the call, or parks it while its client is asked. */
+  async #nextReply(running: RunningCall, call: Call): Promise<Reply> {
+    running.attach(call, () => running.cancel(GAVE_UP));
+    try {
+      for (;;) {
+        const turn = await running.next();
+        if (turn.kind === "ended") return this.#read(turn.message, call);
+        const reply = this.#park(running, call);
+        if (reply !== undefined) return reply;
+        running.refuse("too many calls wait for answers already");
+      }
+    } finally {
+      if (running.hasEnded) running.detach();
+    }
+  }
+
+  #read(message: Envelope, call: Call): Reply {
+    const { server, presentation } = this.#settings;
+    const links = message.error === undefined ? undefined : linksToVisit(call, message.error, presentation());
+    return links ?? readReply(server, call, message);
+  }
+
+  /** The questions of the call, under a state with which it goes on; undefined when no more calls may wait. */
+  #park(running: RunningCall, call: Call): Reply | undefined {
+    const { server, parked, presentation } = this.#settings;
+    const { client } = call;
+    const state = parked.park({
+      owner: ownerOf(call, server),
+      principal: client.principal.id,
+      server,
+      resume: (next, answers) => this.#resume(running, next, answers),
+      expire: () => running.cancel("nobody answered in time"),
+    });
+    if (state === undefined) return undefined;
+    // The request of a session goes on while its client is asked, and may be cancelled. Without a session the
+    // request is over now: the end of its stream says nothing, and nobody hears what the server says meanwhile.
+    running.detach();
+    if (client.session) {
+      running.attach(call, () => {
+        parked.leave(state);
+        running.cancel(GAVE_UP);
+      });
+    }
+    return { kind: "input_required", requests: running.questions(presentation(), client.session), state };
+  }
+
+  async #resume(running: RunningCall, call: Call, answers: InputAnswers): Promise<Reply> {
+    const { server } = this.#settings;
+    if (call.signal.aborted) {
+      running.cancel(GAVE_UP);
+      throw cancelled(server, call.signal);
+    }
+    running.deliver(answers);
+    try {
+      return await this.#nextReply(running, call);
+    } catch (cause) {
+      if (!(cause instanceof GatewayError) || cause.code !== "upstream_closed") throw cause;
+      const sentence = `${cause.message}; what came of the call that had waited for an answer is not known`;
+      throw new GatewayError("outcome_unknown", "upstream", sentence, { server, cause });
+    }
+  }
+}
+
+const GAVE_UP = "the client gave up";
+
+// Closing the response stream says nothing in these revisions (2025-11-25, transports: "Disconnection SHOULD NOT
+// be interpreted as the client cancelling its request"), so the server is told in words on every transport.
+export function tellCancelled(requestId: MessageId, post: (message: Envelope) => void): void {
+  post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason: GAVE_UP } });
+}
+
+export const cancelled = (server: string, signal: AbortSignal): GatewayError =>
+  new GatewayError("cancelled", "downstream", GAVE_UP, { cause: signal.reason, server });

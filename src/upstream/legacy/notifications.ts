@@ -1,0 +1,73 @@
+/** What a notification of a legacy server is about: everybody, one call, one session, or nobody any more. */
+import type { Client, ClientDirectory } from "../../core/client.js";
+import type { Logger } from "../../core/logger.js";
+import type { ListKind } from "../../core/upstream.js";
+import type { Notification } from "../../wire/envelope.js";
+import { stringAt } from "../../wire/json.js";
+import type { ConnectionObserver } from "../connection.js";
+import type { OpenCalls } from "../conversation/open-calls.js";
+import type { RunningCall } from "./running-call.js";
+
+export interface NotificationSettings {
+  readonly server: string;
+  readonly log: Logger;
+  readonly observer: ConnectionObserver;
+  /** The session that the connection is kept for, if it is kept for one. */
+  readonly owner: Client | undefined;
+  readonly directory: ClientDirectory;
+  readonly calls: OpenCalls<RunningCall>;
+  /** The server takes back a question of its own, by the id it has in `params`. */
+  readonly withdrawn: (id: unknown) => void;
+  /** What a person was sent to a link for is done. */
+  readonly visited: (elicitationId: string) => void;
+}
+
+const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
+  "notifications/tools/list_changed": ["tools"],
+  "notifications/prompts/list_changed": ["prompts"],
+  "notifications/resources/list_changed": ["resources", "resourceTemplates"],
+};
+
+export class Notifications {
+  readonly #settings: NotificationSettings;
+
+  constructor(settings: NotificationSettings) {
+    this.#settings = settings;
+  }
+
+  /** `on` is the call on whose own stream it came. */
+  hear(message: Notification, on: RunningCall | undefined): void {
+    const { observer, calls, withdrawn } = this.#settings;
+    const { method, params } = message;
+    if (method === "notifications/resources/updated") {
+      const uri = stringAt(params, "uri");
+      if (uri !== undefined) observer.resourceUpdated(uri);
+    } else if (Object.hasOwn(CHANGED, method)) {
+      for (const kind of CHANGED[method] ?? []) observer.listChanged(kind);
+    } else if (method === "notifications/progress") {
+      // The token says whose it is, whatever stream it came on.
+      calls.named(params)?.hear(message);
+    } else if (method === "notifications/cancelled") {
+      withdrawn(params?.requestId);
+    } else {
+      this.#relay(message, on);
+    }
+  }
+
+  /** To the call it belongs to; else to the session that the connection is kept for; else to nobody. */
+  #relay(message: Notification, on: RunningCall | undefined): void {
+    const { server, log, owner, directory, calls, visited } = this.#settings;
+    const { method, params } = message;
+    const id =
+      method === "notifications/elicitation/complete" ? stringAt(params, "elicitationId") : undefined;
+    if (id !== undefined) visited(id);
+    const call = on ?? calls.only();
+    if (call !== undefined) {
+      call.hear(message);
+      return;
+    }
+    const port = owner === undefined ? undefined : directory.find(owner.affinity);
+    if (port?.tell === undefined) log.debug({ server, method }, "a notification belongs to no call");
+    else port.tell(params === undefined ? { method } : { method, params });
+  }
+}

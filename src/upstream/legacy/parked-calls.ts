@@ -1,0 +1,119 @@
+/** Calls that wait, in this process, for an answer to something their server asked. */
+import { createHash, randomBytes } from "node:crypto";
+import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
+import { targetOf } from "../../core/methods.js";
+import { canonicalText } from "../../wire/canonical.js";
+
+export interface ParkingLimits {
+  /** Calls that may be parked at once: in all, for one principal, and at one server. */
+  readonly total: number;
+  readonly perPrincipal: number;
+  readonly perServer: number;
+  /** How long (ms) a call waits for its answers; then it is given up, and its server is told. */
+  readonly answerMs: number;
+}
+
+/** A little longer than a legacy host may take to answer, which tells its server more exactly what happened. */
+export const PARKING: ParkingLimits = {
+  total: 2_000,
+  perPrincipal: 500,
+  perServer: 500,
+  answerMs: 15 * 60_000,
+};
+
+/** A call that can go on where it stopped. */
+export interface Parkable {
+  /** Whose call it is, at which server, with what; only the same may go on with it. */
+  readonly owner: string;
+  readonly principal: string;
+  readonly server: string;
+  /** Goes on with the answers of `call`. */
+  readonly resume: (call: Call, answers: InputAnswers) => Promise<Reply>;
+  /** Nobody came in time. */
+  readonly expire: () => void;
+}
+
+interface Parked extends Parkable {
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+/** Tokens that were used a moment ago, so that a repeated one can be told from one that never was. */
+const REMEMBERED = 1_000;
+
+export class ParkedCalls {
+  readonly #limits: ParkingLimits;
+  readonly #parked = new Map<string, Parked>();
+  readonly #used = new Set<string>();
+
+  constructor(limits: ParkingLimits = PARKING) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#parked.size;
+  }
+
+  /** The token under which the call goes on, once; undefined when there is no room. */
+  park(call: Parkable): string | undefined {
+    if (!this.#hasRoom(call)) return undefined;
+    const token = randomBytes(18).toString("base64url");
+    const timer = setTimeout(() => {
+      this.leave(token);
+      call.expire();
+    }, this.#limits.answerMs);
+    timer.unref();
+    this.#parked.set(token, { ...call, timer });
+    return token;
+  }
+
+  /**
+   * Takes the call out: a token is good for one round.
+   *
+   * @throws GatewayError `state_rejected` for somebody else's token or one that was used; `outcome_unknown` when
+   * nothing is known of it (any more): then the call must not be made again as if it had never been.
+   */
+  take(token: string, owner: string, server: string): Parkable {
+    const parked = this.#parked.get(token);
+    if (parked === undefined) {
+      if (this.#used.has(token)) throw rejected(server, "was used already");
+      const sentence = `${server} was working on this call, and the gateway has lost sight of it; what came of it is not known`;
+      throw new GatewayError("outcome_unknown", "gateway", sentence, { server });
+    }
+    if (parked.owner !== owner) throw rejected(server, "belongs to another call");
+    this.leave(token);
+    return parked;
+  }
+
+  /** The call is not parked any more. */
+  leave(token: string): void {
+    const parked = this.#parked.get(token);
+    if (parked === undefined) return;
+    clearTimeout(parked.timer);
+    this.#parked.delete(token);
+    this.#used.add(token);
+    const [oldest] = this.#used;
+    if (this.#used.size > REMEMBERED && oldest !== undefined) this.#used.delete(oldest);
+  }
+
+  #hasRoom({ principal, server }: Parkable): boolean {
+    const { total, perPrincipal, perServer } = this.#limits;
+    if (this.#parked.size >= total) return false;
+    let [ofPrincipal, ofServer] = [0, 0];
+    for (const parked of this.#parked.values()) {
+      if (parked.principal === principal) ofPrincipal += 1;
+      if (parked.server === server) ofServer += 1;
+    }
+    return ofPrincipal < perPrincipal && ofServer < perServer;
+  }
+}
+
+/** Whose call it is: principal, server, method, target and arguments; metadata may differ from round to round. */
+export function ownerOf(call: Call, server: string): string {
+  const { method, params, client } = call;
+  const what = [client.principal.id, server, method, targetOf(method, params)?.name, params.arguments];
+  return createHash("sha256").update(canonicalText(what)).digest("base64");
+}
+
+const rejected = (server: string, why: string): GatewayError =>
+  new GatewayError("state_rejected", "downstream", `the requestState ${why}`, { server });

@@ -1,0 +1,158 @@
+/** One call under way at a server that may ask questions, through as many rounds as it takes. */
+import type { Call, InputAnswers } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
+import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject, without } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { OpenCall } from "../conversation/open-calls.js";
+import { ASKED_UNDER, MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
+
+/** What a call comes to next: its end, or questions that the client must answer first. */
+export type Turn = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
+
+export interface RunningCallSettings {
+  /** Sends the server the response to a question of its own; never rejects. */
+  readonly respond: (response: Envelope) => void;
+  /** Tells the server that nobody waits any more, and stops waiting. */
+  readonly cancel: () => void;
+}
+
+interface Question {
+  readonly request: Request;
+  readonly kind: string;
+}
+
+type Ending = { readonly message: Envelope } | { readonly error: unknown };
+
+/** Questions that come this close together (ms) are asked together. */
+const SETTLE_MS = 20;
+/** So many may be open in one call. */
+const MAX_QUESTIONS = 32;
+
+export class RunningCall extends OpenCall {
+  readonly method: string;
+  readonly #settings: RunningCallSettings;
+  /** What waits for an answer, by the keys that the client sees. */
+  readonly #questions = new Map<string, Question>();
+  #lastKey = 0;
+  #ending: Ending | undefined;
+  #settled = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(id: number, call: Call, settings: RunningCallSettings) {
+    super(id, call);
+    this.method = call.method;
+    this.#settings = settings;
+  }
+
+  /** Whether the client may be asked something on account of this call. */
+  get mayAsk(): boolean {
+    return MAY_ASK.has(this.method) && this.#ending === undefined;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** Takes a question of the server; false when there are too many already. */
+  ask(request: Request): boolean {
+    if (this.#questions.size >= MAX_QUESTIONS) return false;
+    this.#lastKey += 1;
+    const kind = ASKED_UNDER.get(request.method) ?? "question";
+    this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind });
+    this.#settle(SETTLE_MS);
+    return true;
+  }
+
+  /** The server takes its question back; false when it was none of this call's. */
+  withdraw(id: MessageId): boolean {
+    for (const [key, { request }] of this.#questions) {
+      if (request.id === id) return this.#questions.delete(key);
+    }
+    return false;
+  }
+
+  /** The exchange is over. */
+  end(ending: Ending): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = ending;
+    this.#questions.clear();
+    clearTimeout(this.#timer);
+    this.#wake?.();
+  }
+
+  /**
+   * Waits for whatever comes next.
+   *
+   * @throws what the exchange failed with.
+   */
+  async next(): Promise<Turn> {
+    for (;;) {
+      if (this.#ending !== undefined) {
+        if ("error" in this.#ending) throw this.#ending.error;
+        return { kind: "ended", message: this.#ending.message };
+      }
+      if (this.#settled && this.#questions.size > 0) return { kind: "asked" };
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** What waits for an answer, as the client of this round may see it. */
+  questions(presentation: Presentation, session: boolean): JsonObject {
+    return Object.fromEntries(
+      [...this.#questions].map(([key, { request }]) => {
+        const params = request.params === undefined ? undefined : withoutHop(request.params);
+        // The id lets a session hear of the end of what it was sent to; nobody else has any use for it.
+        const shown = params === undefined || session ? params : without(params, ["elicitationId"]);
+        const question = { method: request.method, ...(shown !== undefined && { params: shown }) };
+        return [key, present(question, presentation)];
+      }),
+    );
+  }
+
+  /** Hands the server what the client answered. What is still open then is asked again. */
+  deliver({ responses, refusals = {} }: InputAnswers): void {
+    for (const [key, { request }] of [...this.#questions]) {
+      const refusal = Object.hasOwn(refusals, key) ? refusals[key] : undefined;
+      const response = Object.hasOwn(responses, key) ? responses[key] : undefined;
+      if (refusal !== undefined) this.#respond(key, request, { error: refusal });
+      else if (isObject(response)) this.#respond(key, request, { result: response });
+    }
+    this.#settled = false;
+    if (this.#questions.size > 0) this.#settle(SETTLE_MS);
+  }
+
+  /** Nobody will answer: a person has made no choice, and a model said nothing. */
+  refuse(why: string): void {
+    for (const [key, { request, kind }] of [...this.#questions]) {
+      const error: RpcError = { code: CODE.internalError, message: why };
+      this.#respond(key, request, kind === "elicitation" ? { result: { action: "cancel" } } : { error });
+    }
+    this.#settled = false;
+  }
+
+  /** Nobody waits for the call any more. */
+  cancel(why: string): void {
+    if (this.#ending !== undefined) return;
+    this.#settings.cancel();
+    this.refuse(why);
+    this.end({ error: new GatewayError("cancelled", "downstream", why) });
+  }
+
+  #respond(key: string, request: Request, content: { result: JsonObject } | { error: RpcError }): void {
+    this.#questions.delete(key);
+    this.#settings.respond({ jsonrpc: "2.0", id: request.id, ...content });
+  }
+
+  #settle(ms: number): void {
+    this.#settled = false;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#settled = true;
+      this.#wake?.();
+    }, ms);
+  }
+}

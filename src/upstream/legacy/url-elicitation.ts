@@ -1,0 +1,93 @@
+/** A server that refuses a call until a person has visited a link (2025-11-25: error -32042), seen from inside. */
+import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
+import type { RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+import { MAY_ASK, type Presentation, presentAll } from "../conversation/questions.js";
+
+/** What the state of such a question begins with; the ids of what the person was sent to follow. */
+const AGAIN = "again:";
+/** How long (ms) the server may take to say that the person has done what the link was for. */
+const DONE_WITHIN_MS = 120_000;
+/** So many ends are remembered, for clients that come back later than the server said it. */
+const REMEMBERED = 200;
+
+/** The question that such an error is, for a client that can be sent to a link; undefined for any other error. */
+export function linksToVisit(
+  call: Call,
+  error: RpcError,
+  presentation: Presentation,
+): Extract<Reply, { kind: "input_required" }> | undefined {
+  if (error.code !== CODE.legacyUrlElicitationRequired || !MAY_ASK.has(call.method)) return undefined;
+  if (objectAt(objectAt(call.client.capabilities, "elicitation"), "url") === undefined) return undefined;
+  const listed = isObject(error.data) ? error.data.elicitations : undefined;
+  const links = Array.isArray(listed) ? listed.filter(isObject) : [];
+  if (links.length === 0) return undefined;
+  const ids = links.flatMap((link) => stringAt(link, "elicitationId") ?? []);
+  const requests = Object.fromEntries(
+    links.map((link, index): [string, JsonObject] => {
+      const params = call.client.session ? link : without(link, ["elicitationId"]);
+      return [
+        `elicitation_${index + 1}`,
+        { method: "elicitation/create", params: { ...params, mode: "url" } },
+      ];
+    }),
+  );
+  return {
+    kind: "input_required",
+    requests: presentAll(requests, presentation),
+    state: `${AGAIN}${JSON.stringify(ids)}`,
+  };
+}
+
+/** The ids of the links that were visited for these answers; undefined when the answers are to something else. */
+export function linksVisited({ state }: InputAnswers): readonly string[] | undefined {
+  if (state === undefined || !state.startsWith(AGAIN)) return undefined;
+  const ids: unknown = JSON.parse(state.slice(AGAIN.length));
+  return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
+}
+
+/** @throws GatewayError `approval_declined` when the person would not visit one of the links. */
+export function requireConsent(server: string, { responses }: InputAnswers): void {
+  const all = Object.values(responses);
+  if (all.length > 0 && all.every((response) => isObject(response) && response.action === "accept")) return;
+  const sentence = `${server} needs a person to visit a link before it goes on, and nobody did`;
+  throw new GatewayError("approval_declined", "downstream", sentence, { server });
+}
+
+/** What servers said of links that were visited: `notifications/elicitation/complete`. */
+export class VisitedLinks {
+  readonly #done = new Set<string>();
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  complete(id: string): void {
+    this.#done.add(id);
+    const [oldest] = this.#done;
+    if (this.#done.size > REMEMBERED && oldest !== undefined) this.#done.delete(oldest);
+    for (const wake of this.#waiting.get(id) ?? []) wake();
+  }
+
+  /** Waits until the server says that all are done, or has had time enough to say so; whoever asks then sees. */
+  async whenDone(ids: readonly string[], signal: AbortSignal): Promise<void> {
+    await Promise.all(ids.map((id) => this.#whenDone(id, signal)));
+  }
+
+  #whenDone(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#done.has(id) || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiting = this.#waiting.get(id) ?? new Set();
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", wake);
+        waiting.delete(wake);
+        if (waiting.size === 0) this.#waiting.delete(id);
+        resolve();
+      };
+      const timer = setTimeout(wake, DONE_WITHIN_MS);
+      signal.addEventListener("abort", wake, { once: true });
+      waiting.add(wake);
+      this.#waiting.set(id, waiting);
+    });
+  }
+}

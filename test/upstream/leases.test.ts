@@ -1,0 +1,288 @@
+/** Who shares which connection, for how long, and what each is promised. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Client } from "../../src/core/client.js";
+import { objectAt } from "../../src/wire/json.js";
+import { type FakeServer, HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
+import { calling, client, failure, meet, settled } from "../support/met-upstream.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const never = (): AbortSignal => new AbortController().signal;
+const SAMPLING = { sampling: {} };
+const session = (changes: Partial<Client> = {}): Client =>
+  client({ session: true, capabilities: SAMPLING, ...changes });
+
+/** The promises of each handshake, in order; the first is that of the shared connection. */
+const promises = (server: FakeServer) =>
+  server.sent("initialize").map(({ message }) => message.params?.capabilities);
+const echoing = () =>
+  legacyServer().on("tools/call", (_params, asked) => ({ channel: asked.channel.number }));
+const channelOf = async (
+  upstream: Awaited<ReturnType<typeof meet>>["upstream"],
+  of: Client,
+): Promise<unknown> => {
+  const reply = await upstream.call(calling({ client: of }).call);
+  return reply.kind === "result" ? reply.result.object.channel : reply;
+};
+
+describe("with a legacy server", () => {
+  test("clients that cannot be asked share one connection, which promises nothing", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const shy = client({ session: true, capabilities: { extensions: { "x/y": {} } } });
+    expect(await Promise.all([channelOf(upstream, client()), channelOf(upstream, shy)])).toEqual([0, 0]);
+    expect(promises(server)).toEqual([{}]);
+    expect(upstream.audience(shy)).toEqual({ key: "shared", class: "shared" });
+  });
+
+  test("a session that can be asked has one of its own, and promises what it declared itself", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const [a, b] = [
+      session(),
+      session({ capabilities: { elicitation: { form: {} }, roots: { listChanged: true } } }),
+    ];
+    expect([
+      await channelOf(upstream, a),
+      await channelOf(upstream, b),
+      await channelOf(upstream, a),
+    ]).toEqual([1, 2, 1]);
+    expect(promises(server)).toEqual([
+      {},
+      SAMPLING,
+      { elicitation: { form: {} }, roots: { listChanged: true } },
+    ]);
+    expect(upstream.audience(a).class).not.toBe(upstream.audience(b).class);
+  });
+
+  test("clients without a session share by principal and promise", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const host = (affinity: string) => client({ affinity, capabilities: SAMPLING });
+    expect(await channelOf(upstream, host("alice+sampling"))).toBe(1);
+    expect(await channelOf(upstream, host("alice+sampling"))).toBe(1);
+    expect(await channelOf(upstream, host("bob+sampling"))).toBe(2);
+  });
+
+  test("calls of one principal about which it may be asked do not meet on a connection", async () => {
+    const server = legacyServer().on("tools/call", (_params, asked) =>
+      asked.channel.number === 3 ? { last: true } : SILENCE,
+    );
+    const { upstream } = await meet(server);
+    const host = client({ capabilities: SAMPLING });
+    const first = calling({ client: host });
+    void upstream.call(first.call).catch(() => {});
+    await settled();
+    void upstream.call(calling({ client: host }).call).catch(() => {});
+    await settled();
+    expect(await upstream.call(calling({ client: host }).call)).toMatchObject({ kind: "result" });
+    expect(server.channels).toHaveLength(4);
+    // The first connection is used again as soon as it is free, so that a quiet client always has the same one.
+    first.giveUp();
+    await settled();
+    server.on("tools/call", (_params, asked) => ({ channel: asked.channel.number }));
+    expect(await channelOf(upstream, host)).toBe(1);
+    await upstream.close();
+  });
+
+  test("when a principal has as many connections as it may, a call waits for one, and in the end shares", async () => {
+    const server = legacyServer().on("tools/call", () => SILENCE);
+    const { upstream } = await meet(server);
+    const host = client({ capabilities: SAMPLING });
+    const calls = Array.from({ length: 10 }, () => calling({ client: host }));
+    const replies = calls.map(({ call }) => upstream.call(call).catch((error: unknown) => error));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(server.sent("tools/call")).toHaveLength(8);
+    calls[2]?.giveUp();
+    await vi.advanceTimersByTimeAsync(300);
+    expect(server.sent("tools/call").at(-1)?.channel).toBe(3);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(server.sent("tools/call")).toHaveLength(10);
+    expect(server.channels).toHaveLength(9);
+    for (const { giveUp } of calls) giveUp();
+    await Promise.all(replies);
+    await upstream.close();
+  });
+
+  test.each<["shared" | "principal" | "session", readonly unknown[]]>([
+    ["shared", [0, 0, 0]],
+    ["principal", [1, 1, 2]],
+    ["session", [1, 2, 3]],
+  ])("the config can say %s", async (lease, expected) => {
+    const server = echoing();
+    const { upstream } = await meet(server, { lease });
+    const clients = [
+      session({ capabilities: {} }),
+      session({ capabilities: {} }),
+      session({ principal: { id: "bob", groups: [], claims: {} } }),
+    ];
+    const channels: unknown[] = [];
+    for (const each of clients) channels.push(await channelOf(upstream, each));
+    expect(channels).toEqual(expected);
+  });
+
+  test("a session that is over takes its connection with it", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const host = session();
+    await channelOf(upstream, host);
+    upstream.release(host.affinity);
+    await settled();
+    expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true]);
+  });
+
+  test("a connection that nobody uses ends, but not one that is in use or followed over", async () => {
+    const server = echoing().on("resources/subscribe", {});
+    const { upstream } = await meet(server, {}, { leaseIdleMs: 60_000 });
+    const [idle, follower] = [session(), session()];
+    await channelOf(upstream, idle);
+    upstream.follow("x:a", follower);
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
+    await upstream.close();
+  });
+
+  test("the least recently used makes room when there are too many, unless all are in use", async () => {
+    const server = legacyServer().on("tools/call", (params) => (params.name === "slow" ? SILENCE : {}));
+    const { upstream } = await meet(server, {}, { maxLeases: 2 });
+    const [a, b, c, d] = [session(), session(), session(), session()];
+    for (const each of [a, b, a, c]) await channelOf(upstream, each);
+    await settled();
+    expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, false, true, false]);
+    const busy = [a, c].map((each) => calling({ client: each, params: { name: "slow" } }));
+    const replies = busy.map(({ call }) => failure(upstream.call(call)));
+    await settled();
+    expect(await failure(upstream.call(calling({ client: d }).call))).toMatchObject({
+      code: "overloaded",
+      retryable: true,
+    });
+    for (const { giveUp } of busy) giveUp();
+    await Promise.all(replies);
+    await upstream.close();
+  });
+
+  test("a connection that is lost is opened again by the next who needs it, and its lists may be others", async () => {
+    const server = echoing();
+    const { upstream, heard } = await meet(server);
+    const host = session({ affinity: "mine" });
+    await channelOf(upstream, host);
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(server.channels).toHaveLength(2);
+    expect(await channelOf(upstream, host)).toBe(2);
+    expect(heard).toEqual(["ready @shared", "ready @mine", "ready @mine"]);
+    expect(upstream.state).toBe("ready");
+  });
+
+  test("lists, changes and updates are those of the client's own connection", async () => {
+    const server = legacyServer().on("tools/list", (_params, asked) => ({
+      tools: [{ name: `t${asked.channel.number}` }],
+    }));
+    const { upstream, heard } = await meet(server);
+    const host = session({ affinity: "mine" });
+    expect((await upstream.list("tools", host, never())).items).toEqual([{ name: "t1" }]);
+    expect((await upstream.list("tools", undefined, never())).items).toEqual([{ name: "t0" }]);
+    server.channels[1]?.say("notifications/tools/list_changed");
+    server.channels[1]?.say("notifications/resources/updated", { uri: "x:a" });
+    expect(heard.slice(-2)).toEqual(["tools @mine", "updated x:a @mine"]);
+  });
+
+  test("older revisions are promised what they have words for", async () => {
+    const declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
+    const seen = async (protocol: string): Promise<unknown> => {
+      const server = echoing();
+      const { upstream } = await meet(server, { protocol });
+      await channelOf(upstream, session({ capabilities: declared }));
+      return promises(server)[1];
+    };
+    expect(await seen("2025-11-25")).toEqual(declared);
+    expect(await seen("2025-06-18")).toEqual({ elicitation: {}, sampling: {}, roots: {} });
+    expect(await seen("2024-11-05")).toEqual({ sampling: {}, roots: {} });
+  });
+
+  test("what the gateway cannot relay is not promised", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const capabilities = {
+      sampling: { context: {}, tools: {} },
+      tasks: { list: {} },
+      extensions: { "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/ui": { mimeTypes: [] } },
+      somethingNew: {},
+    };
+    await channelOf(upstream, session({ capabilities }));
+    expect(promises(server)[1]).toEqual({
+      sampling: { tools: {} },
+      extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [] } },
+    });
+  });
+
+  test("a change of roots is told to the connection of the session that has them", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const host = session({ capabilities: { roots: { listChanged: true } } });
+    await channelOf(upstream, host);
+    upstream.hear(host, { method: "notifications/roots/list_changed" });
+    upstream.hear(session({ capabilities: { roots: { listChanged: true } } }), {
+      method: "notifications/roots/list_changed",
+    });
+    upstream.hear(host, { method: "notifications/other" });
+    await settled();
+    expect(server.sent("notifications/roots/list_changed").map(({ channel }) => channel)).toEqual([1]);
+    expect(server.sent("notifications/other")).toHaveLength(0);
+  });
+
+  test("over HTTP a session says good-bye", async () => {
+    const server = echoing();
+    server.responseHeaders = { "mcp-session-id": "s1" };
+    const { upstream } = await meet(server, { transport: HTTP });
+    const host = session();
+    await channelOf(upstream, host);
+    upstream.release(host.affinity);
+    await settled();
+    expect(server.channels[1]?.farewell).toMatchObject({ "mcp-session-id": "s1" });
+  });
+});
+
+describe("with a modern server", () => {
+  test("all share one connection, and each request promises what its own client declared", async () => {
+    const server = modernServer().on("tools/call", { resultType: "complete" });
+    const { upstream } = await meet(server);
+    const clients = [
+      session({ capabilities: { roots: { listChanged: true } } }),
+      client({ capabilities: SAMPLING }),
+      client(),
+    ];
+    for (const each of clients) await upstream.call(calling({ client: each }).call);
+    expect(server.channels).toHaveLength(1);
+    expect(
+      server
+        .sent("tools/call")
+        .map(
+          ({ message }) => objectAt(message.params, "_meta")?.["io.modelcontextprotocol/clientCapabilities"],
+        ),
+    ).toEqual([{ roots: {} }, SAMPLING, {}]);
+  });
+
+  test("lists are kept by what clients declared, and a change is told for each such class", async () => {
+    const server = modernServer().on("tools/list", { resultType: "complete", tools: [] });
+    const { upstream, heard } = await meet(server);
+    const [a, b] = [client({ capabilities: SAMPLING }), session({ capabilities: SAMPLING })];
+    expect(upstream.audience(a)).toEqual(upstream.audience(b));
+    expect(upstream.audience(a).key).toBe(upstream.audience(a).class);
+    await upstream.list("tools", a, never());
+    server.on("subscriptions/listen", (_params, asked) => {
+      asked.say("notifications/tools/list_changed", {
+        _meta: { "io.modelcontextprotocol/subscriptionId": asked.id },
+      });
+      return SILENCE;
+    });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(heard).toContain("tools @shared");
+    expect(heard).toContain(`tools @${upstream.audience(a).key}`);
+  });
+});
