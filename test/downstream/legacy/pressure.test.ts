@@ -10,6 +10,9 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 class FakeResponse extends PassThrough {
+  constructor() {
+    super({ highWaterMark: 16 * 1024 });
+  }
   writeHead(): this {
     return this;
   }

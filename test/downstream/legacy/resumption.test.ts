@@ -1,10 +1,10 @@
 /** However often a stream is lost, and wherever: its host gets every message once, in order. */
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SessionStreams } from "../../../src/downstream/legacy/session-streams.js";
-import { type SseEvent, SseReader } from "../../../src/wire/sse.js";
 
 const SETTINGS = {
   keepAliveMs: 60_000,
@@ -40,10 +40,9 @@ class LossyHost {
 
   /** Reads the first `count` events of the connection and loses the rest, with the connection. */
   lose(count: number): void {
-    const events: SseEvent[] = [];
-    const reader = new SseReader({ event: (event) => void events.push(event), tooLong: () => {} });
-    const bytes: unknown = this.#response.read();
-    if (bytes instanceof Uint8Array) reader.push(Buffer.from(bytes));
+    const events: EventSourceMessage[] = [];
+    const parser = createParser({ onEvent: (event) => void events.push(event) });
+    parser.feed(String(this.#response.read() ?? ""));
     for (const event of events.slice(0, count)) {
       if (event.id !== undefined) this.lastEventId = event.id;
       if (event.data !== "") this.got.push(event.data);

@@ -1,6 +1,7 @@
 /** A legacy edge behind a real HTTP server, and hosts that speak to it with plain requests. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { onTestFinished } from "vitest";
 import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
 import {
@@ -10,7 +11,6 @@ import {
 } from "../../../src/downstream/legacy/edge.js";
 import { parseDocument, type Request } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
-import { type SseEvent, SseReader } from "../../../src/wire/sse.js";
 import { type FakePort, type FakePortOptions, fakePort } from "../../support/fake-port.js";
 
 export interface EdgeServer {
@@ -187,15 +187,13 @@ async function openHost(base: string, options: HostOptions = {}): Promise<Host> 
 
 /** The events of one response, read one by one. */
 export class Events {
-  readonly #ready: SseEvent[] = [];
+  readonly #ready: EventSourceMessage[] = [];
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #parser = new SseReader({
-    event: (event) => void this.#ready.push(event),
-    retry: (ms) => {
+  readonly #decoder = new TextDecoder();
+  readonly #parser = createParser({
+    onEvent: (event) => void this.#ready.push(event),
+    onRetry: (ms) => {
       this.retry = ms;
-    },
-    tooLong: () => {
-      throw new Error("an event is too long");
     },
   });
   retry: number | undefined;
@@ -208,10 +206,10 @@ export class Events {
   }
 
   /** The next event, or undefined at the end. */
-  async event(): Promise<SseEvent | undefined> {
+  async event(): Promise<EventSourceMessage | undefined> {
     while (this.#ready.length === 0 && !this.#ended) {
       const { done, value } = await this.#reader.read();
-      if (value !== undefined) this.#parser.push(Buffer.from(value));
+      if (value !== undefined) this.#parser.feed(this.#decoder.decode(value, { stream: true }));
       if (done) this.#ended = true;
     }
     const event = this.#ready.shift();
