@@ -155,7 +155,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   async function stop(graceMs: number): Promise<void> {
     draining = true;
     await reloading.catch(() => {});
-    const listeners = [...pipes].map((pipe) => pipe.stop());
+    const listeners = [...pipes].map((pipe) => pipe.stop(graceMs));
     await Promise.all([...listeners, listening ? http.stop(graceMs) : closeEdges()]);
     inside.catalog.close();
     await Promise.all([...inside.servers.values()].map((server) => server.close()));

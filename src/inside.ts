@@ -15,6 +15,7 @@ import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
 import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
+import { inputWait } from "./telemetry/input-wait.js";
 import type { Metrics } from "./telemetry/metrics.js";
 import { type ChannelOpener, channelOpener } from "./upstream/open-channel.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
@@ -76,6 +77,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       locate(catalog), // outermost: log, metrics and policy know the server and the tool of every call
       accessLog(logger), // refusals are logged like everything else
       callMetrics(metrics),
+      inputWait(metrics), // a question and the round that answers it are two calls
       rescue(logger), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
       policy.access, // refuse before anything is spent

@@ -71,6 +71,9 @@ export interface Notice {
   readonly params?: JsonObject;
 }
 
+/** The key of the gateway's own question, for an approval, among those of a round. */
+export const APPROVAL_KEY = "cardea/approval";
+
 /** The client's answers to an earlier `input_required`, by the keys of its requests. */
 export interface InputAnswers {
   readonly responses: JsonObject;

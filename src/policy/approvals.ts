@@ -2,16 +2,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
-import type { Call, Reply, Route } from "../core/call.js";
+import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { type RoundState, writeRound } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
-
-/** The key of the gateway's own question among those of a round. */
-export const APPROVAL_KEY = "cardea/approval";
 
 /** A person has so long to answer; the seal of the state may be shorter. */
 const ANSWER_MS = 3_600_000;
