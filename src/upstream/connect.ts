@@ -13,6 +13,7 @@ import { type Finding, probe } from "./modern/probe.js";
 import { ModernConnection } from "./modern/upstream.js";
 import { type Channel, HttpStatusError } from "./transport/channel.js";
 import { type EraVerdict, type Pin, pinOf, type Way } from "./verdict.js";
+import { type Settled, settle, unlessAborted, within } from "./waiting.js";
 
 export type OpenChannel = (way: Way, server: ServerConfig, signal: AbortSignal) => Promise<Channel>;
 
@@ -50,7 +51,7 @@ export async function connect(settings: ConnectSettings, signal: AbortSignal): P
     return await (server.transport.kind === "stdio" ? meeting.overPipe() : meeting.overHttp());
   } catch (error) {
     const words = meeting.lastWords();
-    meeting.giveUp();
+    await meeting.giveUp();
     if (limit.signal.aborted && !signal.aborted) throw tooLate(server, words);
     throw explained(server, error);
   } finally {
@@ -115,21 +116,21 @@ class Meeting {
     return this.#channel?.stderr?.trimEnd().split("\n").at(-1) ?? "";
   }
 
-  /** Leaves nothing open. A process may take its time to end; nobody waits for it. */
-  giveUp(): void {
+  /** Leaves nothing open. It waits for a process to end, so that there are never two of them. */
+  async giveUp(): Promise<void> {
     const { log, server } = this.#settings;
-    const closing = this.#channel?.close();
-    closing?.catch((error: unknown) =>
-      log.debug({ server: server.name, error }, "a channel did not close well"),
-    );
+    const channel = this.#channel;
     this.#channel = undefined;
+    await channel
+      ?.close()
+      .catch((error: unknown) => log.debug({ server: server.name, error }, "a channel did not close well"));
   }
 
   async #open(way: Way): Promise<Channel> {
-    this.giveUp();
+    await this.giveUp();
     const { openChannel, server } = this.#settings;
     const opening = openChannel(way, server, this.#signal);
-    const channel = await orAbort(opening, this.#signal, (late) => void late.close());
+    const channel = await unlessAborted(opening, this.#signal, gaveUp, (late) => void late.close());
     this.#channel = channel;
     return channel;
   }
@@ -257,40 +258,6 @@ type ModernFinding = Extract<Finding, { readonly era: "modern" }>;
 
 const isMet = (value: Finding | Met): value is Met => "connection" in value;
 
-type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
-
-const settle = <T>(promise: Promise<T>): Promise<Settled<T>> =>
-  promise.then(
-    (value) => ({ ok: true, value }),
-    (error: unknown) => ({ ok: false, error }),
-  );
-
-/** What `promise` comes to, or undefined when that takes longer. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Waits no longer than `signal` allows; what comes later is handed to `discard`. */
-function orAbort<T>(promise: Promise<T>, signal: AbortSignal, discard: (late: T) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      reject(new GatewayError("cancelled", "gateway", "the attempt to connect was given up"));
-      promise.then(discard, () => {});
-    };
-    if (signal.aborted) return stop();
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
-}
-
 const hasEnded = (error: unknown): boolean =>
   error instanceof GatewayError && (error.code === "upstream_closed" || hasEnded(error.cause));
 
@@ -317,6 +284,9 @@ function tooLate({ name, connectTimeoutMs }: ServerConfig, words: string): Gatew
   const said = words === "" ? "" : `; its last words: ${words}`;
   return unavailable(name, `${name} did not answer within ${connectTimeoutMs / 1000} s${said}`);
 }
+
+const gaveUp = (): GatewayError =>
+  new GatewayError("cancelled", "gateway", "the attempt to connect was given up");
 
 const unavailable = (server: string, sentence: string, cause?: unknown): GatewayError =>
   new GatewayError("upstream_unavailable", "upstream", sentence, { server, cause, retryable: true });

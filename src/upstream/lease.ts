@@ -56,6 +56,8 @@ interface Kept extends Lease {
 export class Leases {
   readonly #settings: LeaseSettings;
   readonly #kept = new Map<string, Kept>();
+  /** Connections that are being ended; their processes may take a moment. */
+  readonly #ending = new Set<Promise<void>>();
 
   constructor(settings: LeaseSettings) {
     this.#settings = settings;
@@ -80,11 +82,12 @@ export class Leases {
 
   release(key: string): void {
     const kept = this.#kept.get(key);
-    if (kept !== undefined) this.#drop(key, kept);
+    if (kept !== undefined) this.#end(key, kept);
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#kept].map(([key, kept]) => this.#end(key, kept)));
+    for (const [key, kept] of this.#kept) this.#end(key, kept);
+    await Promise.all(this.#ending);
   }
 
   #make(key: string, tenancy: Omit<Tenancy, "following">, idleMs: number): Kept {
@@ -100,7 +103,7 @@ export class Leases {
     const { server, max } = this.#settings;
     for (const [key, kept] of this.#kept) {
       if (inUse(kept)) continue;
-      this.#drop(key, kept);
+      this.#end(key, kept);
       return;
     }
     const sentence = `${server.name} has ${max} connections that are kept for single clients, and all are in use`;
@@ -112,7 +115,7 @@ export class Leases {
     kept.timer = setTimeout(
       () => {
         const idle = !inUse(kept) && performance.now() - kept.usedAt >= idleMs;
-        if (idle) this.#drop(key, kept);
+        if (idle) this.#end(key, kept);
         else this.#waitForIdle(key, kept, idleMs);
       },
       // One that is in use beyond its time is looked at again now and then.
@@ -121,21 +124,15 @@ export class Leases {
     kept.timer.unref();
   }
 
-  /** Ends it; nobody waits for that. */
-  #drop(key: string, kept: Kept): void {
+  #end(key: string, kept: Kept): void {
     const { server, log } = this.#settings;
-    this.#end(key, kept).catch((error: unknown) => {
-      log.debug(
-        { server: server.name, error },
-        "a connection that was kept for one client did not close well",
-      );
-    });
-  }
-
-  async #end(key: string, kept: Kept): Promise<void> {
     clearTimeout(kept.timer);
     if (this.#kept.get(key) === kept) this.#kept.delete(key);
-    await kept.supervisor.close();
+    const ending = kept.supervisor
+      .close()
+      .catch((error: unknown) => log.debug({ server: server.name, error }, "a connection did not close well"))
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
   }
 }
 

@@ -44,6 +44,8 @@ export class Supervisor {
   #lastError: string | undefined;
   #open: Open | undefined;
   #attempt: Promise<Met> | undefined;
+  /** The end of the connection before; the next one waits for it, so that there are never two processes. */
+  #closing: Promise<void> = Promise.resolve();
   /** Failures in a row, quick losses among them; and why the next attempt is made. */
   #failures = 0;
   #reason: RestartReason | undefined;
@@ -102,6 +104,7 @@ export class Supervisor {
     this.#open = undefined;
     open?.health.stop();
     await this.#attempt?.catch(ignore);
+    await this.#closing;
     await open?.connection.close();
   }
 
@@ -109,10 +112,12 @@ export class Supervisor {
     clearTimeout(this.#timer);
     if (this.#reason !== undefined) this.#settings.restarting(this.#reason);
     this.#state = "starting";
-    this.#attempt = this.#settings.open(this.#stop.signal).then(
-      (met) => this.#succeeded(met),
-      (error: unknown) => this.#failed(error),
-    );
+    this.#attempt = this.#closing
+      .then(() => this.#settings.open(this.#stop.signal))
+      .then(
+        (met) => this.#succeeded(met),
+        (error: unknown) => this.#failed(error),
+      );
     return this.#attempt;
   }
 
@@ -120,7 +125,7 @@ export class Supervisor {
     this.#attempt = undefined;
     const { server, log, opened } = this.#settings;
     if (this.#stop.signal.aborted) {
-      met.connection.close().catch(ignore);
+      this.#discard(met);
       throw this.#unavailable("was stopped");
     }
     const health = watchHealth(met.connection, server, (cause) => this.#lost(met, cause, "unresponsive"));
@@ -146,9 +151,16 @@ export class Supervisor {
     if (open === undefined || open.connection !== met.connection) return;
     this.#open = undefined;
     open.health.stop();
-    open.connection.close().catch(ignore);
+    this.#discard(open);
     const steady = performance.now() - open.since >= STEADY_MS;
     this.#retire(cause, reason, steady ? 1 : this.#failures + 1);
+  }
+
+  #discard({ connection }: Met): void {
+    const { server, log } = this.#settings;
+    this.#closing = connection
+      .close()
+      .catch((error: unknown) => log.debug({ server, error }, "a connection did not close well"));
   }
 
   /** Nothing is open: says so, and waits for the next attempt, at least as long as the server asked for. */

@@ -1,14 +1,12 @@
 /** One server behind the gateway as the rest of the program sees it: its calls, lists, news and state. */
 import type { ServerConfig } from "../config/config.js";
 import type { Call, Notice, Reply } from "../core/call.js";
-import type { Client, ClientDirectory } from "../core/client.js";
+import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
-import { type Logger, SILENT } from "../core/logger.js";
 import {
   type Audience,
   EVERYBODY,
   type ListKind,
-  type RestartReason,
   type ServerFacts,
   type ServerList,
   type Upstream,
@@ -17,48 +15,19 @@ import {
 } from "../core/upstream.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { canBeAsked, classOf, inModernWords, relayable } from "./capabilities.js";
-import { connect, type Met, type OpenChannel } from "./connect.js";
+import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
 import { Following } from "./following.js";
 import { audienceFor, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
-import { ownerOf, ParkedCalls } from "./legacy/parked-calls.js";
-import type { RefusedQuestion } from "./legacy/server-requests.js";
+import { ownerOf } from "./legacy/parked-calls.js";
 import { linksVisited } from "./legacy/url-elicitation.js";
 import { News } from "./news.js";
-import { channelOpener } from "./open-channel.js";
+import { completed, type UpstreamOptions, type UpstreamSettings } from "./options.js";
 import { Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
 import { Turns } from "./turns.js";
 import { EraVerdict } from "./verdict.js";
-
-export interface UpstreamOptions {
-  /** How the gateway calls itself where it speaks for nobody else. */
-  readonly gateway: { readonly name: string; readonly version: string };
-  /** Finds the clients that can be asked between their calls. */
-  readonly directory: ClientDirectory;
-  /** Default: a process or HTTP connections, as the config says. */
-  readonly openChannel?: OpenChannel;
-  /** Default: silent. */
-  readonly log?: Logger;
-  /** Told each time a connection is about to be opened again, and why. */
-  readonly onRestart?: (reason: RestartReason) => void;
-  /** Whether clients see other servers beside this one, and must be told who asks them something. Default: yes. */
-  readonly aggregated?: boolean;
-  /** Where calls wait for answers; all servers should share one. Default: one of its own. */
-  readonly parked?: ParkedCalls;
-  /** Roots for servers that ask for them where no client can be asked. Default: there are none. */
-  readonly roots?: readonly JsonObject[];
-  /** Told of each question that reached nobody. */
-  readonly onRefusedQuestion?: (why: RefusedQuestion) => void;
-  /** How many connections may be kept for single clients. Default: 100. */
-  readonly maxLeases?: number;
-  /** How long (ms) such a connection is kept without use. Default: 30 min. */
-  readonly leaseIdleMs?: number;
-  /** Numbers from 0 up to 1, for the jitter of waits. Default: `Math.random`. */
-  readonly random?: () => number;
-}
-
-type Settings = Required<Omit<UpstreamOptions, "roots">> & Pick<UpstreamOptions, "roots">;
+import { unlessAborted } from "./waiting.js";
 
 export interface StartableUpstream extends Upstream {
   /** Begins to meet the server, and does not wait for it. */
@@ -69,24 +38,7 @@ export interface StartableUpstream extends Upstream {
 
 /** A server that is met when `start` is called, and kept from then on. */
 export function createUpstream(server: ServerConfig, options: UpstreamOptions): StartableUpstream {
-  const log = options.log ?? SILENT;
-  const channels =
-    options.openChannel === undefined
-      ? channelOpener(server, log)
-      : { open: options.openChannel, close: async () => {} };
-  const settings: Settings = {
-    log,
-    openChannel: channels.open,
-    onRestart: () => {},
-    aggregated: true,
-    parked: options.parked ?? new ParkedCalls(),
-    onRefusedQuestion: () => {},
-    maxLeases: 100,
-    leaseIdleMs: 30 * 60_000,
-    random: Math.random,
-    ...options,
-  };
-  return new SupervisedUpstream(server, settings, () => channels.close());
+  return new SupervisedUpstream(server, completed(server, options));
 }
 
 /** How many connections one principal may have, so that calls about which it may be asked are kept apart. */
@@ -97,8 +49,7 @@ const SPARE_IDLE_MS = 60_000;
 class SupervisedUpstream implements StartableUpstream {
   readonly name: string;
   readonly #server: ServerConfig;
-  readonly #settings: Settings;
-  readonly #closed: () => Promise<void>;
+  readonly #settings: UpstreamSettings;
   readonly #verdict = new EraVerdict();
   readonly #news = new News();
   readonly #turns = new Turns();
@@ -108,11 +59,10 @@ class SupervisedUpstream implements StartableUpstream {
   #facts: ServerFacts | undefined;
   #era: Met["era"] | undefined;
 
-  constructor(server: ServerConfig, settings: Settings, closed: () => Promise<void>) {
+  constructor(server: ServerConfig, settings: UpstreamSettings) {
     this.name = server.name;
     this.#server = server;
     this.#settings = settings;
-    this.#closed = closed;
     this.#shared = this.#supervise(undefined);
     this.#leases = new Leases({
       server,
@@ -200,7 +150,7 @@ class SupervisedUpstream implements StartableUpstream {
 
   async close(): Promise<void> {
     await Promise.all([this.#leases.close(), this.#shared.close()]);
-    await this.#closed();
+    await this.#settings.closeChannels();
   }
 
   /** Goes on with a call that waits here, on the connection on which it waits. */
@@ -236,12 +186,18 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   async #callOver(supervisor: Supervisor, call: Call): Promise<Reply> {
-    const met = await this.#meet(supervisor, call.signal);
+    const met = supervisor.met ?? (await this.#meet(supervisor, call.signal));
     return this.#watching(supervisor, met, () => met.connection.call(call));
   }
 
   #meet(supervisor: Supervisor, signal: AbortSignal): Promise<Met> {
-    return unlessAborted(supervisor.connection(), signal, this.name);
+    return unlessAborted(supervisor.connection(), signal, () => {
+      const sentence = `the call was given up while ${this.name} was being connected`;
+      return new GatewayError("cancelled", "downstream", sentence, {
+        server: this.name,
+        cause: signal.reason,
+      });
+    });
   }
 
   async #watching<T>(supervisor: Supervisor, met: Met, work: () => Promise<T>): Promise<T> {
@@ -286,6 +242,8 @@ class SupervisedUpstream implements StartableUpstream {
         if (tenancy === undefined) {
           this.#era = met.era;
           this.#facts = met.connection.facts;
+          // A server may be replaced by a modern one; then nobody needs a connection of their own any more.
+          if (met.era === "modern") void this.#leases.close();
         }
         this.#news.opened(tenancy, met, following.moveTo(met.connection));
       },
@@ -318,16 +276,3 @@ const isUnreachable = (error: unknown): boolean =>
   error instanceof GatewayError &&
   error.code === "upstream_unavailable" &&
   !(error.cause instanceof HttpStatusError);
-
-/** What `promise` comes to, as long as the one who waits for it has not given up. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal, server: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      const sentence = `the call was given up while ${server} was being connected`;
-      reject(new GatewayError("cancelled", "downstream", sentence, { server, cause: signal.reason }));
-    };
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
-}

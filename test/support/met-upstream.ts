@@ -4,7 +4,8 @@ import { type Call, type Notice, nextCallId, type Reply } from "../../src/core/c
 import { ANONYMOUS, type Client, type ClientDirectory } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { Audience, UpstreamObserver } from "../../src/core/upstream.js";
-import { createUpstream, type StartableUpstream, type UpstreamOptions } from "../../src/upstream/upstream.js";
+import type { UpstreamOptions } from "../../src/upstream/options.js";
+import { createUpstream, type StartableUpstream } from "../../src/upstream/upstream.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { type FakeServer, serverConfig } from "./fake-channel.js";
 

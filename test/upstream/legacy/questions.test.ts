@@ -7,13 +7,7 @@ import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import type { RefusedQuestion } from "../../../src/upstream/legacy/server-requests.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
-import {
-  type FakeServer,
-  HTTP,
-  legacyServer,
-  RpcFailure,
-  SILENCE,
-} from "../../support/fake-channel.js";
+import { type FakeServer, HTTP, legacyServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
 import {
   type Calling,
   calling,

@@ -1,0 +1,66 @@
+/** What an upstream can be given to work with, and what it takes where nothing is given. */
+import type { ServerConfig } from "../config/config.js";
+import type { ClientDirectory } from "../core/client.js";
+import { type Logger, SILENT } from "../core/logger.js";
+import type { RestartReason } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
+import type { OpenChannel } from "./connect.js";
+import { ParkedCalls } from "./legacy/parked-calls.js";
+import type { RefusedQuestion } from "./legacy/server-requests.js";
+import { channelOpener } from "./open-channel.js";
+
+export interface UpstreamOptions {
+  /** How the gateway calls itself where it speaks for nobody else. */
+  readonly gateway: { readonly name: string; readonly version: string };
+  /** Finds the clients that can be asked between their calls. */
+  readonly directory: ClientDirectory;
+  /** Default: a process or HTTP connections, as the config says. */
+  readonly openChannel?: OpenChannel;
+  /** Default: silent. */
+  readonly log?: Logger;
+  /** Told each time a connection is about to be opened again, and why. */
+  readonly onRestart?: (reason: RestartReason) => void;
+  /** Whether clients see other servers beside this one, and must be told who asks them something. Default: yes. */
+  readonly aggregated?: boolean;
+  /** Where calls wait for answers; all servers should share one. Default: one of its own. */
+  readonly parked?: ParkedCalls;
+  /** Roots for servers that ask for them where no client can be asked. Default: there are none. */
+  readonly roots?: readonly JsonObject[];
+  /** Told of each question that reached nobody. */
+  readonly onRefusedQuestion?: (why: RefusedQuestion) => void;
+  /** How many connections may be kept for single clients. Default: 100. */
+  readonly maxLeases?: number;
+  /** How long (ms) such a connection is kept without use. Default: 30 min. */
+  readonly leaseIdleMs?: number;
+  /** Numbers from 0 up to 1, for the jitter of waits. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** The same, complete. */
+export interface UpstreamSettings extends Required<Omit<UpstreamOptions, "roots">> {
+  readonly roots: readonly JsonObject[] | undefined;
+  /** Ends what the channels shared, if they shared something of the upstream's own. */
+  readonly closeChannels: () => Promise<void>;
+}
+
+export function completed(server: ServerConfig, options: UpstreamOptions): UpstreamSettings {
+  const log = options.log ?? SILENT;
+  const channels =
+    options.openChannel === undefined
+      ? channelOpener(server, log)
+      : { open: options.openChannel, close: async () => {} };
+  return {
+    onRestart: () => {},
+    aggregated: true,
+    parked: options.parked ?? new ParkedCalls(),
+    roots: undefined,
+    onRefusedQuestion: () => {},
+    maxLeases: 100,
+    leaseIdleMs: 30 * 60_000,
+    random: Math.random,
+    ...options,
+    log,
+    openChannel: channels.open,
+    closeChannels: () => channels.close(),
+  };
+}
