@@ -61,11 +61,11 @@ async function faceOf(host: Host, server: string): Promise<Face> {
 }
 
 /**
- * Capabilities without what a gateway may add (it can always tell that a list has changed), and without tasks,
- * which are between a host and a server of one era.
+ * Capabilities without what a gateway may add (it can always tell that a list has changed), and without what is
+ * between a host and a server of one era: extensions, and the tasks of the legacy one.
  */
 function comparable(capabilities: Json): Json {
-  const { tasks: _tasks, ...rest } = capabilities;
+  const { tasks: _tasks, extensions: _extensions, ...rest } = capabilities;
   return Object.fromEntries(
     Object.entries(rest).map(([name, value]) => [name, { ...(value as Json), listChanged: true }]),
   );
