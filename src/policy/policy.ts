@@ -11,7 +11,6 @@ import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
-import { loadEngine } from "./rules/engine.js";
 import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
@@ -76,17 +75,10 @@ export function policyFaults({ policy, limits }: Pick<Config, "policy" | "limits
   ];
 }
 
-/** Loads what the policy of a config needs. Await it before `policyFaults` and `createPolicy`. */
-export const preparePolicy = ({ policy }: Pick<Config, "policy">): Promise<void> =>
-  loadEngine(policy?.rules ?? []);
-
-/** `preparePolicy` and `policyFaults` in one. */
-export async function checkPolicy(
+/** The same for whoever reads configs, which may be done before the engine for expressions is there. */
+export const checkPolicy = async (
   config: Pick<Config, "policy" | "limits">,
-): Promise<readonly PolicyFault[]> {
-  await preparePolicy(config);
-  return policyFaults(config);
-}
+): Promise<readonly PolicyFault[]> => policyFaults(config);
 
 /**
  * Puts the policy of a config into effect. What the policy of the config before it remembers (approvals, rates,

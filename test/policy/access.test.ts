@@ -475,7 +475,7 @@ describe("redaction", () => {
     expect(object(await handle(toolCall("db", "query")))).toEqual({
       content: [{ type: "text", text: "[redacted]" }],
     });
-    expect(performance.now() - start).toBeLessThan(100);
+    expect(performance.now() - start).toBeLessThan(2000);
   });
 });
 

@@ -6,7 +6,6 @@ import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
 import { rescue } from "../../src/policy/rescue.js";
-import { loadEngine } from "../../src/policy/rules/engine.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
@@ -14,8 +13,6 @@ import { fakeCall } from "../support/fake-call.js";
 
 type GivenRule = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
 type GivenLimit = Partial<LimitConfig>;
-
-await loadEngine([{ name: "", on: "call", effect: "deny", when: "true" }]);
 
 export const rule = (given: GivenRule, at = 0): RuleConfig => ({
   name: `rule-${at + 1}`,

@@ -1,8 +1,8 @@
 /** A `when` expression: compiled and checked once, then asked about one call after another. */
-import { CelScalar, celEnv, isCelError, listType, mapType, parse, plan } from "@bufbuild/cel";
+import { loadLibrary } from "./cel.js";
 import { ExpressionError } from "./expression-error.js";
-import { FUNCTIONS, searchable } from "./functions.js";
-import { celObject } from "./json-values.js";
+import { celFunctions, searchable } from "./functions.js";
+import { jsonValues } from "./json-values.js";
 import { compilePattern } from "./patterns.js";
 import { type KnownMembers, translate } from "./translate.js";
 
@@ -33,34 +33,46 @@ export interface Expression {
 
 const LONGEST_EXPRESSION = 4096;
 
-const { DYN, STRING } = CelScalar;
-const ANYTHING = mapType(STRING, DYN);
-const PRINCIPAL: KnownMembers[string] = { id: STRING, groups: listType(STRING), claims: ANYTHING };
+/** What is known of the members of `principal`; the other variables may have any. */
+const KNOWN: KnownMembers = { principal: { id: "string", groups: "list", claims: "map" } };
 
-const ENV = celEnv({
-  variables: {
-    tool: STRING,
-    server: STRING,
-    target: STRING,
-    args: ANYTHING,
-    principal: ANYTHING,
-    annotations: ANYTHING,
-    request: ANYTHING,
-  },
-  funcs: [...FUNCTIONS],
-  re2: { compile: (pattern) => ({ test: (text) => compilePattern(pattern).test(searchable(text)) }) },
-});
+/** Everything that compiling and asking need of the library, made once. */
+function createEngine() {
+  const library = loadLibrary();
+  const { CelScalar, celEnv, isCelError, mapType, parse, plan } = library.cel;
+  const { DYN, STRING } = CelScalar;
+  const values = jsonValues(library.cel);
+  const anything = mapType(STRING, DYN);
+  const env = celEnv({
+    variables: {
+      tool: STRING,
+      server: STRING,
+      target: STRING,
+      args: anything,
+      principal: anything,
+      annotations: anything,
+      request: anything,
+    },
+    funcs: celFunctions(library, values),
+    re2: { compile: (pattern) => ({ test: (text) => compilePattern(pattern).test(searchable(text)) }) },
+  });
+  return { env, isCelError, parse, plan, values };
+}
+
+let engine: ReturnType<typeof createEngine> | undefined;
 
 /** @throws ExpressionError with a sentence about what is wrong; it quotes nothing but names. */
 export function compileExpression(text: string): Expression {
   if (text.length > LONGEST_EXPRESSION) {
     throw new ExpressionError(`the expression is longer than ${LONGEST_EXPRESSION} characters`);
   }
-  const { expr, type, uses } = understood(() => translate(ENV, parse(text).expr, { principal: PRINCIPAL }));
-  if (type !== CelScalar.BOOL && type !== DYN) {
-    throw new ExpressionError(`the expression gives a value of type ${String(type)}, not true or false`);
+  engine ??= createEngine();
+  const { env, isCelError, parse, plan, values } = engine;
+  const { expr, type, uses } = understood(() => translate(env, parse(text).expr, KNOWN));
+  if (type !== "bool" && type !== "dyn") {
+    throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
   }
-  const evaluate = understood(() => plan(ENV, expr));
+  const evaluate = understood(() => plan(env, expr));
   return {
     uses: new Set(VARIABLES.filter((name) => uses.has(name))),
     ask(facts) {
@@ -68,10 +80,10 @@ export function compileExpression(text: string): Expression {
         tool: facts.tool,
         server: facts.server,
         target: facts.target,
-        args: celObject(facts.args),
-        principal: celObject(facts.principal),
-        annotations: celObject(facts.annotations),
-        request: celObject(facts.request),
+        args: values.object(facts.args),
+        principal: values.object(facts.principal),
+        annotations: values.object(facts.annotations),
+        request: values.object(facts.request),
       });
       if (result === true) return "yes";
       if (result === false || result === null) return "no";

@@ -1,21 +1,7 @@
 /** The functions of `when`: CEL's own, made to know what to do with things that are not there, and bounded. */
-import {
-  type CelFunc,
-  type CelInput,
-  CelScalar,
-  type CelValue,
-  celFunc,
-  celList,
-  celMethod,
-  isCelList,
-  isCelMap,
-  listType,
-} from "@bufbuild/cel";
-import { strings } from "@bufbuild/cel/ext";
-import { jsonText } from "./json-values.js";
-
-const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
-const LIST = listType(DYN);
+import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
+import type { Library } from "./cel.js";
+import type { JsonValues } from "./json-values.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
 const LONGEST_TEXT = 131_072;
@@ -56,72 +42,78 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
 };
 const TESTS = ["contains", "startsWith", "endsWith", "matches"];
 
-export const FUNCTIONS: readonly CelFunc[] = [
-  ...strings.filter(({ name }) => STRING_FUNCTIONS.has(name)),
-  ...COMPARISONS.flatMap((name) => [
-    celFunc(name, [NULL, DYN], BOOL, () => false),
-    celFunc(name, [DYN, NULL], BOOL, () => false),
-  ]),
-  ...Object.entries(ARITHMETIC).flatMap(([name, reckon]) => [
-    celFunc(name, [DOUBLE, INT], DOUBLE, (a, b) => reckon(a, Number(b))),
-    celFunc(name, [INT, DOUBLE], DOUBLE, (a, b) => reckon(Number(a), b)),
-  ]),
-  ...TESTS.map((name) => celMethod(name, NULL, [STRING], BOOL, () => false)),
-  celFunc("@in", [DYN, NULL], BOOL, () => false),
-  celFunc("!_", [NULL], BOOL, () => true),
-  celFunc("size", [NULL], INT, () => 0n),
-  celMethod("size", NULL, [], INT, () => 0n),
-  celFunc("size", [STRING], INT, characters),
-  celMethod("size", STRING, [], INT, function () {
-    return characters(this);
-  }),
-  celFunc("host", [STRING], STRING, hostOf),
-  celFunc("host", [NULL], STRING, () => ""),
-  celFunc("text", [DYN], STRING, (value) => jsonText(value, LONGEST_TEXT)),
-  celFunc(INTERNAL.member, [DYN, STRING], DYN, member),
-  celFunc(INTERNAL.index, [DYN, DYN], DYN, index),
-  celFunc(INTERNAL.has, [DYN, STRING], BOOL, (owner, key) => member(owner, key) !== null),
-  celFunc(INTERNAL.truth, [DYN], BOOL, truth),
-  ...INTERNAL.walk.map((name, depth) => celFunc(name, [DYN], LIST, (range) => walk(range, depth))),
-];
+export function celFunctions({ cel, strings }: Library, values: JsonValues): CelFunc[] {
+  const { CelScalar, celFunc, celList, celMethod, isCelList, isCelMap, listType } = cel;
+  const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
+  const LIST = listType(DYN);
+
+  return [
+    ...strings.filter(({ name }) => STRING_FUNCTIONS.has(name)),
+    ...COMPARISONS.flatMap((name) => [
+      celFunc(name, [NULL, DYN], BOOL, () => false),
+      celFunc(name, [DYN, NULL], BOOL, () => false),
+    ]),
+    ...Object.entries(ARITHMETIC).flatMap(([name, reckon]) => [
+      celFunc(name, [DOUBLE, INT], DOUBLE, (a, b) => reckon(a, Number(b))),
+      celFunc(name, [INT, DOUBLE], DOUBLE, (a, b) => reckon(Number(a), b)),
+    ]),
+    ...TESTS.map((name) => celMethod(name, NULL, [STRING], BOOL, () => false)),
+    celFunc("@in", [DYN, NULL], BOOL, () => false),
+    celFunc("!_", [NULL], BOOL, () => true),
+    celFunc("size", [NULL], INT, () => 0n),
+    celMethod("size", NULL, [], INT, () => 0n),
+    celFunc("size", [STRING], INT, characters),
+    celMethod("size", STRING, [], INT, function () {
+      return characters(this);
+    }),
+    celFunc("host", [STRING], STRING, hostOf),
+    celFunc("host", [NULL], STRING, () => ""),
+    celFunc("text", [DYN], STRING, (value) => values.text(value, LONGEST_TEXT)),
+    celFunc(INTERNAL.member, [DYN, STRING], DYN, member),
+    celFunc(INTERNAL.index, [DYN, DYN], DYN, index),
+    celFunc(INTERNAL.has, [DYN, STRING], BOOL, (owner, key) => member(owner, key) !== null),
+    celFunc(INTERNAL.truth, [DYN], BOOL, truth),
+    ...INTERNAL.walk.map((name, depth) => celFunc(name, [DYN], LIST, (range) => walk(range, depth))),
+  ];
+
+  /** The member of a map, or null: what is not there has no members either. */
+  function member(owner: CelValue, key: string): CelValue {
+    if (owner === null) return null;
+    if (isCelMap(owner)) return owner.get(key) ?? null;
+    throw new TypeError(`"${key}" is asked of something that is no map`);
+  }
+
+  function index(owner: CelValue, key: CelValue): CelValue {
+    if (typeof key === "string") return member(owner, key);
+    if (owner === null) return null;
+    const at = typeof key === "bigint" ? Number(key) : key;
+    if (isCelList(owner) && typeof at === "number") {
+      return Number.isInteger(at) ? (owner.get(at) ?? null) : null;
+    }
+    throw new TypeError("an index is asked of something that has none");
+  }
+
+  function truth(value: CelValue): boolean {
+    if (value === null) return false;
+    if (typeof value === "boolean") return value;
+    throw new TypeError("something that is neither true nor false is used as if it were");
+  }
+
+  /** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
+  function walk(range: CelValue, depth: number): CelInput<CelListType> {
+    const limit = LONGEST_WALK[depth] ?? 0;
+    if (range === null) return celList([]);
+    if (!isCelList(range) && !isCelMap(range))
+      throw new TypeError("something that is no list is walked through");
+    if (range.size > limit) throw new RangeError(`a list of ${range.size} elements is not walked through`);
+    return isCelMap(range) ? celList([...range.keys()]) : range;
+  }
+}
 
 /** @throws RangeError when the text is too long to be searched. */
 export function searchable(text: string): string {
   if (text.length > LONGEST_TEXT) throw new RangeError(`a text of ${text.length} characters is not searched`);
   return text;
-}
-
-/** The member of a map, or null: what is not there has no members either. */
-function member(owner: CelValue, key: string): CelValue {
-  if (owner === null) return null;
-  if (isCelMap(owner)) return owner.get(key) ?? null;
-  throw new TypeError(`"${key}" is asked of something that is no map`);
-}
-
-function index(owner: CelValue, key: CelValue): CelValue {
-  if (typeof key === "string") return member(owner, key);
-  if (owner === null) return null;
-  const at = typeof key === "bigint" ? Number(key) : key;
-  if (isCelList(owner) && typeof at === "number") {
-    return Number.isInteger(at) ? (owner.get(at) ?? null) : null;
-  }
-  throw new TypeError("an index is asked of something that has none");
-}
-
-function truth(value: CelValue): boolean {
-  if (value === null) return false;
-  if (typeof value === "boolean") return value;
-  throw new TypeError("something that is neither true nor false is used as if it were");
-}
-
-/** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
-function walk(range: CelValue, depth: number): CelInput<typeof LIST> {
-  const limit = LONGEST_WALK[depth] ?? 0;
-  if (range === null) return celList([]);
-  if (!isCelList(range) && !isCelMap(range))
-    throw new TypeError("something that is no list is walked through");
-  if (range.size > limit) throw new RangeError(`a list of ${range.size} elements is not walked through`);
-  return isCelMap(range) ? celList([...range.keys()]) : range;
 }
 
 /** Counted without making a list of them. */

@@ -1,51 +1,56 @@
 /** JSON as CEL sees it: wrapped when looked at, never copied, and never mistaken for anything but JSON. */
-import { type CelInput, type CelMap, celList, celMap, isCelList, isCelMap } from "@bufbuild/cel";
+import type * as Cel from "@bufbuild/cel";
+import type { CelInput, CelMap } from "@bufbuild/cel";
 import { isObject, type JsonObject } from "../../wire/json.js";
+
+export interface JsonValues {
+  /** A JSON object as a CEL map; whatever else is given is an empty one. */
+  object(value: unknown): CelMap;
+  /**
+   * The JSON text of a CEL value that came from JSON.
+   *
+   * @throws RangeError when it is longer than `longest`; it stops as soon as that is known.
+   */
+  text(value: unknown, longest: number): string;
+}
 
 /**
  * The CEL library looks at the shape of an object to tell messages, maps and plain objects apart, so that JSON
  * from outside with a key such as `$typeName` or `constructor` would be read as something that it is not. Here
  * every object becomes a map and every array a list, whatever is in it.
  */
-export function celValue(value: unknown): CelInput {
-  if (typeof value === "object" && value !== null) {
-    if (Array.isArray(value)) return celList(elements(value));
-    return celObject(value);
+export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel): JsonValues {
+  function wrap(value: unknown): CelInput {
+    if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrap));
+    if (isObject(value)) return celMap(new JsonMap(value, wrap));
+    return isScalar(value) ? value : null;
   }
-  return isScalar(value) ? value : null;
-}
 
-/** A JSON object as a CEL map; whatever else is given is an empty one. */
-export function celObject(value: unknown): CelMap {
-  return celMap(new JsonMap(isObject(value) ? value : {}));
-}
+  function text(value: unknown, longest: number): string {
+    let length = 0;
+    const counted = (piece: string): string => {
+      length += piece.length;
+      if (length > longest) {
+        throw new RangeError(`a value of more than ${longest} characters is not written out`);
+      }
+      return piece;
+    };
+    const write = (inner: unknown): string => {
+      const parts: string[] = [];
+      if (isCelMap(inner)) {
+        for (const [key, member] of inner) parts.push(`${counted(JSON.stringify(key))}:${write(member)}`);
+        return `{${parts.join(",")}}`;
+      }
+      if (isCelList(inner)) {
+        for (const element of inner) parts.push(write(element));
+        return `[${parts.join(",")}]`;
+      }
+      return counted(typeof inner === "bigint" ? String(inner) : (JSON.stringify(inner) ?? "null"));
+    };
+    return write(value);
+  }
 
-/**
- * The JSON text of a CEL value that came from JSON.
- *
- * @throws RangeError when it is longer than `longest`; it stops as soon as that is known.
- */
-export function jsonText(value: unknown, longest: number): string {
-  let length = 0;
-  const counted = (text: string): string => {
-    length += text.length;
-    if (length > longest)
-      throw new RangeError(`a value of more than ${longest} characters is not written out`);
-    return text;
-  };
-  const write = (inner: unknown): string => {
-    const parts: string[] = [];
-    if (isCelMap(inner)) {
-      for (const [key, member] of inner) parts.push(`${counted(JSON.stringify(key))}:${write(member)}`);
-      return `{${parts.join(",")}}`;
-    }
-    if (isCelList(inner)) {
-      for (const element of inner) parts.push(write(element));
-      return `[${parts.join(",")}]`;
-    }
-    return counted(typeof inner === "bigint" ? String(inner) : (JSON.stringify(inner) ?? "null"));
-  };
-  return write(value);
+  return { object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap)), text };
 }
 
 type Scalar = string | number | boolean | null;
@@ -53,14 +58,13 @@ type Scalar = string | number | boolean | null;
 const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 
-const elements = (array: readonly unknown[]): readonly CelInput[] =>
-  array.every(isScalar) ? array : array.map(celValue);
-
 /** A JSON object as the map that CEL asks for members; each is wrapped when it is asked for. */
 class JsonMap implements ReadonlyMap<string, CelInput> {
   readonly #object: JsonObject;
-  constructor(object: JsonObject) {
+  readonly #wrap: (value: unknown) => CelInput;
+  constructor(object: JsonObject, wrap: (value: unknown) => CelInput) {
     this.#object = object;
+    this.#wrap = wrap;
   }
   get size(): number {
     return Object.keys(this.#object).length;
@@ -68,7 +72,7 @@ class JsonMap implements ReadonlyMap<string, CelInput> {
   get(key: string): CelInput | undefined {
     // CEL may ask with a number or a boolean; a JSON object has neither as key.
     return typeof key === "string" && Object.hasOwn(this.#object, key)
-      ? celValue(this.#object[key])
+      ? this.#wrap(this.#object[key])
       : undefined;
   }
   has(key: string): boolean {
@@ -78,7 +82,7 @@ class JsonMap implements ReadonlyMap<string, CelInput> {
     for (const [key, value] of this) visit(value, key, this);
   }
   *entries(): MapIterator<[string, CelInput]> {
-    for (const key of Object.keys(this.#object)) yield [key, celValue(this.#object[key])];
+    for (const key of Object.keys(this.#object)) yield [key, this.#wrap(this.#object[key])];
   }
   keys(): MapIterator<string> {
     return Object.keys(this.#object).values() as MapIterator<string>;

@@ -1,7 +1,7 @@
 /** One rule of the policy, compiled. */
 import type { RuleConfig } from "../../config/config.js";
-import { expression } from "./engine.js";
 import type { Expression } from "./expression.js";
+import { compileExpression } from "./expression.js";
 import { ExpressionError } from "./expression-error.js";
 import { compilePattern } from "./patterns.js";
 import { compileSubject, type Subject } from "./subject.js";
@@ -20,7 +20,7 @@ export interface PolicyFault {
   readonly message: string;
 }
 
-/** The rule, or everything that is wrong with it; `path` is where it stands in the config. Await `loadEngine` before. */
+/** The rule, or everything that is wrong with it; `path` is where it stands in the config. */
 export function compileRule(
   config: RuleConfig,
   path: PolicyFault["path"],
@@ -28,7 +28,7 @@ export function compileRule(
   const faults: PolicyFault[] = [...misplaced(config, path), ...badPatterns(config, path)];
   let when: Expression | undefined;
   try {
-    when = config.when === undefined ? undefined : expression(config.when);
+    when = config.when === undefined ? undefined : compileExpression(config.when);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     faults.push({ path: [...path, "when"], message: error.message });

@@ -1,7 +1,5 @@
 /** Checks the types of a `when` expression, and puts the null-safe and bounded functions in its place. */
-import { type CelEnv, CelScalar, type CelType, listType, type parse } from "@bufbuild/cel";
-import { ExprSchema } from "@bufbuild/cel-spec/cel/expr/syntax_pb.js";
-import { create } from "@bufbuild/protobuf";
+import type { CelEnv, CelType, parse } from "@bufbuild/cel";
 import { ExpressionError } from "./expression-error.js";
 import { DEEPEST_WALK, INTERNAL } from "./functions.js";
 import { compilePattern } from "./patterns.js";
@@ -9,31 +7,34 @@ import { compilePattern } from "./patterns.js";
 type Expr = ReturnType<typeof parse>["expr"];
 type Kind<C extends Expr["exprKind"]["case"]> = Extract<Expr["exprKind"], { case: C }>["value"];
 
-/** The members of a variable whose members are known; a variable that is not here may have any. */
-export type KnownMembers = Readonly<Record<string, Readonly<Record<string, CelType>>>>;
+/** The name of a CEL type; whatever is in a list or a map is `dyn`, which is what nobody can know before. */
+type TypeName = string;
+const DYN = "dyn";
 
-export interface Translation {
-  readonly expr: Expr;
-  readonly type: CelType;
+/** The types of the members of a variable; a variable that is not here may have any. */
+export type KnownMembers = Readonly<Record<string, Readonly<Record<string, TypeName>>>>;
+
+export interface Translation extends Typed {
   /** The variables it looks at. */
   readonly uses: ReadonlySet<string>;
 }
 
 interface Typed {
   readonly expr: Expr;
-  readonly type: CelType;
+  readonly type: TypeName;
 }
 
-const { BOOL, BYTES, DOUBLE, DYN, INT, NULL, STRING, UINT } = CelScalar;
-const CONSTANTS: Readonly<Record<string, CelType>> = {
-  boolValue: BOOL,
-  bytesValue: BYTES,
-  doubleValue: DOUBLE,
-  int64Value: INT,
-  nullValue: NULL,
-  stringValue: STRING,
-  uint64Value: UINT,
+const CONSTANTS: Readonly<Record<string, TypeName>> = {
+  boolValue: "bool",
+  bytesValue: "bytes",
+  doubleValue: "double",
+  int64Value: "int",
+  nullValue: "null_type",
+  stringValue: "string",
+  uint64Value: "uint",
 };
+const SCALARS: ReadonlySet<TypeName> = new Set(Object.values(CONSTANTS));
+const NUMBERS: ReadonlySet<TypeName> = new Set(["int", "uint", "double"]);
 
 /**
  * In standard CEL a member that is not there is an error. Here it is null, and null is less than nothing, starts
@@ -44,11 +45,11 @@ const CONSTANTS: Readonly<Record<string, CelType>> = {
  */
 export function translate(env: CelEnv, expr: Expr, known: KnownMembers): Translation {
   const translator = new Translator(env, known);
-  const { expr: translated, type } = translator.visit(expr, new Map(), 0);
-  return { expr: translated, type, uses: translator.uses };
+  return { ...translator.visit(expr, new Map(), 0), uses: translator.uses };
 }
 
-type Scope = ReadonlyMap<string, CelType>;
+/** The variables of the walks around an expression. */
+type Scope = ReadonlyMap<string, TypeName>;
 
 class Translator {
   readonly uses = new Set<string>();
@@ -73,25 +74,24 @@ class Translator {
         return this.#call(exprKind.value, scope, depth);
       case "listExpr": {
         const elements = exprKind.value.elements.map((element) => this.visit(element, scope, depth).expr);
-        return {
-          expr: like(expr, { case: "listExpr", value: { ...exprKind.value, elements } }),
-          type: listType(DYN),
-        };
+        return { expr: made({ case: "listExpr", value: { ...exprKind.value, elements } }), type: "list" };
       }
       case "structExpr":
         throw new ExpressionError("maps and messages cannot be written here");
       case "comprehensionExpr":
-        return this.#comprehension(expr, exprKind.value, scope, depth);
+        return this.#walk(exprKind.value, scope, depth);
       case undefined:
         throw new ExpressionError("the expression is empty");
     }
   }
 
-  #variable(name: string, scope: Scope): CelType {
-    const type = scope.get(name) ?? this.#env.variables.find(name);
+  #variable(name: string, scope: Scope): TypeName {
+    const local = scope.get(name);
+    if (local !== undefined) return local;
+    const type = this.#env.variables.find(name);
     if (type === undefined) throw new ExpressionError(`there is no variable "${name}"`);
-    if (!scope.has(name)) this.uses.add(name);
-    return type;
+    this.uses.add(name);
+    return type.name;
   }
 
   #select(select: Kind<"selectExpr">, scope: Scope, depth: number): Typed {
@@ -99,13 +99,13 @@ class Translator {
     const type = this.#memberType(select, owner.type, scope);
     const key = constant(select.field);
     return select.testOnly
-      ? { expr: call(INTERNAL.has, [owner.expr, key]), type: BOOL }
+      ? { expr: call(INTERNAL.has, [owner.expr, key]), type: "bool" }
       : { expr: call(INTERNAL.member, [owner.expr, key]), type };
   }
 
-  #memberType({ operand, field }: Kind<"selectExpr">, owner: CelType, scope: Scope): CelType {
-    if (owner !== DYN && owner.kind !== "map") {
-      throw new ExpressionError(`a value of type ${String(owner)} has no member "${field}"`);
+  #memberType({ operand, field }: Kind<"selectExpr">, owner: TypeName, scope: Scope): TypeName {
+    if (owner !== DYN && owner !== "map") {
+      throw new ExpressionError(`a value of type ${owner} has no member "${field}"`);
     }
     const name = operand?.exprKind.case === "identExpr" ? operand.exprKind.value.name : "";
     if (scope.has(name) || !Object.hasOwn(this.#known, name)) return DYN;
@@ -120,32 +120,20 @@ class Translator {
   #call(called: Kind<"callExpr">, scope: Scope, depth: number): Typed {
     const target = called.target === undefined ? undefined : this.visit(called.target, scope, depth);
     const args = called.args.map((arg) => this.visit(arg, scope, depth));
-    const again = (given: readonly Typed[]): Expr =>
-      call(
-        called.function,
-        given.map(({ expr }) => expr),
-        target?.expr,
-      );
+    const again = (given: readonly Typed[]): Expr => call(called.function, exprs(given), target?.expr);
     switch (called.function) {
       case "_&&_":
       case "_||_":
-        return { expr: again(args.map(asTruth)), type: BOOL };
+        return { expr: again(args.map(asTruth)), type: "bool" };
       case "_?_:_": {
-        const [condition, ...branches] = args;
-        const [yes, no] = branches.map(({ type }) => type);
-        const type = yes !== undefined && yes === no ? yes : DYN;
-        return { expr: again([asTruth(condition as Typed), ...branches]), type };
+        const [condition, yes, no] = args;
+        if (condition === undefined || yes === undefined || no === undefined) throw incomplete();
+        return { expr: again([asTruth(condition), yes, no]), type: yes.type === no.type ? yes.type : DYN };
       }
       case "@not_strictly_false":
-        return { expr: again(args), type: BOOL };
+        return { expr: again(args), type: "bool" };
       case "_[_]":
-        return {
-          expr: call(
-            INTERNAL.index,
-            args.map(({ expr }) => expr),
-          ),
-          type: DYN,
-        };
+        return { expr: call(INTERNAL.index, exprs(args)), type: DYN };
       case "_==_":
       case "_!=_":
         checkComparable(args);
@@ -158,7 +146,7 @@ class Translator {
   }
 
   /** The result of the overloads that could be meant. */
-  #resultType(name: string, target: Typed | undefined, args: readonly Typed[]): CelType {
+  #resultType(name: string, target: Typed | undefined, args: readonly Typed[]): TypeName {
     const overloads = [...(this.#env.funcs.find(name) ?? [])];
     const shown = name.replaceAll("_", " ").replace("@", "").trim();
     if (overloads.length === 0 || (name.startsWith("@") && name !== "@in")) {
@@ -171,43 +159,44 @@ class Translator {
         overload.arguments.length === args.length &&
         args.every(({ type }, at) => fits(type, overload.arguments[at])),
     );
-    const given = [...(target === undefined ? [] : [target]), ...args].map(({ type }) => String(type));
+    const given = [...(target === undefined ? [] : [target]), ...args].map(({ type }) => type);
     if (possible.length === 0) throw new ExpressionError(`"${shown}" does not take ${given.join(" and ")}`);
-    const [first, ...others] = possible.map(({ result }) => result);
-    return first !== undefined && others.every((other) => other === first) ? first : DYN;
+    const [first = DYN, ...others] = possible.map(({ result }) => result.name);
+    return others.every((other) => other === first) ? first : DYN;
   }
 
-  #comprehension(expr: Expr, loop: Kind<"comprehensionExpr">, scope: Scope, depth: number): Typed {
-    if (depth >= DEEPEST_WALK)
+  /** What macros such as `exists` and `map` have become: a walk through a list. */
+  #walk(walk: Kind<"comprehensionExpr">, scope: Scope, depth: number): Typed {
+    if (depth >= DEEPEST_WALK) {
       throw new ExpressionError(`walks through lists are nested more than ${DEEPEST_WALK} deep`);
-    const range = this.visit(present(loop.iterRange), scope, depth);
-    if (range.type !== DYN && range.type.kind === "scalar") {
-      throw new ExpressionError(`a value of type ${String(range.type)} is no list to walk through`);
     }
-    const start = this.visit(present(loop.accuInit), scope, depth);
-    const element =
-      range.type.kind === "list" ? range.type.element : range.type.kind === "map" ? STRING : DYN;
-    const outside = new Map(scope).set(loop.accuVar, start.type);
-    const inside = new Map(outside).set(loop.iterVar, element);
-    const result = this.visit(present(loop.result), outside, depth);
+    const range = this.visit(present(walk.iterRange), scope, depth);
+    if (SCALARS.has(range.type)) {
+      throw new ExpressionError(`a value of type ${range.type} is no list to walk through`);
+    }
+    const start = this.visit(present(walk.accuInit), scope, depth);
+    const outside = new Map(scope).set(walk.accuVar, start.type);
+    const inside = new Map(outside).set(walk.iterVar, range.type === "map" ? "string" : DYN);
+    const result = this.visit(present(walk.result), outside, depth);
     const value = {
-      ...loop,
+      ...walk,
       accuInit: start.expr,
       iterRange: call(INTERNAL.walk[depth] ?? "", [range.expr]),
-      loopCondition: this.visit(present(loop.loopCondition), inside, depth + 1).expr,
-      loopStep: this.visit(present(loop.loopStep), inside, depth + 1).expr,
+      loopCondition: this.visit(present(walk.loopCondition), inside, depth + 1).expr,
+      loopStep: this.visit(present(walk.loopStep), inside, depth + 1).expr,
       result: result.expr,
     };
-    return { expr: like(expr, { case: "comprehensionExpr", value }), type: result.type };
+    return { expr: made({ case: "comprehensionExpr", value }), type: result.type };
   }
 }
 
 /** A value that may turn out to be no truth value is asked for one when the time comes. */
 function asTruth(value: Typed): Typed {
-  if (value.type === BOOL) return value;
-  if (value.type !== DYN)
-    throw new ExpressionError(`a value of type ${String(value.type)} is neither true nor false`);
-  return { expr: call(INTERNAL.truth, [value.expr]), type: BOOL };
+  if (value.type === "bool") return value;
+  if (value.type !== DYN) {
+    throw new ExpressionError(`a value of type ${value.type} is neither true nor false`);
+  }
+  return { expr: call(INTERNAL.truth, [value.expr]), type: "bool" };
 }
 
 /** A pattern must be there to be compiled before anybody calls; one that a caller could choose is refused. */
@@ -223,38 +212,40 @@ function checkPattern({ args }: Kind<"callExpr">): void {
 /** Values of different kinds are never equal, so whoever compares them has made a mistake. */
 function checkComparable([left, right]: readonly Typed[]): void {
   if (left === undefined || right === undefined) return;
-  const kinds = [left.type, right.type].map((type) => (NUMBERS.has(type) ? "number" : type.name));
-  if (kinds[0] !== kinds[1] && !kinds.includes(DYN.name) && !kinds.includes(NULL.name)) {
-    throw new ExpressionError(
-      `values of type ${String(left.type)} and ${String(right.type)} are never equal`,
-    );
+  const kinds = [left.type, right.type].map((type) => (NUMBERS.has(type) ? "number" : type));
+  if (kinds[0] !== kinds[1] && !kinds.includes(DYN) && !kinds.includes("null_type")) {
+    throw new ExpressionError(`values of type ${left.type} and ${right.type} are never equal`);
   }
 }
 
-const NUMBERS: ReadonlySet<CelType> = new Set([INT, UINT, DOUBLE]);
+const fits = (given: TypeName, wanted: CelType | undefined): boolean =>
+  wanted !== undefined && (given === DYN || wanted.name === DYN || given === wanted.name);
 
-function fits(given: CelType, wanted: CelType | undefined): boolean {
-  if (wanted === undefined) return false;
-  if (given === DYN || wanted === DYN || given === wanted) return true;
-  return given.kind === wanted.kind && given.name === wanted.name;
-}
+const incomplete = (): ExpressionError => new ExpressionError("the expression is not complete");
 
 const present = (expr: Expr | undefined): Expr => {
-  if (expr === undefined) throw new ExpressionError("the expression is not complete");
+  if (expr === undefined) throw incomplete();
   return expr;
 };
 
-const like = (expr: Expr, exprKind: Expr["exprKind"]): Expr => create(ExprSchema, { id: expr.id, exprKind });
+const exprs = (values: readonly Typed[]): readonly Expr[] => values.map(({ expr }) => expr);
+
+/** Ids lead back to the source text; what was put in the place of it has none. */
+const made = (exprKind: Expr["exprKind"]): Expr => ({ $typeName: "cel.expr.Expr", id: 0n, exprKind });
 
 const call = (name: string, args: readonly Expr[], target?: Expr): Expr =>
-  create(ExprSchema, {
-    exprKind: {
-      case: "callExpr",
-      value: { function: name, args: [...args], ...(target !== undefined && { target }) },
+  made({
+    case: "callExpr",
+    value: {
+      $typeName: "cel.expr.Expr.Call",
+      function: name,
+      args: [...args],
+      ...(target !== undefined && { target }),
     },
   });
 
 const constant = (text: string): Expr =>
-  create(ExprSchema, {
-    exprKind: { case: "constExpr", value: { constantKind: { case: "stringValue", value: text } } },
+  made({
+    case: "constExpr",
+    value: { $typeName: "cel.expr.Constant", constantKind: { case: "stringValue", value: text } },
   });
