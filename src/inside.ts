@@ -50,7 +50,7 @@ export interface Inside {
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
   const { info, logger, metrics, sealedState } = options;
-  const policy = createPolicy(config, { metrics, logger });
+  const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = new Map(
     config.servers.map((server): [string, Running] => {
       const known = before?.servers.get(server.name);
