@@ -136,7 +136,7 @@ export class LegacyConnection implements Connection {
       requireConsent(this.#settings.server, answers);
       await this.#links.whenDone(visited, call.signal);
     }
-    const level = this.#logLevel.raise(call.logLevel);
+    const level = this.#logLevel.raise(call.logLevel, call.client.session);
     if (level !== undefined) await this.#setLogLevel(level);
     return this.#calls.run(call);
   };

@@ -684,6 +684,21 @@ describe("the level of a server's log", () => {
     expect(order.slice(0, 2)).toEqual(["logging/setLevel", "tools/call"]);
   });
 
+  test("is everything where a session that named none shares the connection: it must not hear less now", async () => {
+    const server = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
+    const { upstream } = await meet(server);
+    const plain = () => calling({ client: client({ session: true }) }).call;
+    await upstream.call(plain());
+    expect(levels(server)).toEqual([]);
+    await upstream.call(calling({ logLevel: "error" }).call);
+    expect(levels(server)).toEqual(["debug"]);
+    const other = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
+    const late = await meet(other);
+    await late.upstream.call(calling({ logLevel: "error" }).call);
+    await late.upstream.call(plain());
+    expect(levels(other)).toEqual(["error", "debug"]);
+  });
+
   test("is not set where the server does not log, and a server that fails to set it is called all the same", async () => {
     const silent = legacyServer({ capabilities: { tools: {} } }).on("tools/call", {});
     const first = await meet(silent);
