@@ -18,6 +18,7 @@ const shell: Shell = {
     const { createGateway } = await import("./gateway.js");
     return createGateway(config, { logger, version: packageVersion() });
   },
+  inspect: async (rules) => (await import("./inspect.js")).inspect(rules),
   examine: async (server, signal) => {
     const { examine } = await import("./examine.js");
     return examine(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });

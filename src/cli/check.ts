@@ -21,7 +21,7 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promis
   const { file, by } = found;
   const log = await shell.openLog();
   log.info({ file, by }, `checking ${file}`);
-  const loaded = await loadConfig(file, { env: shell.env, cwd: shell.cwd });
+  const loaded = await loadConfig(file, shell.inspect, { env: shell.env, cwd: shell.cwd });
   const problems = loaded.ok ? [] : loaded.problems;
   const warnings = [...loaded.warnings, ...(loaded.ok ? adviceOn(loaded) : [])];
   const servers = loaded.ok ? loaded.config.servers.map(({ name }) => name) : [];

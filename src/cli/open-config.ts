@@ -26,7 +26,7 @@ export async function openConfig(
     return undefined;
   }
   const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides };
-  const loaded = await loadConfig(found.file, options);
+  const loaded = await loadConfig(found.file, shell.inspect, options);
   if (loaded.ok) log.hide(loaded.secrets);
   const { file, by } = found;
   log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);

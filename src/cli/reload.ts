@@ -1,6 +1,7 @@
 /** Follows the config file while the gateway runs: a good change is applied whole, a bad one not at all. */
 import { resolve } from "node:path";
 import type { Config } from "../config/config.js";
+import { inspectRules } from "../config/inspect-rules.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { watchConfig } from "../config/watch.js";
@@ -22,7 +23,7 @@ export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell,
   };
 
   const apply = async (text: string): Promise<void> => {
-    const loaded = readConfig(text, file, options);
+    const loaded = await inspectRules(readConfig(text, file, options), shell.inspect);
     for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));
     if (!loaded.ok) {
       refuse(loaded.problems);

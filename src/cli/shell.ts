@@ -1,6 +1,7 @@
 /** What a command finds around it: streams, environment, signals, the log, and the way to a gateway. */
 import type { Readable, Writable } from "node:stream";
 import type { Config, ServerConfig } from "../config/config.js";
+import type { Inspect } from "../config/inspect-rules.js";
 import type { Logger } from "../core/logger.js";
 import type { Examination } from "../examine.js";
 import type { Gateway } from "../gateway.js";
@@ -16,6 +17,8 @@ export interface Shell {
   /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
   createGateway(config: Config, logger: Logger): Promise<Gateway>;
+  /** Tells whether rules and limits can be put into effect. */
+  inspect: Inspect;
   /** Starts or reaches one server once. */
   examine(server: ServerConfig, signal: AbortSignal): Promise<Examination>;
 }

@@ -47,11 +47,10 @@ export function suggestion(word: string, known: readonly string[]): string {
 }
 
 function sentence(issue: Issue, root: Tree, at: Path): string {
+  const owner = treeAt(root, at.slice(0, -1));
+  const key = at.at(-1);
+  if (owner.kind === "object" && typeof key === "string" && !owner.members.has(key)) return "is missing";
   if (issue.code === "invalid_type") {
-    const owner = treeAt(root, at.slice(0, -1));
-    const key = at.at(-1);
-    const missing = owner.kind === "object" && typeof key === "string" && !owner.members.has(key);
-    if (missing) return "is missing";
     const [wanted, given] = [typeWord(issue.expected), kindWord(treeAt(root, at))];
     return wanted.endsWith("number") && given === "a number"
       ? `must be ${wanted}`
@@ -101,11 +100,13 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
 }
 
 function unwrap(schema: z.ZodType): z.ZodType {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
-    const inner: unknown = schema.unwrap();
-    return inner instanceof z.ZodType ? unwrap(inner) : schema;
-  }
-  return schema;
+  const wrapped =
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodExactOptional;
+  const inner: unknown = wrapped ? schema.unwrap() : undefined;
+  return inner instanceof z.ZodType ? unwrap(inner) : schema;
 }
 
 function typeWord(expected: string): string {

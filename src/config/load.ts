@@ -1,6 +1,7 @@
 /** Loads a config file from the disk. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { type Inspect, inspectRules } from "./inspect-rules.js";
 import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
 
 /** A host's own settings file may be long; nothing longer than this is a config. */
@@ -15,6 +16,8 @@ export async function readConfigFile(
     ok: false,
     problems: [{ file, line: 1, column: 1, message }],
     warnings: [],
+    rules: {},
+    remark: (_, more) => ({ file, line: 1, column: 1, message: more }),
   });
   let bytes: Buffer;
   try {
@@ -30,9 +33,13 @@ export async function readConfigFile(
   }
 }
 
-export async function loadConfig(file: string, options: ReadOptions = {}): Promise<GoodConfig | BadConfig> {
+export async function loadConfig(
+  file: string,
+  inspect: Inspect,
+  options: ReadOptions = {},
+): Promise<GoodConfig | BadConfig> {
   const content = await readConfigFile(file, options.cwd);
-  return "text" in content ? readConfig(content.text, file, options) : content;
+  return "text" in content ? inspectRules(readConfig(content.text, file, options), inspect) : content;
 }
 
 function reason(error: unknown): string {

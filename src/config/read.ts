@@ -1,17 +1,20 @@
 /** Turns the text of a config file into a complete config, or into everything that is wrong with it. */
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
+import { completeLimits, completePolicy } from "./complete-policy.js";
 import type { Config } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile } from "./foreign.js";
+import type { Rules } from "./inspect-rules.js";
+import { limitsSchema, policySchema } from "./policy-schema.js";
 import { Places, type Problem } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";
 import { isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
-import { type FileShape, fileSchema, NOT_BUILT } from "./schema.js";
-import { type Fault, type Path, type Reading, type Tree, treeAt } from "./tree.js";
+import { type FileShape, fileSchema } from "./schema.js";
+import { type Fault, type Path, plain, type Reading, type Tree, treeAt } from "./tree.js";
 import { subject } from "./variables.js";
 
 /** Flags and environment variables that beat what the file says. */
@@ -41,7 +44,8 @@ export interface GoodConfig {
   readonly warnings: readonly Problem[];
   /** Values that must not be shown: what variables were expanded to. */
   readonly secrets: readonly string[];
-  /** Says something of one place of a good config. */
+  readonly rules: Rules;
+  /** Says something of one place of the file. */
   readonly remark: (path: Path, message: string) => Problem;
   /** Where a server stands in the file. */
   readonly serverPath: (name: string) => Path;
@@ -51,16 +55,25 @@ export interface BadConfig {
   readonly ok: false;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** Those that have their shape. */
+  readonly rules: Rules;
+  readonly remark: (path: Path, message: string) => Problem;
 }
 
 /** `file` is the file's name as the person gave it. Never throws: whatever is wrong becomes a problem. */
 export function readConfig(text: string, file: string, options: ReadOptions = {}): GoodConfig | BadConfig {
   const source = text.replace(/^\uFEFF/, "");
   const places = new Places(file, source);
-  const bad = (faults: readonly Fault[], warnings: readonly Fault[] = []): BadConfig => ({
+  const bad = (
+    faults: readonly Fault[],
+    found: Partial<Pick<BadConfig, "warnings" | "rules" | "remark">> = {},
+  ): BadConfig => ({
     ok: false,
     problems: places.problems(faults),
-    warnings: places.problems(warnings),
+    warnings: [],
+    rules: {},
+    remark: (_, message) => places.problem({ offset: 0, message }),
+    ...found,
   });
 
   const { tree: whole, faults } = parse(source, file);
@@ -86,7 +99,13 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const shape = readSettings(findings);
   const servers = readServers(findings, { folder, readFile });
   const profiles = readProfiles(findings, servers);
-  if (findings.faults.length > 0 || shape === undefined) return bad(findings.faults, warnings);
+  const found = {
+    rules: readRules(findings),
+    warnings: places.problems(warnings),
+    remark: (at: Path, message: string) =>
+      places.problem({ offset: treeAt(findings.tree, at).offset, message }),
+  };
+  if (findings.faults.length > 0 || shape === undefined) return bad(findings.faults, found);
 
   return {
     ok: true,
@@ -96,12 +115,12 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       servers,
       naming: shape.naming,
       profiles,
+      ...found.rules,
     },
     text,
-    warnings: places.problems(warnings),
     secrets: expanded.secrets,
     serverPath: (name) => serverPath(findings.tree, name),
-    remark: (at, message) => places.problem({ offset: treeAt(findings.tree, at).offset, message }),
+    ...found,
   };
 }
 
@@ -115,14 +134,21 @@ function parse(text: string, file: string): Reading {
 
 /** Everything but servers and profiles, whose names may be anything. */
 function readSettings(findings: Findings): FileShape | undefined {
-  for (const key of NOT_BUILT) {
-    if (!findings.tree.members.has(key)) continue;
-    findings.add([], `${key}: not built yet in this version; take it out to start without it`, key);
-  }
   const members = new Map(
     [...findings.tree.members].filter(([key]) => !isServerKey(key) && key !== "profiles"),
   );
   return findings.check(fileSchema, { ...findings.tree, members }, []);
+}
+
+/** `policy` and `limits`; what has not their shape was told with the other settings and counts as not there. */
+function readRules(findings: Findings): Rules {
+  const [policy, limits] = ["policy", "limits"].map((key) => findings.tree.members.get(key)?.value);
+  const policyShape = policy && policySchema.safeParse(plain(policy)).data;
+  const limitsShape = limits && limitsSchema.safeParse(plain(limits)).data;
+  return {
+    ...(policyShape !== undefined && { policy: completePolicy(policyShape) }),
+    ...(limitsShape !== undefined && { limits: completeLimits(limitsShape) }),
+  };
 }
 
 /** A server or profile may be called `__proto__`; a setting of that name would be lost without a word. */

@@ -1,13 +1,10 @@
 /** The shape of the config file: every key with its default and the sentence that documents it. */
 import { z } from "zod";
-import { duration, globs, nameFilter, serverSchema } from "./server-schema.js";
-import { RATE } from "./units.js";
+import { limitsSchema, policySchema } from "./policy-schema.js";
+import { nameFilter, serverSchema } from "./server-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
 export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
-
-/** Keys whose shape is settled but which nothing obeys yet; a file that uses one is refused. */
-export const NOT_BUILT: ReadonlySet<string> = new Set(["policy", "limits"]);
 
 const PORT = /^([1-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/;
 
@@ -74,50 +71,6 @@ const profile = z.strictObject({
     .describe("Which of their resources and resource templates it shows."),
 });
 
-const rule = z.strictObject({
-  name: z.string().min(1).optional().describe("What messages and metrics call it."),
-  on: z
-    .enum(["call", "sampling", "elicitation", "roots"])
-    .default("call")
-    .describe("What it judges: a host's call, or one kind of question from a server."),
-  tools: globs.optional().describe("Globs over exposed tool names."),
-  prompts: globs.optional().describe("Globs over exposed prompt names."),
-  resources: globs.optional().describe("Globs over exposed URIs."),
-  servers: globs.optional().describe("Globs over the servers' keys."),
-  when: z
-    .string()
-    .max(4_096)
-    .optional()
-    .describe("A CEL expression over `tool`, `server`, `args`, `principal`, `annotations` and `request`."),
-  effect: z.enum(["allow", "deny", "approve", "redact", "hide"]).describe("What happens when it matches."),
-  message: z.string().optional().describe("What the refused caller is told."),
-});
-
-const policy = z.strictObject({
-  default: z.enum(["allow", "deny"]).default("allow").describe("What happens when no rule matches."),
-  rules: z
-    .array(rule.meta({ id: "rule" }))
-    .default([])
-    .describe("In order; the first rule that matches decides."),
-});
-
-const limit = z.strictObject({
-  tools: globs.default(["*"]).describe("Globs over exposed tool names."),
-  rate: z
-    .string()
-    .regex(RATE, { error: 'must be a rate such as "10/s", "100/min" or "1000/h"' })
-    .optional()
-    .describe("How many calls may start in a time."),
-  burst: z.int().min(1).optional().describe("How many may start at once."),
-  concurrency: z.int().min(1).optional().describe("How many may run at the same time."),
-  queue: z.int().min(0).optional().describe("How many may wait for their turn."),
-  timeout: duration("How long one may go without a sign of life.").optional(),
-  per: z
-    .enum(["principal", "session", "server", "tool", "all"])
-    .default("all")
-    .describe("Who shares the limit."),
-});
-
 const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));
 
 export const fileSchema = z.strictObject({
@@ -148,11 +101,8 @@ export const fileSchema = z.strictObject({
     })
     .prefault({})
     .describe("How names of tools and prompts are made one name space."),
-  policy: policy.optional().describe("Who may do what. Not built yet: a config that has it is refused."),
-  limits: z
-    .array(limit)
-    .optional()
-    .describe("Limits on calls. Not built yet: a config that has them is refused."),
+  policy: policySchema.exactOptional().describe("Who may do what, in both directions."),
+  limits: limitsSchema.exactOptional().describe("Limits; every one that matches applies."),
   profiles: z
     .record(z.string().min(1), profile.meta({ id: "profile" }))
     .default({})

@@ -1,10 +1,15 @@
 /** Durations and rates as people write them: `30s`, `10/min`. */
 
 const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const WINDOWS: Readonly<Record<string, number>> = { s: 1_000, min: 60_000, h: 3_600_000 };
+const WINDOWS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  min: 60_000,
+  h: 3_600_000,
+  day: 86_400_000,
+};
 
 export const DURATION = /^(\d{1,10})(ms|s|m|h)$/;
-export const RATE = /^(\d{1,10})\/(s|min|h)$/;
+export const RATE = /^(\d{1,10})\/(s|min|h|day)$/;
 
 /** A timer of Node's fires at once when it is set for longer than this. */
 export const MAX_DURATION_MS = 2_147_483_647;

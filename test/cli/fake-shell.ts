@@ -3,6 +3,7 @@ import { PassThrough, Readable } from "node:stream";
 import type { Log, Shell } from "../../src/cli/shell.js";
 import type { Config } from "../../src/config/config.js";
 import type { Gateway } from "../../src/gateway.js";
+import { inspect } from "../../src/inspect.js";
 
 export interface FakeShellOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -101,6 +102,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       configs.push(config);
       return gateway;
     },
+    inspect,
     examine: options.examine ?? (async () => ({ stderr: [], junk: [], error: new Error("not examined") })),
     out: () => written.join(""),
     said,

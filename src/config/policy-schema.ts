@@ -1,0 +1,146 @@
+/** The shape of `policy` and `limits` in the config: who may do what, and how often. */
+import { z } from "zod";
+import { duration, globs } from "./server-schema.js";
+import { parseRate } from "./units.js";
+
+const words = z.array(z.string().min(1));
+
+/** What a rule or a limit is about. */
+const subject = {
+  on: z
+    .enum(["call", "sampling", "elicitation", "roots"])
+    .default("call")
+    .describe("What it is about: calls of hosts, or one kind of question that a server asks its host."),
+  tools: globs
+    .exactOptional()
+    .describe(
+      "Globs over exposed tool names. Where `tools`, `prompts` or `resources` is given, the kinds that are not are left alone; where none is, it is about all of them.",
+    ),
+  prompts: globs.exactOptional().describe("Globs over exposed prompt names."),
+  resources: globs.exactOptional().describe("Globs over exposed URIs and URI templates."),
+  servers: globs.exactOptional().describe("Globs over the servers' keys."),
+  principals: globs.exactOptional().describe("Globs over the ids of principals."),
+  groups: words.exactOptional().describe("The principal must be in one of these groups."),
+  scopes: words.exactOptional().describe("The principal's token must have all of these scopes."),
+  annotations: z
+    .record(z.string().min(1), z.boolean())
+    .exactOptional()
+    .describe(
+      "What a tool must say of itself, such as `readOnlyHint: true`. A tool that says nothing counts as the specification has it: not read-only, destructive, not idempotent, open-world.",
+    ),
+};
+
+const redaction = z.strictObject({
+  paths: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Members to take out, by their dotted path; `*` is any member or element: `users.*.token`."),
+  patterns: z
+    .array(z.string().min(1).max(1_024))
+    .default([])
+    .describe("RE2 patterns; what they match in any text is taken out."),
+});
+
+const redact = z.strictObject({
+  arguments: redaction.prefault({}).describe("What the server does not get to see."),
+  results: redaction
+    .prefault({})
+    .describe("What the host does not get to see: in results, errors, questions, progress and log messages."),
+  replacement: z.string().max(64).default("[redacted]").describe("What stands there instead."),
+});
+
+const rule = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .exactOptional()
+    .describe("What refusals, metrics and decisions call it. Default: `rule-N`, with its place in the list."),
+  ...subject,
+  when: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .exactOptional()
+    .describe(
+      "A CEL expression that must be true: over `tool`, `server`, `target`, `args`, `principal` (`id`, `groups`, `claims`), `annotations` and, for questions of servers, `request`. A member that is not there is null.",
+    ),
+  effect: z
+    .enum(["allow", "deny", "approve", "redact", "hide"])
+    .describe(
+      "`allow` and `deny` let through and refuse; `approve` asks the person at the host first; `redact` lets through without what `redact` names; `hide` makes it as if it were not there.",
+    ),
+  message: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .exactOptional()
+    .describe("What the refused caller, or the person who is asked, is told."),
+  remember: duration(
+    "With `approve`: how long the same call of the same principal is not asked about again.",
+  ).exactOptional(),
+  redact: redact.exactOptional().describe("With `redact`: what to take out."),
+  maxTokens: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe("With `on: sampling`: the most tokens a server may ask for; more is cut to it."),
+  stripContext: z
+    .boolean()
+    .exactOptional()
+    .describe("With `on: sampling`: whether `includeContext` is taken out of what the host is asked."),
+  maxRounds: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe("With `on`: how many rounds of questions one call may take; what is asked later is refused."),
+});
+
+export const policySchema = z.strictObject({
+  default: z.enum(["allow", "deny"]).default("allow").describe("What happens when no rule matches."),
+  rules: z
+    .array(rule.meta({ id: "rule" }))
+    .default([])
+    .describe("In order; the first rule that matches decides."),
+});
+
+const limit = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .exactOptional()
+    .describe("What refusals and metrics call it. Default: `limit-N`, with its place in the list."),
+  ...subject,
+  rate: z
+    .string()
+    .refine((text) => parseRate(text) !== undefined, {
+      error: 'must be a rate such as "10/s", "100/min", "1000/h" or "10000/day"',
+    })
+    .meta({ pattern: "^\\d+/(s|min|h|day)$|\\$\\{" })
+    .exactOptional()
+    .describe("How many calls may start in a time."),
+  burst: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe("How many may start at once. Default: as many as the rate counts."),
+  concurrency: z.int().min(1).exactOptional().describe("How many may run at the same time."),
+  queue: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe("With `concurrency`: how many may wait for their turn; more are refused. Default: 100."),
+  timeout: duration(
+    "How long one may go without a sign of life, instead of the server's `timeout`; of several the shortest.",
+  ).exactOptional(),
+  per: z
+    .enum(["principal", "session", "server", "tool", "all"])
+    .default("all")
+    .describe("Who shares it. `session` means the principal where a host has no session."),
+});
+
+export const limitsSchema = z.array(limit.meta({ id: "limit" }));
+
+export type PolicyShape = z.infer<typeof policySchema>;
+export type LimitShape = z.infer<typeof limit>;

@@ -1,0 +1,89 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { inspectRules } from "../../src/config/inspect-rules.js";
+import { formatProblem } from "../../src/config/problem.js";
+import { readConfig } from "../../src/config/read.js";
+import { inspect } from "../../src/inspect.js";
+
+const read = (text: string, env = {}) => inspectRules(readConfig(text, "cardea.json", { env }), inspect);
+
+describe("policy and limits", () => {
+  test("come out complete: named by their place, times in ms, nothing that was not said", async () => {
+    const outcome = await read(
+      JSON.stringify({
+        policy: {
+          rules: [
+            { effect: "deny", tools: ["a"] },
+            { name: "ask", effect: "approve", remember: "1h" },
+            { effect: "redact", redact: { results: { patterns: ["sk-.*"] } } },
+          ],
+        },
+        limits: [
+          { rate: "10/min", burst: 5, per: "principal" },
+          { timeout: "30m", tools: ["slow__*"] },
+        ],
+      }),
+    );
+    expect(outcome.ok && { policy: outcome.config.policy, limits: outcome.config.limits }).toEqual({
+      policy: {
+        default: "allow",
+        rules: [
+          { name: "rule-1", on: "call", effect: "deny", tools: ["a"] },
+          { name: "ask", on: "call", effect: "approve", rememberMs: 3_600_000 },
+          {
+            name: "rule-3",
+            on: "call",
+            effect: "redact",
+            redact: {
+              arguments: { paths: [], patterns: [] },
+              results: { paths: [], patterns: ["sk-.*"] },
+              replacement: "[redacted]",
+            },
+          },
+        ],
+      },
+      limits: [
+        { name: "limit-1", on: "call", rate: { count: 10, windowMs: 60_000 }, burst: 5, per: "principal" },
+        { name: "limit-2", on: "call", timeoutMs: 1_800_000, tools: ["slow__*"], per: "all" },
+      ],
+    });
+  });
+
+  test("that cannot be put into effect are told at their place, with what else is wrong", async () => {
+    const outcome = await read(
+      `{ "listen": { "prot": 1 },
+  "policy": { "rules": [{ "effect": "deny", "when": "args.env ==" }, { "effect": "hide", "on": "roots" }] },
+  "limits": [{ "tools": ["a"] }] }`,
+    );
+    const messages = outcome.ok ? [] : outcome.problems.map(formatProblem);
+    expect(messages).toEqual([
+      'cardea.json:1:15: listen has an unknown key "prot"',
+      expect.stringMatching(/^cardea\.json:2:53: policy\.rules\[0\]\.when: /),
+      'cardea.json:2:82: policy.rules[1].effect: "hide" is for calls; what a server asks can be allowed or denied',
+      'cardea.json:3:14: limits[0]: a limit needs a "rate", a "concurrency" or a "timeout"',
+    ]);
+  });
+
+  test("are not there when the file has none", async () => {
+    const outcome = await read("{}");
+    expect(outcome.ok && Object.keys(outcome.config)).toEqual([
+      "file",
+      "listen",
+      "servers",
+      "naming",
+      "profiles",
+    ]);
+  });
+});
+
+test("the example of the design, with every section in it, is right as it stands", async () => {
+  const text = readFileSync(new URL("example.jsonc", import.meta.url), "utf8");
+  const outcome = await read(text, { SENTRY_TOKEN: "x" });
+  expect(outcome.ok ? [] : outcome.problems.map(formatProblem)).toEqual([]);
+  expect(outcome.ok && outcome.config.policy?.rules.map(({ name, effect }) => `${name}: ${effect}`)).toEqual([
+    "no-prod-writes: deny",
+    "ask-before-delete: approve",
+    "no-passwords: deny",
+  ]);
+  expect(outcome.ok && outcome.config.limits).toHaveLength(3);
+});
