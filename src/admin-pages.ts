@@ -4,6 +4,7 @@ import type { Readiness } from "./admin/server.js";
 import { ANONYMOUS, type Client } from "./core/client.js";
 import type { ListKind } from "./core/upstream.js";
 import type { LegacyEdge } from "./downstream/legacy/edge.js";
+import { explainCall, readSupposed } from "./explain.js";
 import type { Inside } from "./inside.js";
 import { stringAt } from "./wire/json.js";
 
@@ -64,6 +65,7 @@ export function adminPages({ inside, legacy, ready, version, startedAt, url }: S
         waiting: line.waiting,
       })),
     decisions: () => inside().policy.decisions(),
+    explain: (query) => explainCall(inside(), readSupposed(query)),
     catalog: () => ({
       tools: rows("tools"),
       prompts: rows("prompts"),

@@ -1,7 +1,7 @@
 /** What the pages of `/api/v1/…` show; the console draws from the same. */
 
 /** `GET /api/v1/status` */
-export interface StatusPage {
+interface StatusPage {
   readonly version: string;
   readonly node: string;
   readonly pid: number;
@@ -16,7 +16,7 @@ export interface StatusPage {
 }
 
 /** One row of `GET /api/v1/servers` */
-export interface ServerRow {
+interface ServerRow {
   /** Its key in the config. */
   readonly name: string;
   readonly transport: "stdio" | "http";
@@ -41,7 +41,7 @@ export interface CatalogRow {
 }
 
 /** `GET /api/v1/catalog` */
-export interface CatalogPage {
+interface CatalogPage {
   readonly tools: readonly CatalogRow[];
   readonly prompts: readonly CatalogRow[];
   readonly resources: readonly CatalogRow[];
@@ -49,7 +49,7 @@ export interface CatalogPage {
 }
 
 /** One row of `GET /api/v1/sessions`; never the session's id, which is a credential. */
-export interface SessionRow {
+interface SessionRow {
   readonly principal: string;
   /** How the host keeps its state. */
   readonly era: "legacy" | "modern";
@@ -62,12 +62,17 @@ export interface SessionRow {
   readonly [more: string]: unknown;
 }
 
+/** A page was asked for something that makes no sense; its message is for whoever asked. */
+export class BadQuery extends Error {
+  override readonly name = "BadQuery";
+}
+
 /** The functions behind the pages; each gives what is true at this moment. */
 export interface AdminPages {
   readonly status: () => StatusPage;
   readonly servers: () => readonly ServerRow[];
   readonly catalog: () => CatalogPage;
   readonly sessions: () => readonly SessionRow[];
-  /** Further pages, by their name after `/api/v1/`. */
+  /** Further pages, by their name after `/api/v1/`. They may throw a BadQuery. */
   readonly [more: string]: (query: URLSearchParams) => unknown;
 }

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { turnAway } from "../core/front-door.js";
 import type { Logger } from "../core/logger.js";
 import { consoleFiles } from "./console-files.js";
-import type { AdminPages } from "./pages.js";
+import { type AdminPages, BadQuery } from "./pages.js";
 
 /** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
 export interface Readiness {
@@ -113,6 +113,7 @@ function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
 
   app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
   app.onError((error, c) => {
+    if (error instanceof BadQuery) return c.json({ error: error.message }, 400);
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
     return c.json({ error: "this page failed; the gateway's log says why" }, 500);
   });

@@ -5,7 +5,7 @@ import { escapeHidden } from "./escape.js";
 import { type LogLine, readable, wantsColour } from "./readable.js";
 import { Redactor } from "./redact.js";
 
-export const LOGGER_LEVELS = ["error", "warn", "info", "debug", "silent"] as const;
+const LOGGER_LEVELS = ["error", "warn", "info", "debug", "silent"] as const;
 export type LoggerLevel = (typeof LOGGER_LEVELS)[number];
 
 export interface LoggerOptions {

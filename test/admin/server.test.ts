@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import type { AdminPages } from "../../src/admin/pages.js";
+import { type AdminPages, BadQuery } from "../../src/admin/pages.js";
 import { type Admin, type AdminSettings, createAdmin } from "../../src/admin/server.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
@@ -110,6 +110,15 @@ describe("the API", () => {
   test.each(["nothing", "__proto__", "constructor", "toString"])("there is no page %s", async (name) => {
     const { url } = await started();
     expect((await fetch(`${url}/api/v1/${name}`)).status).toBe(404);
+  });
+
+  test("a query that makes no sense is told so", async () => {
+    const refused = () => {
+      throw new BadQuery("name=… says which tool");
+    };
+    const { url } = await started({ pages: { ...pages, explain: refused } });
+    const response = await fetch(`${url}/api/v1/explain`);
+    expect([response.status, await response.json()]).toEqual([400, { error: "name=… says which tool" }]);
   });
 
   test("a page that fails says so to the log and nothing to the caller", async () => {

@@ -1,6 +1,7 @@
 /** Draws the console from /api/v1. Everything a server says goes in as text, never as HTML. */
 
 const REFRESH_MS = 3000;
+const SHOWN_DECISIONS = 20;
 const KINDS = [
   ["tools", "Tools"],
   ["prompts", "Prompts"],
@@ -129,6 +130,31 @@ function drawSessions(sessions) {
   at("sessions").replaceChildren(...(rows.length > 0 ? rows : [nothing(6, "No host is connected.")]));
 }
 
+const EFFECT_CLASS = { allow: "good", deny: "bad", hide: "bad", approve: "warn", redact: "warn" };
+
+function drawDecisions(decisions) {
+  const rows = decisions.slice(0, SHOWN_DECISIONS).map((decision) => {
+    const effect = element(
+      "span",
+      { className: `badge ${EFFECT_CLASS[decision.effect] ?? ""}` },
+      decision.effect,
+    );
+    return element(
+      "tr",
+      {},
+      text(new Date(decision.time).toLocaleTimeString()),
+      element("td", {}, effect),
+      text(decision.failed ? `${decision.rule} (could not be answered)` : decision.rule),
+      element("td", {}, element("code", {}, decision.target)),
+      text(decision.principal),
+      text(decision.on === "call" ? decision.method : `${decision.on} asked by ${decision.server}`),
+    );
+  });
+  at("decisions").replaceChildren(
+    ...(rows.length > 0 ? rows : [nothing(6, "No rule has decided anything yet.")]),
+  );
+}
+
 let shown = "";
 let latest;
 
@@ -162,14 +188,15 @@ function drawCatalog() {
 
 async function refresh() {
   try {
-    const [status, servers, catalog, sessions] = await Promise.all(
-      ["status", "servers", "catalog", "sessions"].map(page),
+    const [status, servers, catalog, sessions, decisions] = await Promise.all(
+      ["status", "servers", "catalog", "sessions", "decisions"].map(page),
     );
     latest = catalog;
     drawHealth(status);
     drawNumbers(servers, catalog, sessions);
     drawServers(servers, catalog);
     drawSessions(sessions);
+    drawDecisions(decisions);
     drawCatalog();
     at("when").textContent = `as of ${new Date().toLocaleTimeString()}`;
   } catch (error) {
