@@ -4,6 +4,8 @@ import { join, posix, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { init, parse } from "es-module-lexer";
 
+await init();
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Import {
@@ -15,17 +17,21 @@ export interface Import {
   readonly typeOnly: boolean;
 }
 
-/** Every import and re-export of every TypeScript file below `folder`, dynamic ones included. */
-export async function importsOf(folder: string): Promise<readonly Import[]> {
-  await init();
+/** Every TypeScript file below `folder`, by its path in it. */
+export function filesOf(folder: string): readonly { readonly file: string; readonly text: string }[] {
   const base = join(root, folder);
   return readdirSync(base, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
-    .flatMap((path) => readImports(base, path.split(sep).join("/")));
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => ({ file: path.split(sep).join("/"), text: readFileSync(join(base, path), "utf8") }));
+}
+
+/** Every import and re-export of every TypeScript file below `folder`, dynamic ones included. */
+export function importsOf(folder: string): readonly Import[] {
+  return filesOf(folder).flatMap(({ file, text }) => readImports(file, text));
 }
 
 /** The imports of one file of TypeScript. */
-export function readImports(base: string, file: string, text = readFileSync(join(base, file), "utf8")) {
+export function readImports(file: string, text: string): readonly Import[] {
   const [statements] = parse(text, file);
   return statements.flatMap((statement): Import[] => {
     if (typeof statement.specifier !== "string") return [];
