@@ -13,7 +13,7 @@ export interface Diagnosis {
   readonly advice?: string;
 }
 
-export type Cause =
+type Cause =
   | "ok"
   | "command_not_found"
   | "folder_not_found"

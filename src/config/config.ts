@@ -25,7 +25,7 @@ export interface ListenConfig {
   readonly admin: { readonly host: string; readonly port: number };
 }
 
-export interface NamingConfig {
+interface NamingConfig {
   readonly separator: string;
   readonly maxLength: number;
 }
@@ -130,7 +130,7 @@ export interface RuleConfig extends SubjectConfig {
   readonly maxRounds?: number;
 }
 
-export interface RedactConfig {
+interface RedactConfig {
   readonly arguments: RedactionConfig;
   readonly results: RedactionConfig;
   /** What stands where something was taken out. */

@@ -29,7 +29,7 @@ the host's are passed over with a warning.
 **Variables** stand in text values, and are expanded once: \`\${VAR}\`, \`\${VAR:-default}\` (also when VAR is set to nothing),
 \`\${env:VAR}\`, \`\${file:/run/secrets/x}\`. \`$\${\` is a \`\${\` that is meant as it stands.
 
-**Durations** are \`250ms\`, \`30s\`, \`5m\`, \`1h\`; **rates** are \`10/s\`, \`100/min\`, \`1000/h\`; **globs** know \`*\`, \`?\` and \`{a,b}\`.
+**Durations** are \`250ms\`, \`30s\`, \`5m\`, \`1h\`; **rates** are \`10/s\`, \`100/min\`, \`1000/h\`, \`10000/day\`; **globs** know \`*\`, \`?\` and \`{a,b}\`.
 
 **Relative paths** (\`cwd\`, \`envFile\`, \`\${file:…}\`, a \`command\` that begins with \`./\`) start at the config file's folder.
 `;
@@ -109,7 +109,7 @@ function kind(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(", ");
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(kind))].join(" or ");
   if (schema.pattern?.includes("ms|s|m|h") === true) return "duration";
-  if (schema.pattern?.includes("(s|min|h)") === true) return "rate";
+  if (schema.pattern?.includes("(s|min|h|day)") === true) return "rate";
   const words: Readonly<Record<string, string>> = {
     string: "text",
     integer: "whole number",

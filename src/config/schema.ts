@@ -111,4 +111,3 @@ export const fileSchema = z.strictObject({
 
 export const profileSchema = profile;
 export type FileShape = z.infer<typeof fileSchema>;
-export type ProfileShape = z.infer<typeof profile>;

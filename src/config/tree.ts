@@ -14,13 +14,13 @@ export interface Member {
   readonly value: Tree;
 }
 
-export interface ArrayTree {
+interface ArrayTree {
   readonly kind: "array";
   readonly offset: number;
   readonly items: readonly Tree[];
 }
 
-export interface ScalarTree {
+interface ScalarTree {
   readonly kind: "scalar";
   readonly offset: number;
   readonly value: string | number | boolean | null;

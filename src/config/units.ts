@@ -8,8 +8,8 @@ const WINDOWS: Readonly<Record<string, number>> = {
   day: 86_400_000,
 };
 
-export const DURATION = /^(\d{1,10})(ms|s|m|h)$/;
-export const RATE = /^(\d{1,10})\/(s|min|h|day)$/;
+const DURATION = /^(\d{1,10})(ms|s|m|h)$/;
+const RATE = /^(\d{1,10})\/(s|min|h|day)$/;
 
 /** A timer of Node's fires at once when it is set for longer than this. */
 export const MAX_DURATION_MS = 2_147_483_647;

@@ -38,8 +38,12 @@ class Run {
   readonly ended: Promise<number | null>;
   #grown: (() => void)[] = [];
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.child = spawn(process.execPath, [main, ...args], {
+  constructor(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    nodeFlags: readonly string[] = [],
+  ) {
+    this.child = spawn(process.execPath, [...nodeFlags, main, ...args], {
       cwd: folder,
       env: { PATH: process.env.PATH, ...env },
     });
@@ -148,6 +152,19 @@ describe("serve", () => {
     expect(await list.ended).toBe(0);
     run.child.kill("SIGINT");
     expect(await run.ended).toBe(0);
+  });
+});
+
+test.each([
+  ["an error that nobody caught", "setTimeout(() => { throw new Error('boom'); }, 50)"],
+  ["a failure that nobody waited for", "setTimeout(() => Promise.reject(new Error('boom')), 50)"],
+])("%s is logged and ends it with 1", async (sentence, program) => {
+  const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
+  expect(await run.ended).toBe(1);
+  expect(linesOf(run.stderr).at(-1)).toMatchObject({
+    level: "error",
+    msg: `${sentence}; the process ends`,
+    error: { message: "boom" },
   });
 });
 

@@ -1,0 +1,14 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { uriPrefix as exposedPrefix } from "../../src/catalog/uris.js";
+import { uriPrefix } from "../../src/config/collisions.js";
+
+// The config may look at nobody, so it spells prefixes by itself; it must spell them as the catalog does.
+test("a prefix is spelled in URIs as the catalog spells it", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), (prefix) => {
+      expect(uriPrefix(prefix)).toBe(exposedPrefix(prefix));
+    }),
+    { numRuns: 1_000, seed: 20_261_123 },
+  );
+});
