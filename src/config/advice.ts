@@ -1,6 +1,7 @@
 /** What is allowed in a config, and may still surprise whoever wrote it. */
 import { basename } from "node:path";
 import type { Config, ServerConfig } from "./config.js";
+import { isLoopbackName } from "./loopback.js";
 import type { Path } from "./tree.js";
 
 export interface Advice {
@@ -15,6 +16,7 @@ export function advise(config: Config): readonly Advice[] {
   return [
     ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
     ...adviseNaming(config),
+    ...adviseAccess(config),
     ...config.servers.flatMap((server) =>
       [...adviseTransport(server), ...advisePrefix(server, config)].map((advice) => ({
         ...advice,
@@ -42,6 +44,28 @@ function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Fo
   return [{ path: ["prefix"], message }];
 }
 
+function adviseAccess({ listen, auth }: Config): readonly Found[] {
+  const { host, insecure } = listen.http;
+  const found: Found[] = [];
+  if (auth === undefined && !isLoopbackName(host)) {
+    const path = ["listen", "http", insecure ? "insecure" : "host"];
+    const message = insecure
+      ? "whoever reaches this address may call every tool"
+      : 'serve refuses to listen beyond this machine without "auth", or "insecure": true';
+    found.push({ path, message });
+  }
+  if (listen.admin.token === undefined && !isLoopbackName(listen.admin.host)) {
+    const message = 'serve refuses to listen beyond this machine without a "token"';
+    found.push({ path: ["listen", "admin", "host"], message });
+  }
+  const now = Date.now();
+  for (const [index, { id, expiresAt = now + 1 }] of (auth?.keys ?? []).entries()) {
+    if (expiresAt > now) continue;
+    found.push({ path: ["auth", "keys", index, "expires"], message: `the key of ${id} has expired` });
+  }
+  return found;
+}
+
 function adviseTransport({ transport }: ServerConfig): readonly Found[] {
   if (transport.kind === "http") return adviseUrl(transport.url);
   const { command, args } = transport;
@@ -51,8 +75,7 @@ function adviseTransport({ transport }: ServerConfig): readonly Found[] {
 
 function adviseUrl(text: string): readonly Found[] {
   const { protocol, hostname } = new URL(text);
-  const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  if (protocol !== "http:" || loopback) return [];
+  if (protocol !== "http:" || isLoopbackName(hostname)) return [];
   return [{ path: ["url"], message: "plain http: to another machine; what is sent can be read and changed" }];
 }
 

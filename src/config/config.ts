@@ -4,6 +4,8 @@ export interface Config {
   /** The file it came from, for messages; absent when it was made from a command line. */
   readonly file?: string;
   readonly listen: ListenConfig;
+  /** Who may come in over HTTP; absent where nobody has to say who they are. */
+  readonly auth?: AuthConfig;
   /** In the order of the file; that order decides the order of lists. Disabled servers are left out. */
   readonly servers: readonly ServerConfig[];
   readonly naming: NamingConfig;
@@ -21,8 +23,40 @@ export interface ListenConfig {
     readonly allowedOrigins: readonly string[];
     readonly maxBodyBytes: number;
     readonly legacySse: boolean;
+    /** Beyond loopback although nobody has to say who they are. */
+    readonly insecure: boolean;
   };
-  readonly admin: { readonly host: string; readonly port: number };
+  /** `token` is one as it is sent, or `sha256:` and its hash; absent where everybody on this machine may look. */
+  readonly admin: { readonly host: string; readonly port: number; readonly token?: string };
+}
+
+export interface AuthConfig {
+  readonly keys: readonly KeyConfig[];
+  readonly jwt?: JwtConfig;
+  /** The URL under which hosts know the gateway; absent where that is the one it listens at. */
+  readonly resource?: string;
+  readonly requiredScopes: readonly string[];
+}
+
+export interface KeyConfig {
+  /** The principal's. */
+  readonly id: string;
+  /** Its SHA-256: 64 hexadecimal digits in lower case. */
+  readonly digest: string;
+  readonly groups: readonly string[];
+  /** Milliseconds since 1970; absent where it never expires. */
+  readonly expiresAt?: number;
+}
+
+export interface JwtConfig {
+  readonly issuer: string;
+  /** Empty where it is the resource. */
+  readonly audience: readonly string[];
+  readonly jwksUri?: string;
+  readonly algorithms: readonly string[];
+  readonly groupsClaim: string;
+  /** What hosts are told of besides the required ones. */
+  readonly scopes: readonly string[];
 }
 
 interface NamingConfig {

@@ -19,7 +19,7 @@ const HOST_FILES: ReadonlySet<string> = new Set([
 ]);
 
 /** Whoever writes one of these writes for Cardea, whatever the file is called. */
-const CARDEA_KEYS = ["listen", "naming", "policy", "limits", "profiles"];
+const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles"];
 
 /** Keys that mean something in their host, and what leaving them out means here. */
 const HOST_KEYS: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 /** Turns the text of a config file into a complete config, or into everything that is wrong with it. */
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
+import { completeAuth } from "./complete-auth.js";
 import { completeLimits, completePolicy } from "./complete-policy.js";
 import type { Config } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
@@ -23,6 +24,7 @@ export interface ListenOverrides {
   readonly port?: number;
   readonly adminHost?: string;
   readonly adminPort?: number;
+  readonly insecure?: boolean;
 }
 
 export interface ReadOptions {
@@ -97,6 +99,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const findings = new Findings(expanded.tree, [...faults, ...expanded.faults]);
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings);
+  const listen = shape && listenOf(shape, options.overrides ?? {});
+  const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
   const servers = readServers(findings, { folder, readFile });
   const profiles = readProfiles(findings, servers);
   const found = {
@@ -105,20 +109,22 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     remark: (at: Path, message: string) =>
       places.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
-  if (findings.faults.length > 0 || shape === undefined) return bad(findings.faults, found);
+  if (findings.faults.length > 0 || shape === undefined || listen === undefined)
+    return bad(findings.faults, found);
 
   return {
     ok: true,
     config: {
       file: path,
-      listen: listenOf(shape, options.overrides ?? {}),
+      listen,
+      ...(auth !== undefined && { auth }),
       servers,
       naming: shape.naming,
       profiles,
       ...found.rules,
     },
     text,
-    secrets: expanded.secrets,
+    secrets: [...expanded.secrets, ...(listen.admin.token === undefined ? [] : [listen.admin.token])],
     serverPath: (name) => serverPath(findings.tree, name),
     ...found,
   };
@@ -176,8 +182,10 @@ function listenOf(
       ...listen.http,
       host: overrides.host ?? listen.http.host,
       port: overrides.port ?? Number(listen.http.port),
+      insecure: overrides.insecure ?? listen.http.insecure,
     },
     admin: {
+      ...listen.admin,
       host: overrides.adminHost ?? listen.admin.host,
       port: overrides.adminPort ?? Number(listen.admin.port),
     },

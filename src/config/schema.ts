@@ -1,5 +1,6 @@
 /** The shape of the config file: every key with its default and the sentence that documents it. */
 import { z } from "zod";
+import { adminToken, authSchema } from "./auth-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { nameFilter, serverSchema } from "./server-schema.js";
 
@@ -49,11 +50,20 @@ const http = z.strictObject({
     .boolean()
     .default(false)
     .describe("Also serves the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`."),
+  insecure: z
+    .boolean()
+    .default(false)
+    .describe("Lets it listen beyond this machine although there is no `auth`: whoever reaches it may call."),
 });
 
 const admin = z.strictObject({
   host: host.default("127.0.0.1").describe("The address of health checks, metrics and the status API."),
   port: port.default(8081).describe("Its port; 0 picks a free one."),
+  token: adminToken
+    .exactOptional()
+    .describe(
+      "Whoever asks for more than health must send it as `Authorization: Bearer …`; put a variable here, or `sha256:` and its hash. Without one it listens on this machine alone.",
+    ),
 });
 
 const exposed = "exposed names";
@@ -82,6 +92,9 @@ export const fileSchema = z.strictObject({
     })
     .prefault({})
     .describe("Where hosts and operators reach the gateway. A change needs a restart."),
+  auth: authSchema
+    .exactOptional()
+    .describe("Who may come in over HTTP. Without it everybody is one `anonymous` principal."),
   mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),
   servers: servers.default({}).describe("The same as `mcpServers`, as VS Code writes it."),
   context_servers: servers.default({}).describe("The same as `mcpServers`, as Zed writes it."),

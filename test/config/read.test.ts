@@ -29,6 +29,7 @@ describe("a config file", () => {
           allowedOrigins: [],
           maxBodyBytes: 4_194_304,
           legacySse: false,
+          insecure: false,
         },
         admin: { host: "127.0.0.1", port: 8081 },
       },

@@ -14,6 +14,7 @@ const LOOPBACK: ListenConfig["http"] = {
   allowedOrigins: [],
   maxBodyBytes: 4_194_304,
   legacySse: false,
+  insecure: false,
 };
 
 /** Says which method of the edge was called, and with what; stands where an era is not the subject. */

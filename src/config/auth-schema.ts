@@ -1,0 +1,117 @@
+/** The shape of `auth`: who may come in over HTTP, by key or by token. */
+import { z } from "zod";
+import { isLoopbackName } from "./loopback.js";
+
+/** Signatures made with a private key. `none` and the HS family are not among them and cannot be configured. */
+export const TOKEN_ALGORITHMS = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+] as const;
+
+/** A SHA-256 in hexadecimal, as `cardea key` and `sha256sum` print it. */
+export const KEY_HASH = /^(?:sha256:)?[0-9a-f]{64}$/i;
+
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** A variable may stand where an editor would otherwise see a wrong value. */
+const orVariable = (pattern: RegExp): string => `${pattern.source}|\\$\\{`;
+
+/** One word of a scope (RFC 6749, 3.3). */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+const scopes = z.array(
+  z.string().regex(SCOPE, { error: "must be one scope, without spaces, quotes or backslashes" }),
+);
+
+/** What is read from it decides who may come in, so nobody on the way may change it. */
+const address = z.string().refine(
+  (text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined || url.hash !== "" || url.username !== "" || url.password !== "") return false;
+    return url.protocol === "https:" || (url.protocol === "http:" && isLoopbackName(url.hostname));
+  },
+  { error: "must be a complete https: address (http: for this machine alone), without a fragment" },
+);
+
+const key = z.strictObject({
+  id: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })
+    .refine((id) => id !== "anonymous", { error: "cannot be that of those whom nobody knows" })
+    .describe(
+      "Who comes with it: the principal that rules, limits and logs name. Two keys may have the same.",
+    ),
+  hash: z
+    .string()
+    .regex(KEY_HASH, { error: 'must be "sha256:" and 64 hexadecimal digits, as "cardea key" prints it' })
+    .meta({ pattern: orVariable(KEY_HASH) })
+    .describe("The SHA-256 of the key. The key itself stands nowhere."),
+  groups: z.array(z.string().min(1)).default([]).describe("The groups of its principal."),
+  expires: z
+    .string()
+    .refine((text) => TIME.test(text) && !Number.isNaN(Date.parse(text)), {
+      error: 'must be a date or a time such as "2027-01-31" or "2027-01-31T12:00:00Z"',
+    })
+    .meta({ pattern: orVariable(TIME) })
+    .exactOptional()
+    .describe("From then on the key is refused; a date alone is its first moment in UTC. Default: never."),
+});
+
+const jwt = z.strictObject({
+  issuer: address.describe("Who issues the tokens: their `iss`, character by character."),
+  audience: z
+    .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+    .exactOptional()
+    .describe(
+      "What must stand in the `aud` of a token; of several, one is enough. Default: `auth.resource`.",
+    ),
+  jwksUri: address
+    .exactOptional()
+    .describe("Where the issuer's public keys are. Default: what the issuer's own metadata says."),
+  algorithms: z
+    .array(z.enum(TOKEN_ALGORITHMS))
+    .min(1)
+    .default(["RS256", "PS256", "ES256", "EdDSA", "Ed25519"])
+    .describe("The signatures that are taken, whatever a token says of itself."),
+  groupsClaim: z
+    .string()
+    .min(1)
+    .default("groups")
+    .describe("The claim that lists groups, a text or a list; `a.b` also finds `b` inside `a`."),
+  scopes: scopes
+    .default([])
+    .describe("Scopes that hosts are told of besides `requiredScopes`; what needs them, rules say."),
+});
+
+export const authSchema = z.strictObject({
+  keys: z
+    .array(key.meta({ id: "key" }))
+    .default([])
+    .describe("API keys, as `cardea key` makes them; sent as `Authorization: Bearer …` or `X-API-Key: …`."),
+  jwt: jwt.exactOptional().describe("Tokens of an authorization server, sent as `Authorization: Bearer …`."),
+  resource: z
+    .string()
+    .refine(isResource, { error: "must be a complete http: or https: address without query and fragment" })
+    .exactOptional()
+    .describe(
+      "The URL under which hosts know this gateway; tokens must be meant for it. Default: the URL it listens at, which suffices on this machine alone.",
+    ),
+  requiredScopes: scopes.default([]).describe("Scopes that every token must have."),
+});
+
+function isResource(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, search, hash, username, password } = new URL(text);
+  return /^https?:$/.test(protocol) && [search, hash, username, password].every((part) => part === "");
+}
+
+/** Text with a secret in it, or its hash. */
+export const adminToken = z
+  .string()
+  .refine((text) => text.length >= 16 && /^[\x21-\x7e]+$/.test(text), {
+    error: "must have at least 16 characters, none of them a space",
+  })
+  .meta({ pattern: "^[!-~]{16,}$|\\$\\{" });
+
+export type AuthShape = z.infer<typeof authSchema>;

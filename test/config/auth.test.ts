@@ -1,0 +1,107 @@
+/** `auth` of a config, and what stands there for the listeners that strangers may reach. */
+import { describe, expect, test } from "vitest";
+import { advise } from "../../src/config/advice.js";
+import { type GoodConfig, type ReadOptions, readConfig } from "../../src/config/read.js";
+
+const HASH = "0a".repeat(32);
+const read = (config: object, options: ReadOptions = {}) =>
+  readConfig(JSON.stringify(config), "/home/me/cardea.json", { env: {}, ...options });
+function good(config: object, options?: ReadOptions): GoodConfig {
+  const outcome = read(config, options);
+  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
+  return outcome;
+}
+const problems = (config: object, options?: ReadOptions): readonly string[] => {
+  const outcome = read(config, options);
+  return outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+};
+const key = (id: string, more: object = {}) => ({ id, hash: `sha256:${HASH}`, ...more });
+const jwt = { issuer: "https://login.example.com" };
+
+describe("auth", () => {
+  test("comes out complete: digests in one form, times in ms, audiences as a list", () => {
+    const { auth } = good({
+      auth: {
+        keys: [key("ci", { groups: ["robots"], expires: "2027-01-31" }), { id: "me", hash: "B".repeat(64) }],
+        jwt: { ...jwt, audience: "https://mcp.example.com" },
+        requiredScopes: ["mcp"],
+        resource: "https://mcp.example.com/mcp",
+      },
+    }).config;
+    expect(auth).toEqual({
+      keys: [
+        { id: "ci", digest: HASH, groups: ["robots"], expiresAt: Date.UTC(2027, 0, 31) },
+        { id: "me", digest: "b".repeat(64), groups: [] },
+      ],
+      jwt: {
+        issuer: "https://login.example.com",
+        audience: ["https://mcp.example.com"],
+        algorithms: ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"],
+        groupsClaim: "groups",
+        scopes: [],
+      },
+      resource: "https://mcp.example.com/mcp",
+      requiredScopes: ["mcp"],
+    });
+  });
+
+  test("is absent where the file has none", () => {
+    expect(Object.hasOwn(good({}).config, "auth")).toBe(false);
+  });
+
+  test.each([
+    [{}, 'auth lets nobody in: it needs "keys" or "jwt"'],
+    [{ keys: [] }, 'auth lets nobody in: it needs "keys" or "jwt"'],
+    [{ keys: [key("a")], requiredScopes: ["x"] }, 'auth.requiredScopes are scopes of tokens, and need "jwt"'],
+    [{ keys: [key("a"), key("b")] }, "auth.keys[1].hash is that of an earlier key"],
+  ])("%j contradicts itself", (auth, message) => {
+    expect(problems({ auth })).toEqual([message]);
+  });
+
+  test("needs to be told its URL where tokens are meant for a gateway beyond this machine", () => {
+    const message = 'auth needs "resource": the URL under which hosts reach the gateway';
+    expect(problems({ auth: { jwt } }, { overrides: { host: "0.0.0.0" } })).toEqual([message]);
+    expect(problems({ auth: { jwt } })).toEqual([]);
+    expect(problems({ auth: { keys: [key("a")] }, listen: { http: { host: "0.0.0.0" } } })).toEqual([]);
+  });
+
+  test("in a host's own file makes it Cardea's: it is never passed over", () => {
+    const outcome = readConfig('{ "auth": {} }', "/home/me/.mcp.json", { env: {} });
+    expect(outcome.ok).toBe(false);
+  });
+});
+
+describe("beyond this machine", () => {
+  test("a flag allows it as the file would", () => {
+    expect(good({}).config.listen.http.insecure).toBe(false);
+    expect(good({}, { overrides: { insecure: true } }).config.listen.http.insecure).toBe(true);
+    expect(good({ listen: { http: { insecure: true } } }).config.listen.http.insecure).toBe(true);
+  });
+
+  test("the admin listener's token comes from a variable and is kept out of everything that is shown", () => {
+    const token = "a-token-of-some-length";
+    const file = { listen: { admin: { token: "${TOKEN}" } } };
+    const { config, secrets } = good(file, { env: { TOKEN: token } });
+    expect([config.listen.admin.token, secrets]).toEqual([token, [token, token]]);
+    expect(good({ listen: { admin: { token } } }).secrets).toEqual([token]);
+    const message = "listen.admin.token must have at least 16 characters, none of them a space";
+    expect(problems(file, { env: { TOKEN: "" } })).toEqual([message]);
+  });
+
+  test("check says what serve will refuse, and what is open to all", () => {
+    const advice = (config: object) => advise(good(config).config).map(({ message }) => message);
+    const http = { host: "0.0.0.0" };
+    const server = { mcpServers: { a: { command: "x" } } };
+    expect(advice({ ...server, listen: { http } })).toEqual([
+      'serve refuses to listen beyond this machine without "auth", or "insecure": true',
+    ]);
+    expect(advice({ ...server, listen: { http: { ...http, insecure: true } } })).toEqual([
+      "whoever reaches this address may call every tool",
+    ]);
+    expect(advice({ ...server, listen: { admin: { host: "::" } } })).toEqual([
+      'serve refuses to listen beyond this machine without a "token"',
+    ]);
+    const keys = [key("old", { expires: "2020-01-01" })];
+    expect(advice({ ...server, listen: { http }, auth: { keys } })).toEqual(["the key of old has expired"]);
+  });
+});
