@@ -28,7 +28,8 @@ export interface Lease extends Tenancy {
 export interface LeaseSettings {
   readonly server: ServerConfig;
   readonly log: Logger;
-  readonly supervise: (tenancy: Tenancy) => Supervisor;
+  /** `after`: the end of the tenants' connection before, which the new one must wait for. */
+  readonly supervise: (tenancy: Tenancy, after: Promise<void>) => Supervisor;
   /** How many there may be at once. */
   readonly max: number;
   /** A lease that nobody used for so long (ms) ends. */
@@ -57,7 +58,7 @@ export class Leases {
   readonly #settings: LeaseSettings;
   readonly #kept = new Map<string, Kept>();
   /** Connections that are being ended; their processes may take a moment. */
-  readonly #ending = new Set<Promise<void>>();
+  readonly #ending = new Map<string, Promise<void>>();
 
   constructor(settings: LeaseSettings) {
     this.#settings = settings;
@@ -87,13 +88,13 @@ export class Leases {
 
   async close(): Promise<void> {
     for (const [key, kept] of this.#kept) this.#end(key, kept);
-    await Promise.all(this.#ending);
+    await Promise.all(this.#ending.values());
   }
 
   #make(key: string, tenancy: Omit<Tenancy, "following">, idleMs: number): Kept {
     if (this.#kept.size >= this.#settings.max) this.#makeRoom();
     const whole = { ...tenancy, following: new Following() };
-    const supervisor = this.#settings.supervise(whole);
+    const supervisor = this.#settings.supervise(whole, this.#ending.get(key) ?? Promise.resolve());
     const kept: Kept = { ...whole, supervisor, usedAt: performance.now(), timer: undefined };
     this.#waitForIdle(key, kept, idleMs);
     return kept;
@@ -131,8 +132,10 @@ export class Leases {
     const ending = kept.supervisor
       .close()
       .catch((error: unknown) => log.debug({ server: server.name, error }, "a connection did not close well"))
-      .finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
+      .finally(() => {
+        if (this.#ending.get(key) === ending) this.#ending.delete(key);
+      });
+    this.#ending.set(key, ending);
   }
 }
 
@@ -141,5 +144,6 @@ export function inUse({ following, supervisor }: Lease): boolean {
   return following.size > 0 || isBusy(supervisor);
 }
 
-export const isBusy = ({ met }: Supervisor): boolean =>
-  met !== undefined && met.connection.quietSince === undefined;
+/** Somebody waits for it to be opened, or for an answer on it. */
+export const isBusy = ({ met, isConnecting }: Supervisor): boolean =>
+  isConnecting || (met !== undefined && met.connection.quietSince === undefined);

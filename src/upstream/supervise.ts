@@ -45,7 +45,7 @@ export class Supervisor {
   #open: Open | undefined;
   #attempt: Promise<Met> | undefined;
   /** The end of the connection before; the next one waits for it, so that there are never two processes. */
-  #closing: Promise<void> = Promise.resolve();
+  #closing: Promise<void>;
   /** Failures in a row, quick losses among them; and why the next attempt is made. */
   #failures = 0;
   #reason: RestartReason | undefined;
@@ -53,8 +53,10 @@ export class Supervisor {
   #dueAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(settings: SuperviseSettings) {
+  /** `after` is what the first attempt waits for: the end of another connection in whose place this one comes. */
+  constructor(settings: SuperviseSettings, after: Promise<void> = Promise.resolve()) {
     this.#settings = settings;
+    this.#closing = after;
   }
 
   get state(): UpstreamState {
@@ -64,6 +66,10 @@ export class Supervisor {
   /** Why it is not ready, in a plain sentence. */
   get lastError(): string | undefined {
     return this.#lastError;
+  }
+
+  get isConnecting(): boolean {
+    return this.#attempt !== undefined;
   }
 
   /** The open connection, if there is one at this moment. */

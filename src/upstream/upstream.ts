@@ -23,7 +23,7 @@ import { ownerOf } from "./legacy/parked-calls.js";
 import { linksVisited } from "./legacy/url-elicitation.js";
 import { News } from "./news.js";
 import { completed, type UpstreamOptions, type UpstreamSettings } from "./options.js";
-import { Supervisor } from "./supervise.js";
+import { type SuperviseSettings, Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
 import { Turns } from "./turns.js";
 import { EraVerdict } from "./verdict.js";
@@ -69,7 +69,7 @@ class SupervisedUpstream implements StartableUpstream {
       log: settings.log,
       max: settings.maxLeases,
       idleMs: settings.leaseIdleMs,
-      supervise: (tenancy) => this.#supervise(tenancy),
+      supervise: (tenancy, after) => this.#supervise(tenancy, after),
     });
   }
 
@@ -228,10 +228,10 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   /** The supervisor of a lease's connection, or of the shared one. */
-  #supervise(tenancy: Tenancy | undefined): Supervisor {
+  #supervise(tenancy: Tenancy | undefined, after?: Promise<void>): Supervisor {
     const { log, random, onRestart } = this.#settings;
     const following = tenancy?.following ?? this.#sharedFollowing;
-    return new Supervisor({
+    const settings: SuperviseSettings = {
       server: this.name,
       log,
       random,
@@ -249,7 +249,8 @@ class SupervisedUpstream implements StartableUpstream {
       },
       unavailable: (cause) => this.#news.unavailable(tenancy, cause),
       restarting: onRestart,
-    });
+    };
+    return new Supervisor(settings, after);
   }
 
   #connect(tenancy: Tenancy | undefined, signal: AbortSignal): Promise<Met> {

@@ -73,6 +73,8 @@ export class FakeServer {
   /** HTTP response headers of every answer. */
   responseHeaders: Headers = {};
   stderr = "";
+  /** How long (ms) its process takes to end when it is asked to. */
+  endsAfterMs = 0;
   /** False for servers that answer a GET with 405. */
   hasEventStream = true;
 
@@ -121,6 +123,8 @@ export class FakeChannel implements Channel {
   readonly listening = new Set<Headers>();
   farewell: Headers | undefined;
   isClosed = false;
+  /** Its process, were there one, is not there any more. */
+  isGone = false;
   #over: GatewayError | undefined;
   #settle: (error: GatewayError) => void = () => {};
   readonly #waiting = new Set<(error: GatewayError) => void>();
@@ -207,15 +211,23 @@ export class FakeChannel implements Channel {
 
   /** The process or the connection is gone. */
   end(why = "exited with code 1"): void {
+    this.isGone = true;
+    this.#settle(this.#fail(why));
+  }
+
+  #fail(why: string): GatewayError {
     const error = new GatewayError("upstream_closed", "upstream", `the server ${why}`, { retryable: true });
     this.#over ??= error;
     for (const fail of [...this.#waiting]) fail(error);
-    this.#settle(this.#over);
+    return this.#over;
   }
 
   async close(farewell?: { readonly headers: Headers }): Promise<void> {
     this.farewell ??= farewell?.headers;
     this.isClosed = true;
+    this.#fail("was closed by the gateway");
+    const { endsAfterMs } = this.server;
+    if (endsAfterMs > 0 && !this.isGone) await new Promise((resolve) => setTimeout(resolve, endsAfterMs));
     this.end("was closed by the gateway");
   }
 
