@@ -249,9 +249,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   };
 }
 
-/** Resolves when the server was met, or its first attempt has failed. */
-function settled({ upstream }: Running): Promise<void> {
-  if (upstream.state !== "starting") return Promise.resolve();
+/** Resolves when the server was met; one that is not required is not waited for once its first attempt has failed. */
+function settled({ config, upstream }: Running): Promise<void> {
+  if (upstream.state === "ready" || (upstream.state !== "starting" && !config.required))
+    return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
       unwatch();
@@ -259,7 +260,7 @@ function settled({ upstream }: Running): Promise<void> {
     };
     const unwatch = upstream.watch({
       ready: done,
-      unavailable: done,
+      unavailable: () => !config.required && done(),
       listChanged() {},
       resourceUpdated() {},
     });

@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Handler, Middleware } from "../core/handler.js";
-import { isObject } from "../wire/json.js";
+import { isObject, stringAt } from "../wire/json.js";
 import { serverLabel } from "./labels.js";
 import type { InputKind, Metrics } from "./metrics.js";
 
@@ -13,11 +13,11 @@ interface Waiting {
 
 /** Questions that are remembered at once; the ones longest without an answer are forgotten first. */
 const MOST_WAITING = 10_000;
-const KINDS: Readonly<Record<string, InputKind>> = {
-  "sampling/createMessage": "sampling",
-  "elicitation/create": "elicitation",
-  "roots/list": "roots",
-};
+const KINDS: ReadonlyMap<string, InputKind> = new Map([
+  ["sampling/createMessage", "sampling"],
+  ["elicitation/create", "elicitation"],
+  ["roots/list", "roots"],
+]);
 
 /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
 export function inputWait(metrics: Metrics): Middleware {
@@ -49,9 +49,8 @@ function kindsOf({ requests }: Extract<Reply, { kind: "input_required" }>): Read
   return new Set(
     Object.entries(requests).flatMap(([key, request]) => {
       if (key === APPROVAL_KEY) return ["approval" as const];
-      const kind =
-        isObject(request) && typeof request.method === "string" ? KINDS[request.method] : undefined;
-      return kind ?? [];
+      const method = isObject(request) ? stringAt(request, "method") : undefined;
+      return (method === undefined ? undefined : KINDS.get(method)) ?? [];
     }),
   );
 }
