@@ -2,6 +2,7 @@
 import type { ServerConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import type { Envelope } from "../wire/envelope.js";
 import type { OpenChannel } from "./connect.js";
 import { openHttpChannel } from "./transport/http.js";
 import { HttpPool } from "./transport/http-pool.js";
@@ -19,7 +20,10 @@ export function channelOpener(server: ServerConfig, log: Logger): ChannelOpener 
   const leftovers = {
     onJunk: (excerpt: string) =>
       log.debug({ server: name, excerpt }, "the server wrote something that is no message"),
-    onStray: () => log.debug({ server: name }, "the server sent a message that nobody waits for"),
+    onStray: (_message: Envelope, error?: unknown) => {
+      if (error === undefined) log.debug({ server: name }, "the server sent a message that nobody waits for");
+      else log.error({ server: name, error }, "a message from the server could not be handled");
+    },
   };
   if (transport.kind === "stdio") {
     const onStderr = (line: string): void => log.debug({ server: name }, line);

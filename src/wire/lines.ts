@@ -1,4 +1,5 @@
 /** Lines of bytes, as newline-delimited JSON comes over a pipe: found however the bytes are cut into chunks. */
+import { HeldBytes } from "./held-bytes.js";
 
 /** The longest line that is taken; a longer one is skipped up to its end. In bytes. */
 export const MAX_LINE_BYTES = 10 * 1024 * 1024;
@@ -18,15 +19,14 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 export class LineSplitter {
   readonly #sink: LineSink;
   readonly #limit: number;
-  /** The unfinished line; grown by doubling, so that many small chunks cost no more than one big one. */
-  #held: Buffer = Buffer.alloc(0);
-  #length = 0;
+  readonly #held: HeldBytes;
   #skipping = false;
   #first = true;
 
   constructor(sink: LineSink, limit: number = MAX_LINE_BYTES) {
     this.#sink = sink;
     this.#limit = limit;
+    this.#held = new HeldBytes(limit);
   }
 
   push(chunk: Buffer): void {
@@ -34,49 +34,21 @@ export class LineSplitter {
     let end = chunk.indexOf(LF);
     while (end !== -1) {
       if (this.#skipping) this.#skipping = false;
-      else if (this.#length === 0 && end - start <= this.#limit) this.#emit(chunk.subarray(start, end));
-      else if (this.#hold(chunk, start, end)) this.#emitHeld();
-      else this.#skipping = false;
+      else if (this.#held.length === 0 && end - start <= this.#limit) this.#emit(chunk.subarray(start, end));
+      else if (this.#held.append(chunk, start, end)) this.#emit(this.#held.take());
+      else this.#sink.tooLong();
       start = end + 1;
       end = chunk.indexOf(LF, start);
     }
-    if (start < chunk.length && !this.#skipping) this.#hold(chunk, start, chunk.length);
+    if (start === chunk.length || this.#skipping || this.#held.append(chunk, start)) return;
+    this.#skipping = true;
+    this.#sink.tooLong();
   }
 
   /** The stream ended; what stands without a line end is a line too. */
   end(): void {
-    if (this.#length > 0) this.#emitHeld();
+    if (this.#held.length > 0) this.#emit(this.#held.take());
     this.#skipping = false;
-  }
-
-  /** Adds to the unfinished line; false when it became too long and was dropped. */
-  #hold(chunk: Buffer, start: number, end: number): boolean {
-    const length = this.#length + end - start;
-    if (length > this.#limit) {
-      this.#drop();
-      this.#skipping = true;
-      this.#sink.tooLong();
-      return false;
-    }
-    if (length > this.#held.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(length, this.#held.length * 2)));
-      this.#held.copy(grown, 0, 0, this.#length);
-      this.#held = grown;
-    }
-    chunk.copy(this.#held, this.#length, start, end);
-    this.#length = length;
-    return true;
-  }
-
-  #emitHeld(): void {
-    const line = this.#held.subarray(0, this.#length);
-    this.#drop();
-    this.#emit(line);
-  }
-
-  #drop(): void {
-    this.#held = Buffer.alloc(0);
-    this.#length = 0;
   }
 
   #emit(bytes: Buffer): void {

@@ -26,6 +26,26 @@ export function readMessages(document: Buffer | string): readonly Envelope[] {
   return Array.isArray(value) ? value.map(check) : [check(value)];
 }
 
+/**
+ * False when a line is certainly no message. A look at its first bytes; much cheaper than to fail at parsing it,
+ * where a program prints its log among its messages.
+ */
+export function looksLikeMessage(line: Buffer): boolean {
+  if (line.length < SHORTEST) return false;
+  for (const byte of line) {
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) return true;
+    if (byte !== SPACE && byte !== TAB) return false;
+  }
+  return false;
+}
+
+/** As long as `{"id":1,"result":1}`, which is no message yet but tells whose answer it would be. */
+const SHORTEST = 19;
+const TAB = 9;
+const SPACE = 32;
+const OPEN_ARRAY = 91;
+const OPEN_OBJECT = 123;
+
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

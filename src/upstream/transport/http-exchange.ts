@@ -9,7 +9,9 @@ import { HttpAnswer, readDocument, responseTo } from "./http-answer.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
-import { type Leftovers, MessageStream, TOO_LONG } from "./message-stream.js";
+import { type Leftovers, letHear } from "./leftovers.js";
+import { MessageStream, TOO_LONG } from "./message-stream.js";
+import { textOf } from "./message-text.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 export interface ExchangeOwner {
@@ -74,7 +76,13 @@ export class HttpExchange implements HttpReceiver {
 
   start(): void {
     this.#options?.signal?.addEventListener("abort", this.#cancel);
-    const body = JSON.stringify(this.#request);
+    let body: string;
+    try {
+      body = textOf(this.#request);
+    } catch (error) {
+      this.abandon(error as GatewayError);
+      return;
+    }
     this.#http = new HttpRequest(this.#owner.target, { method: "POST", headers: this.#headers, body }, this);
   }
 
@@ -151,8 +159,8 @@ export class HttpExchange implements HttpReceiver {
       this.#linger();
     } else if (isResponse(message)) {
       this.#owner.leftovers.onStray?.(message);
-    } else {
-      this.#options?.hear?.(message);
+    } else if (this.#options?.hear !== undefined) {
+      letHear(this.#options.hear, message, this.#owner.leftovers);
     }
   }
 

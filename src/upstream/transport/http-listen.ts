@@ -5,7 +5,8 @@ import type { Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
-import { type Leftovers, MessageStream } from "./message-stream.js";
+import { type Leftovers, letHear } from "./leftovers.js";
+import { MessageStream } from "./message-stream.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 export interface ListenSettings {
@@ -126,6 +127,6 @@ export class HttpListen implements HttpReceiver {
   #message(message: Envelope): void {
     if (this.#stopped) return;
     if (isResponse(message)) this.#settings.leftovers.onStray?.(message);
-    else this.#settings.hear(message);
+    else letHear(this.#settings.hear, message, this.#settings.leftovers);
   }
 }

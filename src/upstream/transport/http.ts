@@ -7,7 +7,8 @@ import { HttpListen } from "./http-listen.js";
 import { HttpPool } from "./http-pool.js";
 import { type Sending, send } from "./http-send.js";
 import { type HttpServer, HttpTarget } from "./http-target.js";
-import type { Leftovers } from "./message-stream.js";
+import type { Leftovers } from "./leftovers.js";
+import { textOf } from "./message-text.js";
 
 export interface HttpOptions extends HttpServer, Leftovers {
   /**
@@ -81,7 +82,7 @@ class HttpChannel implements Channel, ExchangeOwner {
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
     if (this.#over !== undefined) throw this.#over;
-    await this.#send("POST", this.#withHeaders(options?.headers), JSON.stringify(message));
+    await this.#send("POST", this.#withHeaders(options?.headers), textOf(message));
   }
 
   listen(

@@ -2,15 +2,8 @@
 import { type Envelope, FrameError, type MessageId } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
 import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
+import type { Leftovers } from "./leftovers.js";
 import { printable } from "./recent-output.js";
-
-/** Told of what came and was of no use. */
-export interface Leftovers {
-  /** Something that is no message, with its beginning. */
-  readonly onJunk?: (excerpt: string) => void;
-  /** A message that nobody waited for: a response to no request in flight, say. */
-  readonly onStray?: (message: Envelope) => void;
-}
 
 export interface MessageSink {
   message(message: Envelope): void;

@@ -2,6 +2,7 @@
 import { GatewayError } from "../../core/errors.js";
 import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
 import type { Answer } from "./channel.js";
+import { type Leftovers, letHear } from "./leftovers.js";
 
 class Waiting {
   #resolve: ((answer: Answer) => void) | undefined;
@@ -44,11 +45,10 @@ class Waiting {
 export class MixedMessages {
   readonly #waiting = new Map<MessageId, Waiting>();
   readonly #hearers = new Set<(message: Envelope) => void>();
-  readonly #onStray: ((message: Envelope) => void) | undefined;
+  readonly #leftovers: Leftovers;
 
-  /** `onStray` is told of every message that nobody waited or listened for. */
-  constructor(onStray?: (message: Envelope) => void) {
-    this.#onStray = onStray;
+  constructor(leftovers: Leftovers) {
+    this.#leftovers = leftovers;
   }
 
   /**
@@ -81,12 +81,12 @@ export class MixedMessages {
   deliver(message: Envelope): void {
     if (isResponse(message)) {
       const waiting = this.#take(message.id);
-      if (waiting === undefined) this.#onStray?.(message);
+      if (waiting === undefined) this.#leftovers.onStray?.(message);
       else waiting.resolve({ message, status: 200, header: noHeader });
       return;
     }
-    if (this.#hearers.size === 0) this.#onStray?.(message);
-    for (const hear of this.#hearers) hear(message);
+    if (this.#hearers.size === 0) this.#leftovers.onStray?.(message);
+    for (const hear of this.#hearers) letHear(hear, message, this.#leftovers);
   }
 
   /** Fails the wait for one response; false when nobody waits for it. */

@@ -10,7 +10,9 @@ import { HttpPool } from "./http-pool.js";
 import { HttpRequest } from "./http-request.js";
 import { type Sending, send } from "./http-send.js";
 import { type HttpServer, HttpTarget } from "./http-target.js";
-import { type Leftovers, MessageStream, TOO_LONG } from "./message-stream.js";
+import type { Leftovers } from "./leftovers.js";
+import { MessageStream, TOO_LONG } from "./message-stream.js";
+import { textOf } from "./message-text.js";
 import { MixedMessages } from "./mixed-messages.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
@@ -55,7 +57,7 @@ class SseChannel implements Channel {
   constructor(options: SseOptions) {
     this.#ownPool = options.pool === undefined ? new HttpPool(options) : undefined;
     this.#target = new HttpTarget(options, options.pool ?? (this.#ownPool as HttpPool));
-    this.#messages = new MixedMessages(options.onStray);
+    this.#messages = new MixedMessages(options);
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
     });
@@ -156,7 +158,7 @@ class SseChannel implements Channel {
       method: "POST",
       path: this.#endpoint ?? this.#target.path,
       headers: { ...this.#target.headers, "content-type": "application/json", ...headers },
-      body: JSON.stringify(message),
+      body: textOf(message),
     });
     this.#sendings.add(sending);
     try {

@@ -2,15 +2,17 @@
 import { GatewayError } from "../../core/errors.js";
 import { type Envelope, FrameError, type Notification, type Request } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
-import { readMessages } from "../../wire/message.js";
+import { looksLikeMessage, readMessages } from "../../wire/message.js";
 import type { Answer, Channel, ExchangeOptions } from "./channel.js";
 import { childEnvironment } from "./child-environment.js";
+import type { Leftovers } from "./leftovers.js";
 import { LineWriter } from "./line-writer.js";
+import { textOf } from "./message-text.js";
 import { MixedMessages } from "./mixed-messages.js";
 import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
 import { printable, RecentOutput } from "./recent-output.js";
 
-export interface StdioOptions {
+export interface StdioOptions extends Leftovers {
   /** The server's key in the config, for messages. */
   readonly name: string;
   readonly command: string;
@@ -23,10 +25,6 @@ export interface StdioOptions {
   readonly patienceMs?: number;
   /** Hears every line the process writes to stderr, cut at 8 KiB. */
   readonly onStderr?: (line: string) => void;
-  /** Told of every line on stdout that is no message, with its beginning. */
-  readonly onJunk?: (excerpt: string) => void;
-  /** Told of every message nobody wanted: a response to no request in flight, or anything while nobody listens. */
-  readonly onStray?: (message: Envelope) => void;
 }
 
 export interface StdioChannel extends Channel {
@@ -38,6 +36,8 @@ export interface StdioChannel extends Channel {
 
 const MAX_STDERR_LINE_BYTES = 8 * 1024;
 const JUNK_EXCERPT = 200;
+/** How long after a pipe was closed the process may still run before that counts as a fault. */
+const EXIT_PATIENCE_MS = 1_000;
 
 /**
  * Starts the process. The era must call `listen` before it sends anything: what nobody hears is dropped.
@@ -70,19 +70,27 @@ class PipeChannel implements StdioChannel {
   readonly #recent = new RecentOutput();
   /** Why nothing more can be sent; the first reason stands. */
   #over: GatewayError | undefined;
+  #lastChance: NodeJS.Timeout | undefined;
 
   constructor(options: StdioOptions, group: ProcessGroup) {
     this.#options = options;
     this.#group = group;
     this.#writer = new LineWriter(group.stdin);
-    this.#messages = new MixedMessages(options.onStray);
+    this.#messages = new MixedMessages(options);
     this.pid = group.pid;
     const lines = new LineSplitter({
       line: (bytes) => this.#receive(bytes),
-      tooLong: () => this.#breakOff(`sent a line longer than ${MAX_LINE_BYTES} bytes`),
+      tooLong: () => {
+        this.#breakOff(`sent a line longer than ${MAX_LINE_BYTES} bytes`);
+        group.kill();
+      },
     });
     group.stdout.on("data", (chunk: Buffer) => lines.push(chunk));
-    group.stdout.once("end", () => lines.end());
+    group.stdout.once("end", () => {
+      lines.end();
+      this.#deafOrDumb("closed its output");
+    });
+    group.stdin.once("close", () => this.#deafOrDumb("closed its input"));
     this.#readStderr();
     this.closed = group.exited.then((exit) => this.#finish(this.#sentenceOf(exit)));
   }
@@ -92,7 +100,7 @@ class PipeChannel implements StdioChannel {
   }
 
   async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
-    const text = JSON.stringify(request);
+    const text = textOf(request);
     this.#refuseWhenOver();
     const answer = this.#messages.wait(request.id, options?.signal);
     if (options?.signal?.aborted !== true && !this.#writer.write(text)) {
@@ -102,7 +110,7 @@ class PipeChannel implements StdioChannel {
   }
 
   async post(message: Notification | Envelope): Promise<void> {
-    const text = JSON.stringify(message);
+    const text = textOf(message);
     this.#refuseWhenOver();
     if (!this.#writer.write(text)) throw this.#notReading();
   }
@@ -119,6 +127,10 @@ class PipeChannel implements StdioChannel {
   }
 
   #receive(line: Buffer): void {
+    if (!looksLikeMessage(line)) {
+      this.#skip(line);
+      return;
+    }
     let messages: readonly Envelope[];
     try {
       messages = readMessages(line);
@@ -142,7 +154,11 @@ class PipeChannel implements StdioChannel {
           { cause: error, server: this.#options.name },
         ),
       );
-    if (!answered) this.#options.onJunk?.(printable(line.toString("utf8", 0, JUNK_EXCERPT)));
+    if (!answered) this.#skip(line);
+  }
+
+  #skip(line: Buffer): void {
+    this.#options.onJunk?.(printable(line.toString("utf8", 0, JUNK_EXCERPT)));
   }
 
   #readStderr(): void {
@@ -161,15 +177,22 @@ class PipeChannel implements StdioChannel {
     this.#group.stderr.once("end", () => lines.end());
   }
 
-  /** The server broke the protocol beyond repair: nothing that it sends can be trusted to be whole. */
+  /** A pipe is closed. Mostly because the process is exiting, which then tells more; if not, it is of no use. */
+  #deafOrDumb(what: string): void {
+    this.#lastChance ??= setTimeout(() => {
+      this.#breakOff(what);
+      void this.#group.end();
+    }, EXIT_PATIENCE_MS);
+  }
+
+  /** Nothing more can come of it, although the process still runs. */
   #breakOff(what: string): void {
-    if (this.#over !== undefined) return;
-    this.#over = this.#ended(what);
+    this.#over ??= this.#ended(what);
     this.#messages.end(this.#over);
-    this.#group.kill();
   }
 
   #finish(what: string): GatewayError {
+    clearTimeout(this.#lastChance);
     this.#over ??= this.#ended(what);
     this.#messages.end(this.#over);
     return this.#over;

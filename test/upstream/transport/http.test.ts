@@ -284,6 +284,29 @@ describe("a stream that drops before its response", () => {
     expect(server.asked).toHaveLength(7);
   });
 
+  test.each([
+    ["é世", "é世"],
+    ["a b", "a b"],
+  ])("is resumed by an id in any script: %s", async (id, expected) => {
+    const server = await serve((asked, reply) => {
+      if (asked.method === "POST") stream(reply, `id: ${id}\nretry: 1\n\n`).end();
+      else stream(reply, event(response)).end();
+    });
+    expect((await open(server.url).exchange(request)).message).toEqual(response);
+    const sent = server.asked[1]?.headers["last-event-id"];
+    expect(Buffer.from(String(sent), "latin1").toString("utf8")).toBe(expected);
+  });
+
+  test.each([
+    ["cannot be sent", "a\u0001b"],
+    ["is taken back", "a\n\nid:"],
+    ["is far too long", "x".repeat(5000)],
+  ])("whose last id %s is over", async (_, id) => {
+    const server = await serve((_asked, reply) => void stream(reply, `id: ${id}\nretry: 1\n\n`).end());
+    expect((await failure(open(server.url).exchange(request))).code).toBe("upstream_closed");
+    expect(server.asked).toHaveLength(1);
+  });
+
   test("is not resumed for a call that was given up", async () => {
     const server = await serve((_asked, reply) => {
       stream(reply, "id: 1\nretry: 30\ndata:\n\n").end();
@@ -565,6 +588,36 @@ describe("a redirect", () => {
     );
     expect(server.asked.length).toBeLessThan(10);
   });
+});
+
+test("a message that cannot be written is refused, and the channel goes on", async () => {
+  const server = await serve((asked, response) => answer(asked, response));
+  const channel = open(server.url);
+  const deep: unknown = JSON.parse("[".repeat(50_000) + "]".repeat(50_000));
+  expect((await failure(channel.exchange({ ...request, params: { deep } }))).code).toBe("bad_request");
+  expect((await failure(channel.post({ ...request, params: { deep } }))).code).toBe("bad_request");
+  await channel.exchange(request);
+  expect(server.asked).toHaveLength(1);
+});
+
+test("whoever fails at a message is told of, and the response comes all the same", async () => {
+  const stray = vi.fn<(message: Envelope, error?: unknown) => void>();
+  const server = await serve((asked, response) => {
+    stream(
+      response,
+      event({ jsonrpc: "2.0", method: "x" }),
+      event({ jsonrpc: "2.0", id: asked.id, result: {} }),
+    ).end();
+  });
+  const error = new Error("cannot handle that");
+  const hear = (): void => {
+    throw error;
+  };
+  const channel = open(server.url, { onStray: stray });
+  expect((await channel.exchange(request, { hear })).message.result).toEqual({});
+  channel.listen(hear);
+  await until("the second message", () => stray.mock.calls.length > 1);
+  expect(stray.mock.calls[0]?.[1]).toBe(error);
 });
 
 describe("a header that cannot be sent", () => {

@@ -156,6 +156,48 @@ describe("what is no response", () => {
   });
 });
 
+test("whoever fails at a message is told of, and the next one is heard all the same", async () => {
+  const stray = vi.fn<(message: Envelope, error?: unknown) => void>();
+  const channel = await server({ onStray: stray });
+  const error = new Error("cannot handle that");
+  let heard = 0;
+  channel.listen(() => {
+    heard++;
+    throw error;
+  });
+  await channel.exchange(request("notify", { count: 2 }));
+  expect(heard).toBe(3);
+  expect(stray.mock.calls.map(([, why]) => why)).toEqual([error, error, error]);
+});
+
+test("a message that cannot be written is refused, and the channel goes on", async () => {
+  const channel = await server();
+  const deep: unknown = JSON.parse("[".repeat(50_000) + "]".repeat(50_000));
+  expect(await failure(channel.exchange(request("echo", { deep })))).toMatchObject({ code: "bad_request" });
+  expect(await failure(channel.post(request("echo", { deep })))).toMatchObject({ code: "bad_request" });
+  expect((await channel.exchange(request("echo", { a: 1 }))).message.result).toEqual({ a: 1 });
+});
+
+test.each([
+  ["input", "exec 0<&-"],
+  ["output", "exec 1>&-"],
+])("a process that closes its %s and goes on is ended", async (pipe, close) => {
+  const answer = '{"jsonrpc":"2.0","id":"first","result":{}}';
+  const channel = await server({
+    command: "sh",
+    args: ["-c", `read line; echo '${answer}'; ${close}; sleep 60`],
+  });
+  await channel.exchange({ jsonrpc: "2.0", id: "first", method: "x" });
+  const waiting = failure(channel.exchange(request("x")));
+  // Only who writes to a pipe learns that nobody reads it.
+  const writing = setInterval(() => void channel.post({ jsonrpc: "2.0", method: "x" }).catch(() => {}), 10);
+  const message = `quiz closed its ${pipe}`;
+  expect((await channel.closed).message).toBe(message);
+  clearInterval(writing);
+  expect(await waiting).toMatchObject({ code: "upstream_closed", message });
+  expect(isAlive(channel.pid)).toBe(false);
+});
+
 describe("junk on stdout", () => {
   test.each([
     ["a banner", "Server running on stdio\n"],
@@ -163,11 +205,11 @@ describe("junk on stdout", () => {
     ["half a message", '{"jsonrpc":"2.0","id":1,"resu\n'],
     ["NULs", "\0\0\0\n"],
     ["an empty batch", "[]\n"],
-  ])("is skipped and told of: %s", async (what, text) => {
+  ])("is skipped and told of: %s", async (_, text) => {
     const junk = vi.fn<(excerpt: string) => void>();
     const channel = await server({ onJunk: junk });
     expect((await channel.exchange(request("raw", { text }))).message.result).toEqual({ after: "raw" });
-    expect(junk).toHaveBeenCalledTimes(what === "an empty batch" ? 0 : 1);
+    expect(junk).toHaveBeenCalledTimes(1);
   });
 
   test("is told of without the terminal sequences and control characters in it", async () => {

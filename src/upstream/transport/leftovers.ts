@@ -1,0 +1,21 @@
+/** What came from a server and was of no use: told to whoever counts or logs it, and otherwise dropped. */
+import type { Envelope } from "../../wire/envelope.js";
+
+export interface Leftovers {
+  /** Something that is no message, with its beginning on one line. */
+  readonly onJunk?: (excerpt: string) => void;
+  /**
+   * A message that nobody waited for (a response to no request in flight, or anything while nobody listens); or,
+   * with the error, one that whoever heard it failed on.
+   */
+  readonly onStray?: (message: Envelope, error?: unknown) => void;
+}
+
+/** Lets `hear` have a message. What a server sends may fail there, but may not take the gateway down with it. */
+export function letHear(hear: (message: Envelope) => void, message: Envelope, leftovers: Leftovers): void {
+  try {
+    hear(message);
+  } catch (error) {
+    leftovers.onStray?.(message, error);
+  }
+}
