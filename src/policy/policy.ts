@@ -15,6 +15,7 @@ import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
 
+export { policyAdvice } from "./rules/advice.js";
 export type { PolicyFault } from "./rules/rule.js";
 
 export interface Policy {

@@ -1,0 +1,169 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../../src/config/read.js";
+import type { Call, Reply } from "../../src/core/call.js";
+import { compose, type Handler } from "../../src/core/handler.js";
+import { SILENT } from "../../src/core/logger.js";
+import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
+import { rescue } from "../../src/policy/rescue.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { clientOf, result, routeTo, toolCall, wordOf } from "./support.js";
+
+const page = readFileSync(new URL("../../docs/policy.md", import.meta.url), "utf8");
+const recipes = new Map(
+  [...page.matchAll(/^### (\d+)\. .*?```jsonc\n(.*?)```/gms)].map(([, number, text]) => [
+    Number(number),
+    text ?? "",
+  ]),
+);
+
+function recipe(number: number, server: Handler = async () => result({})) {
+  const outcome = readConfig(recipes.get(number) ?? "", "docs/policy.jsonc", { env: {} });
+  expect(outcome.ok ? [] : outcome.problems).toEqual([]);
+  if (!outcome.ok) throw new Error("not reached");
+  expect(policyFaults(outcome.config)).toEqual([]);
+  const metrics = new Metrics({ version: "1", process: false });
+  const policy: Policy = createPolicy(outcome.config, { metrics, logger: SILENT });
+  const handle = compose([rescue(SILENT), policy.access, policy.limits], server);
+  return { policy, handle };
+}
+
+const person = (groups: readonly string[] = [], claims: JsonObject = {}) =>
+  clientOf({
+    principal: { id: "ann", groups, claims },
+    capabilities: { elicitation: {}, sampling: {} },
+  });
+const object = (reply: Reply): JsonObject => (reply.kind === "result" ? reply.result.object : {});
+const annotated = (call: Call, annotations: JsonObject): Call =>
+  call.route === undefined ? call : { ...call, route: { ...call.route, item: { name: "x", annotations } } };
+
+/** Asks once, and says what it was told. */
+const asks =
+  (requests: JsonObject): Handler =>
+  async ({ answers }) =>
+    answers === undefined ? { kind: "input_required", requests } : result({ told: answers });
+
+test("there are ten", () => {
+  expect([...recipes.keys()]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+describe("1. production is read-only", () => {
+  test.each([
+    ["select_rows", "prod", "result"],
+    ["insert_rows", "prod", "denied"],
+    ["insert_rows", "test", "result"],
+  ])("%s on %s: %s", async (tool, env, word) => {
+    expect(wordOf(await recipe(1).handle(toolCall("db", tool, { env })))).toBe(word);
+  });
+});
+
+test("2. deleting is asked for, and not twice", async () => {
+  const { handle } = recipe(2);
+  const call = toolCall("db", "drop_table", { name: "t" }, { client: person() });
+  const asked = await handle(call);
+  const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
+  const answers = { responses: { "cardea/approval": { action: "accept" } }, state };
+  expect(wordOf(await handle({ ...call, answers }))).toBe("result");
+  expect(wordOf(await handle(call))).toBe("result");
+  expect(wordOf(await handle(toolCall("db", "drop_table", { name: "u" }, { client: person() })))).toBe(
+    "input_required",
+  );
+});
+
+describe("3. only what is listed", () => {
+  test.each<[string, string, ReturnType<typeof person>, string]>([
+    ["files", "read_text", person(), "result"],
+    ["files", "write_text", person(), "denied"],
+    ["files", "write_text", person(["dev"]), "result"],
+    ["ci", "deploy", person(["dev"]), "denied"],
+    ["ci", "deploy", person([], { scope: "read deploy" }), "result"],
+  ])("%s__%s", async (server, tool, client, word) => {
+    expect(wordOf(await recipe(3).handle(toolCall(server, tool, {}, { client })))).toBe(word);
+  });
+});
+
+test("4. only some people see the server", () => {
+  const { policy } = recipe(4);
+  const sees = (groups: readonly string[], server: string) =>
+    policy.visible?.(person(groups), routeTo(server, "x"));
+  expect([sees([], "infra"), sees(["ops"], "infra"), sees([], "files")]).toEqual([false, true, true]);
+});
+
+test("5. nothing that changes anything", async () => {
+  const { handle } = recipe(5);
+  expect(wordOf(await handle(annotated(toolCall("a", "b"), { readOnlyHint: true })))).toBe("result");
+  expect(wordOf(await handle(annotated(toolCall("a", "b"), {})))).toBe("denied");
+});
+
+describe("6. paths stay inside", () => {
+  test.each([
+    [{ path: "/srv/data/a" }, "result"],
+    [{ path: "/srv/data/../etc/passwd" }, "denied"],
+    [{ path: "/etc/passwd" }, "denied"],
+    [{ path: ["/etc/passwd"] }, "denied"],
+    [{}, "result"],
+  ])("%j: %s", async (args, word) => {
+    expect(wordOf(await recipe(6).handle(toolCall("files", "read", args)))).toBe(word);
+  });
+});
+
+describe("7. no passwords, no strange pages", () => {
+  const form = (message: string, properties: JsonObject = {}) => ({
+    message,
+    requestedSchema: { type: "object", properties },
+  });
+  test.each<[JsonObject, string]>([
+    [form("Your favourite colour?"), "input_required"],
+    [form("Your PASSWORD?"), "result"],
+    [form("Sign in", { passwd: { type: "string" } }), "result"],
+    [{ mode: "url", message: "Sign in", url: "https://github.com/login" }, "input_required"],
+    [{ mode: "url", message: "Sign in", url: "https://github.com.evil.example/login" }, "result"],
+  ])("%j: %s", async (params, word) => {
+    const { handle } = recipe(7, asks({ q: { method: "elicitation/create", params } }));
+    const reply = await handle(toolCall("a", "b", {}, { client: person() }));
+    expect(wordOf(reply)).toBe(word);
+    if (word === "result") {
+      expect(object(reply).told).toMatchObject({ responses: { q: { action: "decline" } } });
+    }
+  });
+});
+
+test("8. what servers may spend", async () => {
+  const params = { messages: [], maxTokens: 9000, includeContext: "allServers" };
+  const { handle } = recipe(8, asks({ q: { method: "sampling/createMessage", params } }));
+  const ask = (server: string) => handle(toolCall(server, "think", {}, { client: person() }));
+  expect(await ask("research")).toMatchObject({
+    requests: { q: { params: { messages: [], maxTokens: 2000 } } },
+  });
+  expect(object(await ask("chatty")).told).toMatchObject({ refusals: { q: { code: -1 } } });
+  for (let i = 0; i < 99; i += 1) expect(wordOf(await ask("research"))).toBe("input_required");
+  expect(object(await ask("research")).told).toMatchObject({ refusals: { q: { code: -1 } } });
+});
+
+test("9. keys do not leave", async () => {
+  const seen: Call[] = [];
+  const { handle } = recipe(9, async (call) => {
+    seen.push(call);
+    return result({
+      content: [{ type: "text", text: "key: sk-abcdefghijklmnopqrstuvwx" }],
+      structuredContent: { users: [{ name: "ann", passwordHash: "x" }] },
+    });
+  });
+  expect(object(await handle(toolCall("db", "query", { debug: "x", sql: "y" })))).toEqual({
+    content: [{ type: "text", text: "key: [redacted]" }],
+    structuredContent: { users: [{ name: "ann", passwordHash: "[redacted]" }] },
+  });
+  expect(seen[0]?.params.arguments).toEqual({ debug: "[redacted]", sql: "y" });
+});
+
+test("10. enough for everybody", async () => {
+  const { policy, handle } = recipe(10, () => new Promise(() => undefined));
+  const call = (server: string, tool: string) => toolCall(server, tool, {}, { client: person() });
+  for (let i = 0; i < 5; i += 1) void handle(call("search", "web"));
+  const refused = object(await handle(call("search", "web")));
+  expect(refused._meta).toMatchObject({ "cardea/refusal": { code: "rate_limited", rule: "polite-search" } });
+  for (let i = 0; i < 3; i += 1) void handle(call("studio", "render"));
+  expect(wordOf(await handle(call("studio", "render")))).toBe("queue_full");
+  expect(policy.timeoutMs(call("studio", "render"))).toBe(1_800_000);
+});
