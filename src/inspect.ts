@@ -1,2 +1,2 @@
-/** Whether the rules and limits of a config can be put into effect, as far as only the policy can tell. */
-export { checkPolicy as inspect } from "./policy/policy.js";
+/** What only the policy can tell of the rules and limits of a config: whether they work, and whether they make sense. */
+export { checkPolicy as inspect, policyAdvice as advise } from "./policy/policy.js";

@@ -19,6 +19,7 @@ const shell: Shell = {
     return createGateway(config, { logger, version: packageVersion() });
   },
   inspect: async (rules) => (await import("./inspect.js")).inspect(rules),
+  advise: async (config) => (await import("./inspect.js")).advise(config),
   examine: async (server, signal) => {
     const { examine } = await import("./examine.js");
     return examine(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });

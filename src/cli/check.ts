@@ -1,5 +1,5 @@
 /** `cardea check`: says everything that is wrong with the config, and what may surprise, without starting anything. */
-import { advise } from "../config/advice.js";
+import { type Advice, advise } from "../config/advice.js";
 import { findConfig, searchedPlaces } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
@@ -23,7 +23,7 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promis
   log.info({ file, by }, `checking ${file}`);
   const loaded = await loadConfig(file, shell.inspect, { env: shell.env, cwd: shell.cwd });
   const problems = loaded.ok ? [] : loaded.problems;
-  const warnings = [...loaded.warnings, ...(loaded.ok ? adviceOn(loaded) : [])];
+  const warnings = [...loaded.warnings, ...(loaded.ok ? await adviceOn(loaded, shell) : [])];
   const servers = loaded.ok ? loaded.config.servers.map(({ name }) => name) : [];
   if (json) {
     const report = { file, ok: loaded.ok, servers, problems, warnings };
@@ -40,8 +40,13 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promis
   return loaded.ok ? EXIT.done : EXIT.config;
 }
 
-function adviceOn({ config, secrets, serverPath, remark }: GoodConfig): readonly Problem[] {
-  return advise(config).map(({ server, path, message }) => {
+async function adviceOn(
+  { config, secrets, serverPath, remark }: GoodConfig,
+  shell: Shell,
+): Promise<readonly Problem[]> {
+  const hasRules = config.policy !== undefined || config.limits !== undefined;
+  const onRules: readonly Advice[] = hasRules ? await shell.advise(config) : [];
+  return [...advise(config), ...onRules].map(({ server, path, message }) => {
     // Advice may name a package, and a variable may have been part of that name.
     const safe = secrets.reduce(
       (text, secret) => (secret === "" ? text : text.replaceAll(secret, "…")),

@@ -1,5 +1,6 @@
 /** What a command finds around it: streams, environment, signals, the log, and the way to a gateway. */
 import type { Readable, Writable } from "node:stream";
+import type { Advice } from "../config/advice.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Inspect } from "../config/inspect-rules.js";
 import type { Logger } from "../core/logger.js";
@@ -19,6 +20,8 @@ export interface Shell {
   createGateway(config: Config, logger: Logger): Promise<Gateway>;
   /** Tells whether rules and limits can be put into effect. */
   inspect: Inspect;
+  /** What is right about rules and limits by itself, and most likely not what was meant. */
+  advise(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Starts or reaches one server once. */
   examine(server: ServerConfig, signal: AbortSignal): Promise<Examination>;
 }

@@ -3,7 +3,7 @@ import { PassThrough, Readable } from "node:stream";
 import type { Log, Shell } from "../../src/cli/shell.js";
 import type { Config } from "../../src/config/config.js";
 import type { Gateway } from "../../src/gateway.js";
-import { inspect } from "../../src/inspect.js";
+import { advise, inspect } from "../../src/inspect.js";
 
 export interface FakeShellOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -103,6 +103,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       return gateway;
     },
     inspect,
+    advise: async (config) => advise(config),
     examine: options.examine ?? (async () => ({ stderr: [], junk: [], error: new Error("not examined") })),
     out: () => written.join(""),
     said,

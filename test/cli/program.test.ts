@@ -214,6 +214,20 @@ describe("check", () => {
         "odd.yaml: all right, 1 server\n",
     );
   });
+
+  test("finds rules that will never have a say", async () => {
+    const file = join(folder, "shadow.yaml");
+    writeFileSync(
+      file,
+      "mcpServers: { a: { command: true-server } }\npolicy:\n  rules:\n    - { name: all, effect: deny }\n    - { name: some, tools: [x], effect: allow }\n",
+    );
+    const shell = fakeShell({ cwd: folder });
+    expect(await runCommandLine(["check", "--config", "shadow.yaml"], shell)).toBe(0);
+    expect(shell.out()).toBe(
+      'shadow.yaml:5:7: warning: rule "some" never decides: "all" matches all that it matches, and comes first\n' +
+        "shadow.yaml: all right, 1 server\n",
+    );
+  });
 });
 
 test("schema prints a JSON Schema", async () => {
