@@ -140,7 +140,7 @@ export class Leases {
 }
 
 /** Something is under way on it, or somebody waits to hear of a resource. */
-export function inUse({ following, supervisor }: Lease): boolean {
+function inUse({ following, supervisor }: Lease): boolean {
   return following.size > 0 || isBusy(supervisor);
 }
 

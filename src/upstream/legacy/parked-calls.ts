@@ -15,7 +15,7 @@ export interface ParkingLimits {
 }
 
 /** A little longer than a legacy host may take to answer, which tells its server more exactly what happened. */
-export const PARKING: ParkingLimits = {
+const PARKING: ParkingLimits = {
   total: 2_000,
   perPrincipal: 500,
   perServer: 500,

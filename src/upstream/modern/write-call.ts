@@ -48,7 +48,8 @@ export function writeRequest(
     [META.clientCapabilities]: speaker.capabilities,
     ...(speaker.logLevel !== undefined && { [META.logLevel]: speaker.logLevel }),
   };
-  const name = NAMED.has(method) ? stringAt(params, method === "resources/read" ? "uri" : "name") : undefined;
+  const key = NAMED_BY.get(method);
+  const name = key === undefined ? undefined : stringAt(params, key);
   return {
     request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } },
     headers: {
@@ -59,7 +60,15 @@ export function writeRequest(
   };
 }
 
-const NAMED: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+/** Which parameter `Mcp-Name` repeats (basic/transports/streamable-http; the tasks extension adds its own). */
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
+]);
 
 function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers {
   const { headers } = paramHeaders(item?.inputSchema);

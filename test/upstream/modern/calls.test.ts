@@ -70,6 +70,13 @@ describe("a request", () => {
     expect(server.sent("resources/read")[0]?.headers["mcp-name"]).toBe("file:///a b");
   });
 
+  test("names a task by its handle", async () => {
+    const server = modernServer().on("tasks/get", { resultType: "complete" });
+    const { upstream } = await meet(server, over);
+    await upstream.call(calling({ method: "tasks/get", params: { taskId: "t-1" } }).call);
+    expect(server.last.headers["mcp-name"]).toBe("t-1");
+  });
+
   test("carries the arguments that the tool wants in headers, and what nobody explains besides", async () => {
     const server = modernServer().on("tools/call", complete);
     const { upstream } = await meet(server, over);
