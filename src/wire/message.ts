@@ -7,7 +7,7 @@ import { isObject, type JsonObject, without } from "./json.js";
  * The deepest nesting taken from a server. More than from a client, because answers (syntax trees, say) may
  * honestly be deep, and still far from where JSON.stringify overflows the stack.
  */
-export const MAX_ANSWER_DEPTH = 512;
+const MAX_ANSWER_DEPTH = 512;
 
 /**
  * Reads one JSON document: one message, or the batch that servers of 2025-03-26 may send. Invalid UTF-8 is

@@ -1,5 +1,5 @@
 /** A child process with everything it starts in turn: spawned as a group, ended as a group. */
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
@@ -158,8 +158,11 @@ const running = new (class {
 
 /** False when there is nobody left to receive it. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  // Windows has no groups and no signals: there the tree of processes is ended at once, or nothing is.
+  if (onWindows && signal !== 0) {
+    return spawnSync("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }).status === 0;
+  }
   try {
-    // Windows has no groups to signal; there the process alone is ended, and job objects are the system's affair.
     return process.kill(onWindows ? pid : -pid, signal);
   } catch {
     return false;

@@ -7,7 +7,7 @@ import type { Answer, Channel, ExchangeOptions } from "./channel.js";
 import { childEnvironment } from "./child-environment.js";
 import type { Leftovers } from "./leftovers.js";
 import { LineWriter } from "./line-writer.js";
-import { textOf } from "./message-text.js";
+import { lineOf } from "./message-text.js";
 import { MixedMessages } from "./mixed-messages.js";
 import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
 import { printable, RecentOutput } from "./recent-output.js";
@@ -100,19 +100,19 @@ class PipeChannel implements StdioChannel {
   }
 
   async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
-    const text = textOf(request);
+    const line = lineOf(request);
     this.#refuseWhenOver();
     const answer = this.#messages.wait(request.id, options?.signal);
-    if (options?.signal?.aborted !== true && !this.#writer.write(text)) {
+    if (options?.signal?.aborted !== true && !this.#writer.write(line)) {
       this.#messages.reject(request.id, this.#notReading());
     }
     return answer;
   }
 
   async post(message: Notification | Envelope): Promise<void> {
-    const text = textOf(message);
+    const line = lineOf(message);
     this.#refuseWhenOver();
-    if (!this.#writer.write(text)) throw this.#notReading();
+    if (!this.#writer.write(line)) throw this.#notReading();
   }
 
   listen(hear: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {

@@ -63,6 +63,16 @@ describe("an exchange", () => {
     expect(answers.map((answer) => answer.message.result?.id)).toEqual(requests.map((one) => one.id));
   });
 
+  test("is one line for whoever reads it, whatever that reader takes for the end of a line", async () => {
+    const text = "a\u2028b\u2029c\u0085d\ne\rf\u000bg\u001eh";
+    const script = `read -r line; printf '%s' "$line" >&2; echo '{"jsonrpc":"2.0","id":"one","result":{}}'; cat`;
+    const channel = await server({ command: "sh", args: ["-c", script] });
+    await channel.exchange({ jsonrpc: "2.0", id: "one", method: "x", params: { text } });
+    await channel.close();
+    expect(JSON.parse(channel.stderr)).toMatchObject({ params: { text } });
+    expect(channel.stderr).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+  });
+
   test("tells ids apart by type", async () => {
     const stray = vi.fn<(message: Envelope) => void>();
     const channel = await server({ onStray: stray });
