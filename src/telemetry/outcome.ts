@@ -14,25 +14,12 @@ export function outcomeOf(call: Call, reply: Reply): Outcome {
   if (reply.kind === "input_required") return "input_required";
   if (reply.refusal !== undefined) return isErrorCode(reply.refusal) ? reply.refusal : "error";
   if (reply.kind === "error") return "error";
-  return call.method === "tools/call" && isToolError(reply) ? "tool_error" : "ok";
+  return call.method === "tools/call" && saysIsError(reply) ? "tool_error" : "ok";
 }
 
 const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, word);
 
-type Result = Extract<Reply, { kind: "result" }>;
-
-/** Log and metrics both ask, and searching a large result twice is one time too many. */
-const judged = new WeakMap<Result["result"], boolean>();
-
-function isToolError({ result }: Result): boolean {
-  const known = judged.get(result);
-  if (known !== undefined) return known;
-  const verdict = saysIsError(result);
-  judged.set(result, verdict);
-  return verdict;
-}
-
-function saysIsError(result: Result["result"]): boolean {
+function saysIsError({ result }: Extract<Reply, { kind: "result" }>): boolean {
   if (!result.mayContain('"isError"')) return false;
   // Many servers write `"isError":false` into every result; parsing a large one just to read that would cost
   // more than carrying it. No serializer in use puts anything but nothing or one space after the colon.

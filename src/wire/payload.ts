@@ -7,6 +7,10 @@ import { isObject, type JsonObject } from "./json.js";
 export class Payload {
   #text: string | Buffer | undefined;
   #object: JsonObject | undefined;
+  /** What `escapesIn` found in the text, once somebody has searched it. */
+  #escapes: string | undefined;
+  /** Answers of earlier searches, kept where a search takes longer than looking it up. */
+  #found: Map<string, boolean> | undefined;
 
   private constructor(text: string | Buffer | undefined, object: JsonObject | undefined) {
     this.#text = text;
@@ -43,16 +47,36 @@ export class Payload {
    * not. Where only the object is there the answer is true, because looking is then as cheap as searching.
    */
   mayContain(marker: string): boolean {
-    return this.#text === undefined || this.#text.includes(marker) || hides(this.#text, marker);
+    const text = this.#text;
+    if (text === undefined) return true;
+    this.#escapes ??= escapesIn(text);
+    if (this.#escapes !== "" && sharesCharacter(this.#escapes, marker)) return true;
+    if (text.length < LONG) return text.includes(marker);
+    this.#found ??= new Map();
+    const known = this.#found.get(marker);
+    if (known !== undefined) return known;
+    const found = text.includes(marker);
+    this.#found.set(marker, found);
+    return found;
   }
 }
 
-/** Whether a character of `marker` stands in `text` as an escape, where a search for it finds nothing. */
-function hides(text: string | Buffer, marker: string): boolean {
+/** From this length on several layers that look for the same marker are worth a Map. */
+const LONG = 8192;
+
+/** The ASCII characters that stand in the text as escapes, where a search for them finds nothing. */
+function escapesIn(text: string | Buffer): string {
+  let found = "";
   for (let at = text.indexOf(ESCAPE); at !== -1; at = text.indexOf(ESCAPE, at + ESCAPE.length)) {
     const digits = text.slice(at + ESCAPE.length, at + ESCAPE.length + 2).toString();
-    if (marker.includes(String.fromCharCode(Number.parseInt(digits, 16)))) return true;
+    const character = String.fromCharCode(Number.parseInt(digits, 16));
+    if (character < "\u0080" && !found.includes(character)) found += character;
   }
+  return found;
+}
+
+function sharesCharacter(characters: string, marker: string): boolean {
+  for (const character of characters) if (marker.includes(character)) return true;
   return false;
 }
 
