@@ -5,6 +5,7 @@ import type { Config, ServerConfig } from "./config/config.js";
 import type { ClientDirectory } from "./core/client.js";
 import { compose, type Handler, type Middleware } from "./core/handler.js";
 import type { Logger } from "./core/logger.js";
+import type { UpstreamObserver } from "./core/upstream.js";
 import { BREAKER_NUMBERS, CircuitBreaker, circuitBreaker } from "./policy/circuit-breaker.js";
 import { concurrency, DEFAULT_PLACES, DEFAULT_ROOM } from "./policy/concurrency.js";
 import { deadline } from "./policy/deadline.js";
@@ -17,7 +18,7 @@ import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
 import { inputWait } from "./telemetry/input-wait.js";
 import type { Metrics } from "./telemetry/metrics.js";
-import { type ChannelOpener, channelOpener } from "./upstream/open-channel.js";
+import type { ParkedCalls } from "./upstream/legacy/parked-calls.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
 
 export interface InsideOptions {
@@ -25,6 +26,10 @@ export interface InsideOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly directory: ClientDirectory;
+  /** Where calls wait for the answers to their servers' questions. */
+  readonly parked: ParkedCalls;
+  /** Whether hosts see several servers at this moment. */
+  readonly aggregated: () => boolean;
   /** Seals the state that servers hand out with their questions. */
   readonly sealedState: Middleware;
 }
@@ -33,7 +38,6 @@ export interface InsideOptions {
 export interface Running {
   readonly config: ServerConfig;
   readonly upstream: StartableUpstream;
-  readonly channels: ChannelOpener;
   readonly breaker: CircuitBreaker;
   readonly line: Line;
   close(): Promise<void>;
@@ -102,14 +106,16 @@ function stackOf({ config, upstream, breaker, line }: Running, policy: Policy, m
   );
 }
 
-function run(config: ServerConfig, { info, logger, metrics, directory }: InsideOptions): Running {
+function run(config: ServerConfig, options: InsideOptions): Running {
+  const { info, logger, metrics, directory, parked, aggregated } = options;
   const { name } = config;
-  const channels = channelOpener(config, logger);
   const upstream = createUpstream(config, {
     gateway: info,
     directory,
-    openChannel: channels.open,
     log: logger,
+    aggregated,
+    parked,
+    onRefusedQuestion: (why) => metrics.refusedQuestion(name, why),
     onRestart: (reason) => metrics.restarted(name, reason),
   });
   const breaker = new CircuitBreaker();
@@ -120,18 +126,34 @@ function run(config: ServerConfig, { info, logger, metrics, directory }: InsideO
     metrics.read("queueDepth", { server: name }, () => line.waiting),
     metrics.read("circuitState", { server: name }, () => BREAKER_NUMBERS[breaker.state]),
   ];
+  const unwatch = upstream.watch(forgivingAfterRestart(breaker));
   upstream.start();
   return {
     config,
     upstream,
-    channels,
     breaker,
     line,
     async close() {
       for (const stop of readings) stop();
+      unwatch();
       await upstream.close();
-      await channels.close();
     },
+  };
+}
+
+/** A server that was lost and is back was started anew: what its forerunner failed at says nothing about it. */
+function forgivingAfterRestart(breaker: CircuitBreaker): UpstreamObserver {
+  let lost = false;
+  return {
+    unavailable() {
+      lost = true;
+    },
+    ready() {
+      if (lost) breaker.reset();
+      lost = false;
+    },
+    listChanged() {},
+    resourceUpdated() {},
   };
 }
 
