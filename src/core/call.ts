@@ -101,5 +101,11 @@ export type Reply =
       /** Present when the gateway made this result itself to say that it refused. */
       readonly refusal?: string;
     }
-  | { readonly kind: "error"; readonly error: RpcError; readonly refusal?: string }
+  | {
+      readonly kind: "error";
+      readonly error: RpcError;
+      readonly refusal?: string;
+      /** A token that grants all of these would be let through; over HTTP the client is told so. */
+      readonly scopes?: readonly string[];
+    }
   | { readonly kind: "input_required"; readonly requests: JsonObject; readonly state?: string };

@@ -8,9 +8,20 @@ export interface Principal {
   readonly id: string;
   readonly groups: readonly string[];
   readonly claims: JsonObject;
+  /** True where it came with a token, and can come again with one that grants more. */
+  readonly byToken?: boolean;
 }
 
 export const ANONYMOUS: Principal = { id: "anonymous", groups: [], claims: {} };
+
+/** What a token grants: `scope` (RFC 8693: words in one text) or `scp` (a list, as others write it). */
+export function scopesOf({ claims }: Principal): ReadonlySet<string> {
+  const { scope, scp } = claims;
+  const words = typeof scope === "string" ? scope.split(" ") : [];
+  const listed = Array.isArray(scp) ? scp.filter((one) => typeof one === "string") : [];
+  const single = typeof scp === "string" ? scp.split(" ") : [];
+  return new Set([...words, ...listed, ...single]);
+}
 
 export interface Client {
   readonly principal: Principal;

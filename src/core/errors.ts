@@ -54,6 +54,8 @@ export interface GatewayErrorOptions {
   readonly rule?: string;
   /** The server it is about, by its key in the config. */
   readonly server?: string;
+  /** A token that grants all of these would be let through. */
+  readonly scopes?: readonly string[];
   /** A JSON-RPC code more exact than the one in the table, such as -32601. */
   readonly rpc?: number;
   /** Further members of the error's `data`, such as `{ uri }`. */

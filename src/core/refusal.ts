@@ -1,5 +1,6 @@
 /** How a refusal looks to a client: the same few facts in every form, so that nobody has to read sentences. */
 import type { RpcError } from "../wire/envelope.js";
+import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Call, Reply } from "./call.js";
 import { ERRORS, type ErrorCode, GatewayError } from "./errors.js";
@@ -45,12 +46,14 @@ export function refusalError(error: GatewayError): RpcError {
  *
  * A tool call that had found its tool gets a result, because that is what a model reads and can act on; all
  * else gets a JSON-RPC error. So does a tool call where the wire has a say: a tool that is hidden must look
- * like one that does not exist, a state that fails verification is invalid parameters, and whoever chose a
- * JSON-RPC code of their own meant it to be seen.
+ * like one that does not exist, a state that fails verification is invalid parameters, a token that grants too
+ * little is a matter of HTTP, and whoever chose a JSON-RPC code of their own meant it to be seen.
  */
 export function refusalReply(error: GatewayError, call: Call): Reply {
   if (call.method !== "tools/call" || call.route === undefined || saysItOnTheWire(error)) {
-    return { kind: "error", error: refusalError(error), refusal: error.code };
+    const { scopes } = error.options;
+    const said = { kind: "error", error: refusalError(error), refusal: error.code } as const;
+    return scopes === undefined ? said : { ...said, scopes };
   }
   const result = Payload.ofObject({
     content: [{ type: "text", text: `${fullStop(error.message)} ${advice(error)}` }],
@@ -68,6 +71,13 @@ export function unknownTarget(kind: ListKind, name: string): GatewayError {
   });
 }
 
+/** A method of nobody, which is told apart from a target of nobody. */
+export function unknownMethod(method: string): GatewayError {
+  return new GatewayError("unknown_target", "downstream", `method ${shortened(method)} is not served here`, {
+    rpc: CODE.methodNotFound,
+  });
+}
+
 const KIND_NOUN: Readonly<Record<ListKind, string>> = {
   tools: "tool",
   prompts: "prompt",
@@ -75,8 +85,11 @@ const KIND_NOUN: Readonly<Record<ListKind, string>> = {
   resourceTemplates: "resource template",
 };
 
-const saysItOnTheWire = (error: GatewayError): boolean =>
-  error.code === "unknown_target" || error.code === "state_rejected" || error.options.rpc !== undefined;
+const saysItOnTheWire = ({ code, options }: GatewayError): boolean =>
+  code === "unknown_target" ||
+  code === "state_rejected" ||
+  options.rpc !== undefined ||
+  options.scopes !== undefined;
 
 /** Refusals after which nobody knows whether the server did what it was asked. */
 const MAY_HAVE_HAPPENED: ReadonlySet<ErrorCode> = new Set([

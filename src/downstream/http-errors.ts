@@ -1,6 +1,6 @@
 /** What an HTTP request is answered with that reaches no edge, or that an edge gave up on by throwing. */
 import type { ServerResponse } from "node:http";
-import { ERRORS, type ErrorCode, GatewayError } from "../core/errors.js";
+import { ERRORS, type ErrorCode, GatewayError, type GatewayErrorOptions } from "../core/errors.js";
 import { refusalError } from "../core/refusal.js";
 import { FrameError, type MessageId, type RpcError } from "../wire/envelope.js";
 import { CODE } from "../wire/names.js";
@@ -12,8 +12,9 @@ export class HttpRefusal extends GatewayError {
     code: ErrorCode,
     message: string,
     readonly headers: Readonly<Record<string, string>> = {},
+    options: GatewayErrorOptions = {},
   ) {
-    super(code, "downstream", message);
+    super(code, "downstream", message, options);
   }
 }
 

@@ -1,7 +1,7 @@
 /** What a rule or a limit is about: which targets, and whose calls. */
 import type { SubjectConfig } from "../../config/config.js";
 import type { Route } from "../../core/call.js";
-import type { Principal } from "../../core/client.js";
+import { type Principal, scopesOf } from "../../core/client.js";
 import { glob, type NameTest } from "../../core/globs.js";
 import type { ListKind } from "../../core/upstream.js";
 import { objectAt } from "../../wire/json.js";
@@ -93,13 +93,4 @@ function hintOf({ kind, item }: Route, hint: string): unknown {
   const said = objectAt(item, "annotations");
   if (said !== undefined && Object.hasOwn(said, hint)) return said[hint];
   return Object.hasOwn(ASSUMED, hint) ? ASSUMED[hint] : undefined;
-}
-
-/** From `scope` (RFC 8693: words in one text) or `scp` (a list, as others write it). */
-function scopesOf({ claims }: Principal): ReadonlySet<string> {
-  const { scope, scp } = claims;
-  const words = typeof scope === "string" ? scope.split(" ") : [];
-  const listed = Array.isArray(scp) ? scp.filter((one) => typeof one === "string") : [];
-  const single = typeof scp === "string" ? scp.split(" ") : [];
-  return new Set([...words, ...listed, ...single]);
 }
