@@ -22,9 +22,11 @@ import { sealedState } from "./downstream/modern/request-state.js";
 import { createStdioListener, type StdioListener } from "./downstream/stdio-listener.js";
 import { createInside, type Inside, type InsideOptions, type Running } from "./inside.js";
 import { readiness, requiredServers } from "./readiness.js";
+import { Tasks } from "./routing/tasks.js";
 import { SteadyFeed } from "./steady-feed.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
+import { ParkedCalls } from "./upstream/legacy/parked-calls.js";
 import type { JsonObject } from "./wire/json.js";
 
 export interface GatewayOptions {
@@ -82,7 +84,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     metrics,
     directory,
+    parked: new ParkedCalls(),
+    aggregated: () => inside.config.servers.length > 1,
     sealedState: sealedState({ key: createSecretKey(randomBytes(32)) }),
+    tasks: new Tasks(createSecretKey(randomBytes(32))),
   };
   let inside: Inside = createInside(config, insideOptions);
   const feed = new SteadyFeed(inside.catalog.changes);
@@ -121,6 +126,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     streams: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
   });
+  metrics.read("parkedCalls", {}, () => insideOptions.parked.size);
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 
   const ready = () => readiness({ draining, servers: inside.servers, refused });

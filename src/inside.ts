@@ -14,6 +14,7 @@ import { createPolicy, type Policy } from "./policy/policy.js";
 import { rescue } from "./policy/rescue.js";
 import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
+import type { Tasks } from "./routing/tasks.js";
 import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
 import { inputWait } from "./telemetry/input-wait.js";
@@ -32,6 +33,8 @@ export interface InsideOptions {
   readonly aggregated: () => boolean;
   /** Seals the state that servers hand out with their questions. */
   readonly sealedState: Middleware;
+  /** Whose tasks are whose; it outlives every config. */
+  readonly tasks: Tasks;
 }
 
 /** One server, with what belongs to it for as long as it runs. */
@@ -53,7 +56,7 @@ export interface Inside {
 
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
-  const { info, logger, metrics, sealedState } = options;
+  const { info, logger, metrics, sealedState, tasks } = options;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = new Map(
     config.servers.map((server): [string, Running] => {
@@ -78,7 +81,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
   );
   const handle = compose(
     [
-      locate(catalog), // outermost: log, metrics and policy know the server and the tool of every call
+      locate(catalog, tasks), // outermost: log, metrics and policy know the server and the tool of every call
       accessLog(logger), // refusals are logged like everything else
       callMetrics(metrics),
       inputWait(metrics), // a question and the round that answers it are two calls
@@ -87,7 +90,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       policy.access, // refuse before anything is spent
       policy.limits, // a refused call costs no token; a later round was paid by the first
     ],
-    router({ catalog, handlers }),
+    router({ catalog, handlers, tasks }),
   );
   return { config, servers, catalog, policy, handle };
 }

@@ -25,7 +25,7 @@ export class Snapshot {
   /** Unique in this process. */
   readonly id = ++snapshots;
   readonly #byExposed = new Map<string, Route | undefined>();
-  #byOwn: Map<string, Route | undefined> | undefined;
+  #byOwn: Map<string, readonly Route[]> | undefined;
   #revision: string | undefined;
   readonly #pages = new Map<number, Payload>();
 
@@ -51,11 +51,19 @@ export class Snapshot {
 
   /** The owner of a server's own name, when exactly one server has it. */
   findOwn(own: string): Route | undefined {
+    const [route, second] = this.ownersOf(own);
+    return second === undefined ? route : undefined;
+  }
+
+  /** Every server that has something under this name of its own. */
+  ownersOf(own: string): readonly Route[] {
     if (this.#byOwn === undefined) {
       this.#byOwn = new Map();
-      for (const { route } of this.entries) note(this.#byOwn, route.target, route);
+      for (const { route } of this.entries) {
+        this.#byOwn.set(route.target, [...(this.#byOwn.get(route.target) ?? []), route]);
+      }
     }
-    return this.#byOwn.get(own);
+    return this.#byOwn.get(own) ?? [];
   }
 
   indexOf(exposed: string): number {

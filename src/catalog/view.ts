@@ -4,7 +4,7 @@ import type { Client } from "../core/client.js";
 import type { ListKind } from "../core/upstream.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { exposeUri } from "./merge.js";
-import { exposedStart, type Naming } from "./naming.js";
+import { exposedName, exposedStart, type Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerSpace } from "./server-space.js";
 import type { Snapshot } from "./snapshot.js";
@@ -22,6 +22,11 @@ export interface CatalogView {
    * when exactly one server in the view has it (an app in a host's window knows no other).
    */
   find(kind: ListKind, name: string): Route | undefined;
+  /**
+   * Where the tool or prompt leads that `server` itself calls `own`, whether or not it is listed at this moment;
+   * undefined when the view has no such server.
+   */
+  owned(kind: "tools" | "prompts", server: string, own: string): Route | undefined;
   /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
   absentOwner(kind: ListKind, name: string): string | undefined;
 }
@@ -90,6 +95,16 @@ export function catalogView(parts: ViewParts): CatalogView {
     return parts.visible === undefined || parts.visible(client, route) ? route : undefined;
   }
 
+  function owned(kind: "tools" | "prompts", server: string, own: string): Route | undefined {
+    const space = scope.spaces.find(({ name }) => name === server);
+    if (space === undefined) return undefined;
+    const listed = lists[kind].ownersOf(own).find(({ upstream }) => upstream === server);
+    if (listed !== undefined) return listed;
+    const nameIn = ({ prefix }: ServerSpace): string => exposedName(prefix, own, parts.naming);
+    const [exposed, whole] = [nameIn(space), nameIn(space.whole ?? space)];
+    return { upstream: server, target: own, exposed, ...(whole !== exposed && { whole }), kind };
+  }
+
   function absentOwner(kind: ListKind, name: string): string | undefined {
     const absent = scope.spaces.filter((space) => !parts.isKnown(space.name, kind));
     const byPrefix = absent.filter(
@@ -99,5 +114,5 @@ export function catalogView(parts: ViewParts): CatalogView {
     return candidates.length === 1 ? candidates[0]?.name : undefined;
   }
 
-  return { scope, list: (kind) => lists[kind], find, absentOwner };
+  return { scope, list: (kind) => lists[kind], find, owned, absentOwner };
 }

@@ -39,6 +39,9 @@ export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
   "resources/read": named("resources", "uri"),
   "resources/subscribe": named("resources", "uri"),
   "resources/unsubscribe": named("resources", "uri"),
+  // Of the skills extension (SEP-2640); folders are resources, and a skill is known by the URI of its first file.
+  "resources/directory/read": named("resources", "uri"),
+  "skills/get": named("resources", "uri"),
   "completion/complete": {
     read: (params) => {
       const ref = objectAt(params, "ref");

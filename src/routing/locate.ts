@@ -3,12 +3,17 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Route } from "../core/call.js";
 import type { Middleware } from "../core/handler.js";
 import { LIST_METHODS, looseTargets, TARGETED_METHODS, type Target, targetOf } from "../core/methods.js";
+import { TASK_METHODS } from "../core/tasks.js";
+import { stringAt } from "../wire/json.js";
+import type { Tasks } from "./tasks.js";
 
 /**
  * Sets `call.route`. A target of nobody is no failure here: the call goes on without a route, so that the log
  * and the metrics see it, and the router says that nobody has it.
+ *
+ * Who asks after a task is led to the tool that began it: what may be seen of its results is the same.
  */
-export function locate(catalog: Pick<Catalog, "view" | "prepare">): Middleware {
+export function locate(catalog: Pick<Catalog, "view" | "prepare">, tasks: Pick<Tasks, "find">): Middleware {
   const find = (call: Call, targets: readonly Target[]): Route | undefined => {
     const view = catalog.view(call.client);
     for (const { kind, name } of targets) {
@@ -17,8 +22,16 @@ export function locate(catalog: Pick<Catalog, "view" | "prepare">): Middleware {
     }
     return undefined;
   };
+  const ofTask = ({ client, params }: Call): Route | undefined => {
+    const task = tasks.find(client, stringAt(params, "taskId") ?? "");
+    return task && catalog.view(client).owned("tools", task.server, task.tool);
+  };
   return (next) =>
     function locate(call) {
+      if (TASK_METHODS.has(call.method)) {
+        const route = ofTask(call);
+        return next(route === undefined ? call : { ...call, route });
+      }
       const targets = targetsOf(call);
       if (targets.length === 0) return next(call);
       const route = find(call, targets);

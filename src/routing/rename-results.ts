@@ -94,7 +94,11 @@ function renameRequests(requests: JsonObject, { uri }: Renaming): JsonObject {
 }
 
 /** `object` with the object at `key` mapped; the very same object where there is none or it stays. */
-function mapObject(object: JsonObject, key: string, map: (inner: JsonObject) => JsonObject): JsonObject {
+export function mapObject(
+  object: JsonObject,
+  key: string,
+  map: (inner: JsonObject) => JsonObject,
+): JsonObject {
   const inner = objectAt(object, key);
   if (inner === undefined) return object;
   const mapped = map(inner);

@@ -1,22 +1,26 @@
 /** Hands each call to the server that owns its target, under the server's own name for it. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Notice, Reply, Route } from "../core/call.js";
+import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import { LIST_METHODS, retarget, retargetLoosely, TARGETED_METHODS, targetOf } from "../core/methods.js";
-import { unknownTarget } from "../core/refusal.js";
+import { unknownMethod, unknownTarget } from "../core/refusal.js";
+import { TASK_METHODS } from "../core/tasks.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { answerLists } from "./answer-lists.js";
 import { soleDeclarer } from "./extensions.js";
-import { renameNotice, renameReply } from "./rename-results.js";
-import { Renamings } from "./renaming.js";
+import { sender } from "./send.js";
+import { SKILL_METHODS, skills } from "./skills.js";
+import { taskCalls } from "./task-calls.js";
+import type { Tasks } from "./tasks.js";
 
 export interface RouterOptions {
   readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn">;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
+  readonly tasks: Pick<Tasks, "find" | "expose" | "listed">;
 }
 
 /** What a server without completions would say if it had them (2026-07-28: server/utilities/completion). */
@@ -30,23 +34,11 @@ const NO_COMPLETIONS: Reply = {
  *
  * @throws GatewayError where nobody owns the target or serves the method.
  */
-export function router({ catalog, handlers }: RouterOptions): Handler {
+export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
   const lists = answerLists(catalog);
-  const renamings = new Renamings(catalog);
-
-  /** Runs a call under `params`, which carry the server's own names. */
-  async function send(server: string, call: Call, params: JsonObject): Promise<Reply> {
-    const handler = handlers.get(server);
-    if (handler === undefined) {
-      throw new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, {
-        server,
-      });
-    }
-    const renaming = renamings.of(call.client, server);
-    if (renaming === undefined) return handler({ ...call, params });
-    const notify = (notice: Notice) => call.notify(renameNotice(notice, renaming));
-    return renameReply(call.method, await handler({ ...call, params, notify }), renaming);
-  }
+  const send = sender({ catalog, handlers, tasks });
+  const ofTasks = taskCalls({ catalog, tasks, send });
+  const ofSkills = skills({ catalog, send });
 
   function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
     const { method, params } = call;
@@ -73,21 +65,23 @@ export function router({ catalog, handlers }: RouterOptions): Handler {
   }
 
   return async function router(call) {
-    if (Object.hasOwn(LIST_METHODS, call.method)) return lists(call);
-    const { route } = call;
+    const { method, route } = call;
+    if (Object.hasOwn(LIST_METHODS, method)) return lists(call);
+    if (TASK_METHODS.has(method)) return ofTasks.ask(call);
+    if (method === "tasks/list") return ofTasks.list(call);
+    if (method === "skills/list") return ofSkills.list(call);
+    if (SKILL_METHODS.has(method)) ofSkills.require(call);
     if (route !== undefined) {
-      if (call.method === "completion/complete" && !completes(catalog.capabilities(route.upstream))) {
+      if (method === "completion/complete" && !completes(catalog.capabilities(route.upstream))) {
         return NO_COMPLETIONS;
       }
       return sendTo(route, call);
     }
-    if (Object.hasOwn(TARGETED_METHODS, call.method)) throw refuseTarget(call);
+    if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
     const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);
-    const declarer = soleDeclarer(call.method, servers, catalog.capabilities);
+    const declarer = soleDeclarer(method, servers, catalog.capabilities);
     if (declarer !== undefined) return send(declarer, call, call.params);
-    throw new GatewayError("unknown_target", "downstream", `method ${call.method} is not served here`, {
-      rpc: CODE.methodNotFound,
-    });
+    throw unknownMethod(method);
   };
 }
 

@@ -165,13 +165,13 @@ describe("completion/complete", () => {
 });
 
 describe("a method the gateway does not know", () => {
-  const skills = { extensions: { "io.modelcontextprotocol/skills": {} } };
+  const capabilities = { extensions: { "example/weather": {} } };
 
   test("goes to the owner of the URI, prompt or tool it names", async () => {
     const files = fakeUpstream("files", { lists });
     const { handle } = frontOf([fakeUpstream("git"), files]);
     await settle();
-    await handle(fakeCall("resources/directory/read", { uri: "files+file:///a", depth: 1 }));
+    await handle(fakeCall("example/look", { uri: "files+file:///a", depth: 1 }));
     expect(received(files)?.params).toEqual({ uri: "file:///a", depth: 1 });
     await handle(fakeCall("example/explain", { name: "files__review" }));
     expect(received(files)?.params).toEqual({ name: "review" });
@@ -180,27 +180,28 @@ describe("a method the gateway does not know", () => {
   });
 
   test("goes to the only server that declares its extension", async () => {
-    const one = fakeUpstream("one", { capabilities: skills });
-    const two = fakeUpstream("two", { capabilities: { tasks: {} } });
+    const one = fakeUpstream("one", { capabilities });
+    const two = fakeUpstream("two", { capabilities: { "x-notes": {} } });
     const { handle } = frontOf([one, two]);
     await settle();
-    await handle(fakeCall("skills/list", { cursor: "theirs" }));
-    expect(received(one)).toEqual({ method: "skills/list", params: { cursor: "theirs" } });
-    await handle(fakeCall("tasks/get", { taskId: "t" }));
-    expect(received(two)).toEqual({ method: "tasks/get", params: { taskId: "t" } });
+    await handle(fakeCall("weather/list", { cursor: "theirs" }));
+    expect(received(one)).toEqual({ method: "weather/list", params: { cursor: "theirs" } });
+    await handle(fakeCall("x-notes/get", { note: "n" }));
+    expect(received(two)).toEqual({ method: "x-notes/get", params: { note: "n" } });
   });
 
   test.each([
-    ["several servers declare", "skills/list"],
+    ["several servers declare", "weather/list"],
+    ["nobody declares", "skills/list"],
+    ["nobody declares", "skills/get"],
+    ["nobody declares", "tasks/get"],
+    ["nobody declares", "tasks/list"],
     ["nobody declares", "example/unheard-of"],
     ["looks like a capability the gateway routes itself", "tools/unheard-of"],
     ["means something to JavaScript", "constructor"],
     ["means something to JavaScript", "__proto__"],
   ])("that %s is not found: %s", async (_, method) => {
-    const upstreams = [
-      fakeUpstream("one", { capabilities: skills }),
-      fakeUpstream("two", { capabilities: skills }),
-    ];
+    const upstreams = [fakeUpstream("one", { capabilities }), fakeUpstream("two", { capabilities })];
     const { handle } = frontOf(upstreams);
     await settle();
     expect(errorOf(await handle(fakeCall(method))).code).toBe(-32601);
@@ -208,11 +209,11 @@ describe("a method the gateway does not know", () => {
   });
 
   test("reaches no server outside the caller's scope", async () => {
-    const one = fakeUpstream("one", { capabilities: skills });
+    const one = fakeUpstream("one", { capabilities });
     const { handle } = frontOf([one, fakeUpstream("two")]);
     await settle();
     const client = fakeClient({ scope: "two" });
-    expect(errorOf(await handle(fakeCall("skills/list", {}, { client }))).code).toBe(-32601);
+    expect(errorOf(await handle(fakeCall("weather/list", {}, { client }))).code).toBe(-32601);
   });
 });
 
@@ -318,12 +319,12 @@ describe("URIs in what a server answers", () => {
 
 test("a server that is not served any more is unavailable, not unknown", async () => {
   const files = fakeUpstream("files", { lists });
-  const { catalog } = frontOf([files]);
+  const { catalog, tasks } = frontOf([files]);
   const { router } = await import("../../src/routing/router.js");
   await settle();
   const route = catalog.view(fakeClient()).find("tools", "files__read");
   const call = fakeCall("tools/call", { name: "files__read" }, route === undefined ? {} : { route });
-  await expect(router({ catalog, handlers: new Map() })(call)).rejects.toMatchObject({
+  await expect(router({ catalog, handlers: new Map(), tasks })(call)).rejects.toMatchObject({
     code: "upstream_unavailable",
   });
 });

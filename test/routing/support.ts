@@ -1,4 +1,5 @@
 /** The front of the gateway as far as routing goes: find the target, then hand the call on. */
+import { createSecretKey } from "node:crypto";
 import type { Catalog } from "../../src/catalog/catalog.js";
 import type { Call, Reply } from "../../src/core/call.js";
 import { compose, type Handler } from "../../src/core/handler.js";
@@ -6,6 +7,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { rescue } from "../../src/policy/rescue.js";
 import { locate } from "../../src/routing/locate.js";
 import { router } from "../../src/routing/router.js";
+import { Tasks } from "../../src/routing/tasks.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { type CatalogUnderTest, catalogOf } from "../catalog/support.js";
 import type { FakeUpstream } from "../support/fake-upstream.js";
@@ -13,12 +15,15 @@ import type { FakeUpstream } from "../support/fake-upstream.js";
 export interface Front {
   readonly catalog: Catalog;
   readonly handle: Handler;
+  readonly tasks: Tasks;
 }
 
 export function frontOf(upstreams: readonly FakeUpstream[], options: CatalogUnderTest = {}): Front {
   const catalog = catalogOf(upstreams, options);
   const handlers = new Map(upstreams.map(({ name, call }): [string, Handler] => [name, call]));
-  return { catalog, handle: compose([locate(catalog), rescue(SILENT)], router({ catalog, handlers })) };
+  const tasks = new Tasks(createSecretKey(Buffer.alloc(32, "tasks")));
+  const handle = compose([locate(catalog, tasks), rescue(SILENT)], router({ catalog, handlers, tasks }));
+  return { catalog, handle, tasks };
 }
 
 /** The last call that reached a server, as far as routing may have changed it. */

@@ -1,0 +1,176 @@
+/** A list that several servers answer page by page, put together under cursors of the gateway's own. */
+import { merged, STALE } from "../catalog/freshness.js";
+import type { Call, Freshness, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import { isObject, type JsonObject, stringAt, without } from "../wire/json.js";
+import { CODE } from "../wire/names.js";
+import { Payload } from "../wire/payload.js";
+import type { Send } from "./send.js";
+
+export interface MergedListOptions {
+  readonly call: Call;
+  /** Who has a part of it, in the order of the config; at least one. */
+  readonly servers: readonly string[];
+  /** The member of a result that holds the items. */
+  readonly member: string;
+  readonly send: Send;
+  /** An item as the client may see it; undefined when it may not. */
+  readonly show: (server: string, item: JsonObject) => JsonObject | undefined;
+}
+
+/** A page is full with so many items; a server's own page is never cut. */
+const FULL = 100;
+/** So many pages of one server are read for one page of ours: one whose items are all hidden may have many. */
+const MAX_PAGES = 20;
+/** Where others have a part of the list, nobody waits longer (ms) for one of them. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Asks all servers at once and walks through their pages in order. One that fails, or is too slow, is left out;
+ * if there is no other, its failure is the reply.
+ *
+ * @throws GatewayError -32602 for a cursor that is none of ours, and what `send` throws where nobody answered.
+ */
+export async function mergedList(options: MergedListOptions): Promise<Reply> {
+  const { servers, member, show } = options;
+  const start = startOf(options);
+  const from = start === undefined ? 0 : servers.indexOf(start.server);
+  const asked = servers
+    .slice(from)
+    .map((server, at) => ask(options, server, at === 0 ? start?.theirs : undefined));
+  const items: JsonObject[] = [];
+  const parts: Freshness[] = [];
+  const failures: Failed[] = [];
+  let rest: JsonObject = {};
+  let next: Cursor | undefined;
+  for (const [at, server] of servers.slice(from).entries()) {
+    const after = servers[from + at + 1];
+    let page = await asked[at];
+    for (let pages = 1; page?.kind === "page"; pages += 1) {
+      for (const item of page.items) {
+        const shown = show(server, item);
+        if (shown !== undefined) items.push(shown);
+      }
+      parts.push(page.freshness);
+      rest = page.rest;
+      if (page.next === undefined) break;
+      next = { server, theirs: page.next };
+      if (items.length >= FULL || pages >= MAX_PAGES) break;
+      next = undefined;
+      page = await ask(options, server, page.next);
+    }
+    if (page?.kind === "failed") failures.push(page);
+    if (next === undefined && items.length >= FULL && after !== undefined) next = { server: after };
+    if (next !== undefined) break;
+  }
+  const [failure] = failures;
+  if (parts.length === 0 && failure !== undefined) return failure.retell();
+  const whole = merged(parts);
+  return {
+    kind: "result",
+    result: Payload.ofObject({
+      ...(servers.length === 1 && rest),
+      [member]: items,
+      ...(next !== undefined && { nextCursor: writeCursor(member, next) }),
+    }),
+    // Of several servers each page would have a scope of its own, and all pages must have the same.
+    freshness: {
+      ttlMs: failure === undefined ? whole.ttlMs : 0,
+      scope: servers.length === 1 ? whole.scope : "private",
+    },
+  };
+}
+
+interface Page {
+  readonly kind: "page";
+  readonly items: readonly JsonObject[];
+  readonly next: string | undefined;
+  /** The other members of the result. */
+  readonly rest: JsonObject;
+  readonly freshness: Freshness;
+}
+interface Failed {
+  readonly kind: "failed";
+  /** @throws what was thrown, if it was. */
+  readonly retell: () => Reply;
+}
+
+/** Never rejects. */
+async function ask(
+  { call, servers, member, send }: MergedListOptions,
+  server: string,
+  cursor: string | undefined,
+): Promise<Page | Failed> {
+  const giveUp = new AbortController();
+  const stop = (): void => giveUp.abort(call.signal.reason);
+  const timer = servers.length > 1 ? setTimeout(() => giveUp.abort(tooSlow(server)), PATIENCE_MS) : undefined;
+  call.signal.addEventListener("abort", stop, { once: true });
+  if (call.signal.aborted) stop();
+  try {
+    const params = { ...without(call.params, ["cursor"]), ...(cursor !== undefined && { cursor }) };
+    const reply = await send(server, { ...call, signal: giveUp.signal }, params);
+    if (reply.kind !== "result") return { kind: "failed", retell: () => reply };
+    const { object } = reply.result;
+    const given: unknown = object[member];
+    const next = stringAt(object, "nextCursor");
+    return {
+      kind: "page",
+      items: Array.isArray(given) ? given.filter(isObject) : [],
+      // One that leads back to where it stands would lead there for ever.
+      next: next === cursor ? undefined : next,
+      rest: without(object, [member, "nextCursor"]),
+      freshness: reply.freshness ?? STALE,
+    };
+  } catch (error) {
+    return {
+      kind: "failed",
+      retell: () => {
+        throw error;
+      },
+    };
+  } finally {
+    clearTimeout(timer);
+    call.signal.removeEventListener("abort", stop);
+  }
+}
+
+const tooSlow = (server: string): GatewayError =>
+  new GatewayError("timed_out", "upstream", `${server} did not list in time`, { server, retryable: true });
+
+/** Where a page begins: at which server, and with which cursor of its own. */
+interface Cursor {
+  readonly server: string;
+  readonly theirs?: string;
+}
+
+function startOf({ call, servers, member }: MergedListOptions): Cursor | undefined {
+  const text = Object.hasOwn(call.params, "cursor") ? call.params.cursor : undefined;
+  // An empty cursor is a cursor (server/utilities/pagination); nobody was given one, so it starts anew.
+  if (text === undefined || text === null || text === "") return undefined;
+  const cursor = typeof text === "string" ? readCursor(member, text) : undefined;
+  if (cursor !== undefined && servers.includes(cursor.server)) return cursor;
+  throw new GatewayError("bad_request", "downstream", "this cursor was not given out for this list", {
+    rpc: CODE.invalidParams,
+  });
+}
+
+function writeCursor(member: string, { server, theirs }: Cursor): string {
+  return Buffer.from(JSON.stringify([member, server, theirs ?? null]), "utf8").toString("base64url");
+}
+
+/** Undefined for what was not written here. */
+function readCursor(member: string, text: string): Cursor | undefined {
+  let fields: unknown;
+  try {
+    fields = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(fields)) return undefined;
+  const [of, server, theirs] = fields as readonly unknown[];
+  if (of !== member || typeof server !== "string" || (theirs !== null && typeof theirs !== "string"))
+    return undefined;
+  const cursor = { server, ...(theirs !== null && { theirs }) };
+  // One cursor, one text: whatever else decodes to the same was not written here.
+  return writeCursor(member, cursor) === text ? cursor : undefined;
+}

@@ -1,0 +1,63 @@
+/** Puts the ids of tasks in what a server answers back to the handles that its client knows; everything else stays. */
+import { mapKey } from "../catalog/ui-references.js";
+import type { Call, Notice, Reply } from "../core/call.js";
+import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import { META } from "../wire/names.js";
+import { Payload } from "../wire/payload.js";
+import { mapObject } from "./rename-results.js";
+
+/** The handle of the task that the server calls `id`; undefined where nobody knows of it. */
+export type TaskMap = (id: string) => string | undefined;
+
+/** `reply` to `call` with its tasks renamed; the very same object where there are none. */
+export function renameTasks(call: Pick<Call, "method" | "params">, reply: Reply, task: TaskMap): Reply {
+  switch (reply.kind) {
+    case "result": {
+      if (!reply.result.mayContain('"taskId"')) return reply;
+      const renamed = inResult(call, reply.result.object, task);
+      return renamed === reply.result.object ? reply : { ...reply, result: Payload.ofObject(renamed) };
+    }
+    case "input_required": {
+      const renamed = Object.keys(reply.requests).reduce(
+        (all, key) =>
+          mapObject(all, key, (request) => mapObject(request, "params", (it) => related(it, task))),
+        reply.requests,
+      );
+      return renamed === reply.requests ? reply : { ...reply, requests: renamed };
+    }
+    case "error":
+      return reply;
+  }
+}
+
+/** What a server says in the course of a call, renamed likewise. */
+export function renameTaskNotice(notice: Notice, task: TaskMap): Notice {
+  if (notice.params === undefined) return notice;
+  const about = notice.method.startsWith("notifications/tasks") ? itself(notice.params, task) : notice.params;
+  const params = related(about, task);
+  return params === notice.params ? notice : { ...notice, params };
+}
+
+/** What says in its metadata which task it belongs to; of one that nobody knows it says nothing. */
+export const related = (object: JsonObject, task: TaskMap): JsonObject =>
+  mapObject(object, "_meta", (meta) => {
+    const id = stringAt(objectAt(meta, META.relatedTask), "taskId");
+    if (id === undefined) return meta;
+    const known = task(id) !== undefined;
+    return known
+      ? mapObject(meta, META.relatedTask, (it) => itself(it, task))
+      : without(meta, [META.relatedTask]);
+  });
+
+function inResult({ method, params }: Pick<Call, "method" | "params">, result: JsonObject, task: TaskMap) {
+  const renamed = related(result, task);
+  if (method === "tools/call") {
+    // Both ways of answering with a task. A tool that was run at once may have any members it likes.
+    if (renamed.resultType === "task") return itself(renamed, task);
+    return Object.hasOwn(params, "task") ? mapObject(renamed, "task", (it) => itself(it, task)) : renamed;
+  }
+  // What comes of a task is the result of its tool, to the letter.
+  return method === "tasks/result" ? renamed : itself(renamed, task);
+}
+
+const itself = (object: JsonObject, task: TaskMap): JsonObject => mapKey(object, "taskId", task);

@@ -1,0 +1,56 @@
+/** Hands a call to a server under the server's own names, and puts those of its client back into what it answers. */
+import type { Catalog } from "../catalog/catalog.js";
+import type { Call, Notice, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Handler } from "../core/handler.js";
+import { hasTasks, TASK_METHODS, takesTasks } from "../core/tasks.js";
+import { type JsonObject, without } from "../wire/json.js";
+import { renameNotice, renameReply } from "./rename-results.js";
+import { renameTaskNotice, renameTasks, type TaskMap } from "./rename-tasks.js";
+import { Renamings } from "./renaming.js";
+import type { Tasks } from "./tasks.js";
+
+export interface SenderOptions {
+  readonly catalog: Pick<Catalog, "view" | "capabilities" | "learn">;
+  /** The stack of each server, by its key in the config. */
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly tasks: Pick<Tasks, "expose">;
+}
+
+/**
+ * Runs a call at `server` under `params`, which carry the server's own names.
+ *
+ * @throws GatewayError when the server is not there, or whatever its stack throws.
+ */
+export type Send = (server: string, call: Call, params: JsonObject) => Promise<Reply>;
+
+export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
+  const renamings = new Renamings(catalog);
+
+  return async function send(server, call, params) {
+    const handler = handlers.get(server);
+    if (handler === undefined) {
+      throw new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, {
+        server,
+      });
+    }
+    const renaming = renamings.of(call.client, server);
+    const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
+    const capabilities = ofTasks ? catalog.capabilities(server) : undefined;
+    const task = hasTasks(capabilities) ? taskMap(call, server) : undefined;
+    // A server that does not run calls as tasks would ignore the wish, or should; that it exists is another's promise.
+    const own = ofTasks && !takesTasks(capabilities) ? without(params, ["task"]) : params;
+    if (renaming === undefined && task === undefined) return handler({ ...call, params: own });
+    const notify = (notice: Notice): void => {
+      const named = renaming === undefined ? notice : renameNotice(notice, renaming);
+      call.notify(task === undefined ? named : renameTaskNotice(named, task));
+    };
+    const reply = await handler({ ...call, params: own, notify });
+    const named = renaming === undefined ? reply : renameReply(call.method, reply, renaming);
+    return task === undefined ? named : renameTasks({ method: call.method, params: own }, named, task);
+  };
+
+  function taskMap({ client, route }: Call, server: string): TaskMap {
+    return (id) => tasks.expose(client, { server, id, tool: route?.target ?? "" });
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * The handle by which a client knows a task, in place of the id that its server gave: it names the server, hides
+ * the id, and means something to nobody but the principal it was given to.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  timingSafeEqual,
+} from "node:crypto";
+import type { Client } from "../core/client.js";
+
+/** A task as its server knows it. */
+export interface Task {
+  /** The server, by its key in the config. */
+  readonly server: string;
+  /** The server's own id. */
+  readonly id: string;
+  /** The server's own name of the tool whose call began it; "" where that is not known. */
+  readonly tool: string;
+}
+
+/** Names the format, so that a later one can be told from it. */
+const PREFIX = "task1.";
+const CIPHER = "aes-256-ctr";
+const TAG_BYTES = 16;
+/** Longer than any handle that a server's id of a sane length can make. */
+const LONGEST = 8192;
+
+/**
+ * The same task always gets the same handle, because clients compare the handles they are told with those they
+ * hold. So the encryption is deterministic: the tag over everything serves as the initialization vector (SIV,
+ * RFC 5297, with HMAC-SHA-256), and nothing but the equality of two tasks can be seen from outside.
+ */
+export class TaskHandles {
+  readonly #encryption: KeyObject;
+  readonly #authentication: KeyObject;
+
+  /**
+   * @param key a secret of 32 bytes; every process that may be asked after a task needs the same
+   * @throws RangeError when it is not 32 bytes long.
+   */
+  constructor(key: KeyObject) {
+    if (key.symmetricKeySize !== 32)
+      throw new RangeError("the key that seals task handles must be 32 bytes long");
+    this.#encryption = derived(key, "cardea task handles: encryption");
+    this.#authentication = derived(key, "cardea task handles: authentication");
+  }
+
+  /** The handle of `task` for clients like `client`. */
+  seal(task: Task, client: Client): string {
+    const clear = Buffer.from(JSON.stringify([task.server, task.id, task.tool]), "utf8");
+    const tag = this.#tagOf(clear, client);
+    const cipher = createCipheriv(CIPHER, this.#encryption, tag);
+    return PREFIX + Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
+  }
+
+  /** The task of `handle`; undefined for what was never sealed, or not for clients like `client`. */
+  open(handle: string, client: Client): Task | undefined {
+    const text = handle.startsWith(PREFIX) && handle.length <= LONGEST ? handle.slice(PREFIX.length) : "";
+    const bytes = Buffer.from(text, "base64url");
+    // Node's decoder passes over what is no base64url, so the same bytes could come in many texts.
+    if (bytes.length <= TAG_BYTES || bytes.toString("base64url") !== text) return undefined;
+    const tag = bytes.subarray(0, TAG_BYTES);
+    const decipher = createDecipheriv(CIPHER, this.#encryption, tag);
+    const clear = Buffer.concat([decipher.update(bytes.subarray(TAG_BYTES)), decipher.final()]);
+    if (!timingSafeEqual(tag, this.#tagOf(clear, client))) return undefined;
+    const [server = "", id = "", tool = ""] = JSON.parse(clear.toString("utf8")) as readonly string[];
+    return { server, id, tool };
+  }
+
+  #tagOf(clear: Buffer, client: Client): Buffer {
+    const binding = Buffer.from(JSON.stringify(bindingOf(client)), "utf8");
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(binding.length);
+    const mac = createHmac("sha256", this.#authentication).update(length).update(binding).update(clear);
+    return mac.digest().subarray(0, TAG_BYTES);
+  }
+}
+
+/**
+ * Whose handle it is. Not the session: clients keep handles, and come back with them after a restart. But tasks of
+ * clients that have sessions and of those that have none are different things on the wire, so neither can use
+ * what was given to the other.
+ */
+const bindingOf = ({ principal, scope, session }: Client) => [principal.id, scope, session];
+
+const derived = (key: KeyObject, purpose: string): KeyObject =>
+  createSecretKey(Buffer.from(hkdfSync("sha256", key, "", purpose, 32)));
