@@ -86,6 +86,11 @@ export class Metrics {
     "server",
     "reason",
   ]);
+  readonly #refusedQuestions = this.#counter(
+    "cardea_refused_questions_total",
+    "Questions of servers that reached nobody, by why.",
+    ["server", "reason"],
+  );
   readonly #rateLimited = this.#counter("cardea_rate_limited_total", "Calls refused by a limit.", [
     "server",
     "rule",
@@ -151,6 +156,11 @@ export class Metrics {
 
   restarted(server: string, reason: RestartReason): void {
     this.#restarts.inc({ server, reason }, 1);
+  }
+
+  /** A server asked something, and there was nobody whose question it was beyond doubt. */
+  refusedQuestion(server: string, reason: "not_promised" | "unattributable" | "too_many"): void {
+    this.#refusedQuestions.inc({ server, reason }, 1);
   }
 
   /** `server` is `none` where the limit is not about one. */

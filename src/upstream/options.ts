@@ -20,8 +20,9 @@ export interface UpstreamOptions {
   readonly log?: Logger;
   /** Told each time a connection is about to be opened again, and why. */
   readonly onRestart?: (reason: RestartReason) => void;
-  /** Whether clients see other servers beside this one, and must be told who asks them something. Default: yes. */
-  readonly aggregated?: boolean;
+  /** Whether clients see other servers beside this one, and must be told who asks them something; asked each
+   *  time, because a new config may add a server. Default: yes. */
+  readonly aggregated?: () => boolean;
   /** Where calls wait for answers; all servers should share one. Default: one of its own. */
   readonly parked?: ParkedCalls;
   /** Roots for servers that ask for them where no client can be asked. Default: there are none. */
@@ -51,7 +52,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
       : { open: options.openChannel, close: async () => {} };
   return {
     onRestart: () => {},
-    aggregated: true,
+    aggregated: () => true,
     parked: options.parked ?? new ParkedCalls(),
     roots: undefined,
     onRefusedQuestion: () => {},

@@ -224,7 +224,7 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   #promise(client: Client): JsonObject {
-    return relayable(client, this.#settings.aggregated);
+    return relayable(client, this.#settings.aggregated());
   }
 
   /** The supervisor of a lease's connection, or of the shared one. */

@@ -8,7 +8,7 @@ export interface ConversationSettings {
   /** How the gateway calls itself where it speaks for nobody else. */
   readonly gateway: { readonly name: string; readonly version: string };
   /** Whether clients see other servers beside this one, and must be told who asks them something. */
-  readonly aggregated: boolean;
+  readonly aggregated: () => boolean;
   readonly observer: ConnectionObserver;
   readonly log: Logger;
 }

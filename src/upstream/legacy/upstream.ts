@@ -184,7 +184,7 @@ export class LegacyConnection implements Connection {
 
   get #presentation(): Presentation {
     const { server, aggregated } = this.#settings;
-    return { asker: askerName(server, this.#session?.agreement.facts.serverInfo ?? {}), aggregated };
+    return { asker: askerName(server, this.#session?.agreement.facts.serverInfo ?? {}), aggregated: aggregated() };
   }
 
   /** A request of the gateway's own. */

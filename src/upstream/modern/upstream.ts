@@ -113,7 +113,7 @@ export class ModernConnection implements Connection {
     const reply = readReply(server, call, message);
     if (reply.kind !== "input_required") return reply;
     const asker = askerName(server, this.facts.serverInfo);
-    return { ...reply, requests: presentAll(reply.requests, { asker, aggregated }) };
+    return { ...reply, requests: presentAll(reply.requests, { asker, aggregated: aggregated() }) };
   }
 
   async #send(call: Call, item = call.route?.item): Promise<Envelope> {

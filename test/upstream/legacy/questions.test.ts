@@ -556,13 +556,13 @@ describe("how a question is put", () => {
     expect(await put("sampling/createMessage", params, host())).toMatchObject({
       params: { includeContext: "none" },
     });
-    expect(await put("sampling/createMessage", params, host(), { aggregated: false })).toMatchObject({
+    expect(await put("sampling/createMessage", params, host(), { aggregated: () => false })).toMatchObject({
       params,
     });
   });
 
   test("a server that is alone need not be named", async () => {
-    expect(await put("elicitation/create", who, host(), { aggregated: false })).toEqual({
+    expect(await put("elicitation/create", who, host(), { aggregated: () => false })).toEqual({
       method: "elicitation/create",
       params: who,
     });
