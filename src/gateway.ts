@@ -2,6 +2,7 @@
  * Wires every part together; the only file that knows them all. A host's message comes in through a listener and
  * the edge of its era, goes through the inside of the config in effect, and leaves through one of its servers.
  */
+
 import { createSecretKey, randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { createAdmin } from "./admin/server.js";
@@ -12,6 +13,7 @@ import { ANONYMOUS, type Client, type ClientDirectory } from "./core/client.js";
 import type { GatewayError } from "./core/errors.js";
 import { type GatewayPort, SERVER_NAME } from "./core/gateway-port.js";
 import type { Logger } from "./core/logger.js";
+import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
 import { eraOfMessage } from "./downstream/detect-era.js";
 import { createHttpListener } from "./downstream/http-listener.js";
@@ -240,7 +242,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         method: "tools/call",
         params: { name, arguments: args },
         client: COMMAND_LINE,
-        signal: new AbortController().signal,
+        signal: new Stop().signal,
         notify: () => {},
       });
     },

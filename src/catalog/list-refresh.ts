@@ -1,6 +1,8 @@
 /** Asks one server for its lists: one refresh at a time, many announcements in one, and again later when it fails. */
+
 import PQueue from "p-queue";
 import { GatewayError } from "../core/errors.js";
+import type { StopSignal } from "../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerList, type Upstream } from "../core/upstream.js";
 import type { Listener } from "./audience-lists.js";
 
@@ -167,7 +169,7 @@ export class ListRefresh {
 }
 
 /** Rejects when `signal` is aborted. */
-function refusal(signal: AbortSignal, server: string, kind: ListKind): Promise<never> {
+function refusal(signal: StopSignal, server: string, kind: ListKind): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () =>
       reject(

@@ -1,8 +1,10 @@
 /** One call in, one reply out: the only shape the inside of the gateway knows. */
+
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Payload } from "../wire/payload.js";
 import type { Client } from "./client.js";
+import type { StopSignal } from "./stop.js";
 import type { ListKind } from "./upstream.js";
 
 /** Log levels, least severe first (RFC 5424, as MCP uses them). */
@@ -35,7 +37,7 @@ export interface Call {
   /** `Mcp-Param-*` headers that no schema explains; they are carried on to an HTTP upstream (SEP-2243). */
   readonly extraHeaders?: Readonly<Record<string, string>>;
   /** Aborted when the client gives up, whatever giving up looks like in its era. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   /** Progress and log messages that belong to this call and to nothing else. */
   readonly notify: (notice: Notice) => void;
 }

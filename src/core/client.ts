@@ -1,6 +1,8 @@
 /** Who is calling, and how clients that keep a session can be reached between their calls. */
+
 import type { JsonObject } from "../wire/json.js";
 import type { Notice } from "./call.js";
+import type { StopSignal } from "./stop.js";
 
 /** On whose behalf a call is made. */
 export interface Principal {
@@ -47,7 +49,7 @@ export interface ClientDirectory {
 
 export interface ClientPort {
   /** Sends the client a request (`{ method, params }`) and resolves to the bare result; rejects with a GatewayError. */
-  ask(request: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+  ask(request: JsonObject, signal: StopSignal): Promise<JsonObject>;
   /** Tells the client something that belongs to none of its requests; dropped when it does not listen. */
   tell?(notice: Notice): void;
 }

@@ -1,9 +1,11 @@
 /** One server behind the gateway, whichever revision and transport it speaks. */
+
 import type { JsonObject } from "../wire/json.js";
 import type { Freshness, Notice } from "./call.js";
 import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { Handler } from "./handler.js";
+import type { StopSignal } from "./stop.js";
 
 export const LIST_KINDS = ["tools", "prompts", "resources", "resourceTemplates"] as const;
 export type ListKind = (typeof LIST_KINDS)[number];
@@ -53,7 +55,7 @@ export interface Upstream {
    * the shared one. A list the server does not offer is empty.
    * @throws GatewayError when the server cannot be reached or answers with an error.
    */
-  list(kind: ListKind, client: Client | undefined, signal: AbortSignal): Promise<ServerList>;
+  list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
   /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
   follow(uri: string, client: Client | undefined): () => void;
   watch(observer: UpstreamObserver): () => void;

@@ -1,7 +1,9 @@
 /** Gives a call up when its server has shown no sign of life for too long. */
+
 import type { Call, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
+import { Stop } from "../core/stop.js";
 import { isSafeToRepeat } from "./repeatable.js";
 
 export interface DeadlineSettings {
@@ -34,7 +36,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
       const timeoutMs = Math.min(settings.timeoutOf?.(call) ?? settings.timeoutMs, LONGEST_TIMER);
       const capMs = Math.max(timeoutMs, settings.capMs ?? HOUR);
       return new Promise<Reply>((resolve, reject) => {
-        const controller = new AbortController();
+        const controller = new Stop();
         const start = performance.now();
         let watching = true;
         let expired = false;

@@ -1,4 +1,5 @@
 /** A fixed number of places, and a line of bounded length before them. */
+import type { StopSignal } from "../core/stop.js";
 
 interface Waiting {
   readonly admit: () => void;
@@ -35,7 +36,7 @@ export class Line {
    * and rejects with the signal's reason when it is aborted first), else is turned away (`"full"`).
    * Whoever got inside must `leave`.
    */
-  enter(signal: AbortSignal): "inside" | "full" | Promise<void> {
+  enter(signal: StopSignal): "inside" | "full" | Promise<void> {
     if (this.#taken < this.places && this.#waiting.size === 0) {
       this.#taken += 1;
       return "inside";

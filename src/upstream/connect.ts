@@ -1,7 +1,9 @@
 /** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
+
 import type { ServerConfig } from "../config/config.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import type { StopSignal } from "../core/stop.js";
 import type { JsonObject } from "../wire/json.js";
 import { LEGACY_REVISIONS } from "../wire/names.js";
 import { inWordsOf } from "./capabilities.js";
@@ -15,7 +17,7 @@ import { type Channel, HttpStatusError } from "./transport/channel.js";
 import { type EraVerdict, type Pin, pinOf, type Way } from "./verdict.js";
 import { type Settled, settle, unlessAborted, within } from "./waiting.js";
 
-export type OpenChannel = (way: Way, server: ServerConfig, signal: AbortSignal) => Promise<Channel>;
+export type OpenChannel = (way: Way, server: ServerConfig, signal: StopSignal) => Promise<Channel>;
 
 export interface ConnectSettings
   extends Omit<ConversationSettings, "server">,
@@ -39,7 +41,7 @@ const SILENCE_MS = 3_000;
  * @throws GatewayError `upstream_unavailable`, with what the server said last, when it cannot be met within its
  * `connectTimeout`; `cancelled` when `signal` is aborted.
  */
-export async function connect(settings: ConnectSettings, signal: AbortSignal): Promise<Met> {
+export async function connect(settings: ConnectSettings, signal: StopSignal): Promise<Met> {
   const { server } = settings;
   const limit = new AbortController();
   const stop = (): void => limit.abort(signal.reason);
@@ -63,11 +65,11 @@ export async function connect(settings: ConnectSettings, signal: AbortSignal): P
 /** One attempt to meet a server, with the one channel it has open at a time. */
 class Meeting {
   readonly #settings: ConnectSettings;
-  readonly #signal: AbortSignal;
+  readonly #signal: StopSignal;
   readonly #pin: Pin | undefined;
   #channel: Channel | undefined;
 
-  constructor(settings: ConnectSettings, signal: AbortSignal) {
+  constructor(settings: ConnectSettings, signal: StopSignal) {
     this.#settings = settings;
     this.#signal = signal;
     this.#pin = pinOf(settings.server.protocol);

@@ -4,6 +4,7 @@ import type { Notice } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
+import type { StopSignal } from "../core/stop.js";
 import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
 
 export interface Connection {
@@ -13,13 +14,13 @@ export interface Connection {
    * Walks all pages (cursor loops cut). A list the server does not offer is empty. Where capabilities go with
    * each request, those of `client` do.
    */
-  list(kind: ListKind, signal: AbortSignal, client?: Client): Promise<ServerList>;
+  list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
   /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
   follow(uri: string): () => void;
   /** Passes a client's own notification on; absent where the revision knows none. */
   tell?(notice: Notice): void;
   /** Asks for a sign of life. @throws GatewayError when there is none before `signal` is aborted. */
-  check(signal: AbortSignal): Promise<void>;
+  check(signal: StopSignal): Promise<void>;
   /** Since when (`performance.now()`) nothing has been heard; undefined while something is under way. */
   readonly quietSince: number | undefined;
   /** Resolves when it can carry no more calls, with the reason; never rejects. */

@@ -1,5 +1,7 @@
 /** Notices that a server has gone without a word: one that is quiet for long is asked for a sign of life. */
+
 import { GatewayError } from "../core/errors.js";
+import type { StopSignal } from "../core/stop.js";
 import type { Connection } from "./connection.js";
 import { HttpStatusError } from "./transport/channel.js";
 
@@ -59,7 +61,7 @@ export function watchHealth(
 async function signOfLife(
   connection: Connection,
   server: string,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<GatewayError | undefined> {
   try {
     await connection.check(signal);

@@ -1,6 +1,8 @@
 /** Keeps one connection to a server: opens it, watches it, and opens it again when it is gone. */
+
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import type { StopSignal } from "../core/stop.js";
 import type { RestartReason, UpstreamState } from "../core/upstream.js";
 import { backoff } from "./backoff.js";
 import type { Met } from "./connect.js";
@@ -10,7 +12,7 @@ export interface SuperviseSettings {
   readonly server: string;
   readonly log: Logger;
   /** @throws GatewayError; bounded in time by itself. */
-  readonly open: (signal: AbortSignal) => Promise<Met>;
+  readonly open: (signal: StopSignal) => Promise<Met>;
   /** Called with each new connection, before anybody else gets it. */
   readonly opened: (met: Met) => void;
   readonly unavailable: (cause: GatewayError) => void;

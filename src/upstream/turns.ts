@@ -1,4 +1,5 @@
 /** Keeps calls apart about which one principal may be asked: each has a connection to itself while it runs. */
+import type { StopSignal } from "../core/stop.js";
 
 /** How long (ms) a call waits for a connection to itself; then it shares one, and can be asked nothing for sure. */
 const WAIT_MS = 10_000;
@@ -16,7 +17,7 @@ export class Turns {
   async take(
     places: readonly string[],
     isFree: (place: string) => boolean,
-    signal: AbortSignal,
+    signal: StopSignal,
   ): Promise<{ readonly place: string; readonly over: () => void }> {
     const until = performance.now() + WAIT_MS;
     for (;;) {
@@ -43,7 +44,7 @@ export class Turns {
     };
   }
 
-  #nextChange(signal: AbortSignal): Promise<void> {
+  #nextChange(signal: StopSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         clearTimeout(timer);

@@ -1,8 +1,10 @@
 /** One server behind the gateway as the rest of the program sees it: its calls, lists, news and state. */
+
 import type { ServerConfig } from "../config/config.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import type { StopSignal } from "../core/stop.js";
 import {
   type Audience,
   EVERYBODY,
@@ -112,7 +114,7 @@ class SupervisedUpstream implements StartableUpstream {
     return { key: name, class: name };
   }
 
-  async list(kind: ListKind, client: Client | undefined, signal: AbortSignal): Promise<ServerList> {
+  async list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
     if (this.#era === undefined) await this.#meet(this.#shared, signal);
     const supervisor = (client && this.#leaseFor(client)?.supervisor) ?? this.#shared;
     const met = await this.#meet(supervisor, signal);
@@ -190,7 +192,7 @@ class SupervisedUpstream implements StartableUpstream {
     return this.#watching(supervisor, met, () => met.connection.call(call));
   }
 
-  #meet(supervisor: Supervisor, signal: AbortSignal): Promise<Met> {
+  #meet(supervisor: Supervisor, signal: StopSignal): Promise<Met> {
     return unlessAborted(supervisor.connection(), signal, () => {
       const sentence = `the call was given up while ${this.name} was being connected`;
       return new GatewayError("cancelled", "downstream", sentence, {
@@ -253,7 +255,7 @@ class SupervisedUpstream implements StartableUpstream {
     return new Supervisor(settings, after);
   }
 
-  #connect(tenancy: Tenancy | undefined, signal: AbortSignal): Promise<Met> {
+  #connect(tenancy: Tenancy | undefined, signal: StopSignal): Promise<Met> {
     const { roots, onRefusedQuestion, ...settings } = this.#settings;
     return connect(
       {

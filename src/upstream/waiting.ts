@@ -1,5 +1,7 @@
 /** Waiting that comes to an end: after a time, or when whoever waits has given up. */
+
 import type { GatewayError } from "../core/errors.js";
+import type { StopSignal } from "../core/stop.js";
 
 export type Settled<T> =
   | { readonly ok: true; readonly value: T }
@@ -31,7 +33,7 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T | un
  */
 export function unlessAborted<T>(
   promise: Promise<T>,
-  signal: AbortSignal,
+  signal: StopSignal,
   cancelled: () => GatewayError,
   discard: (late: T) => void = () => {},
 ): Promise<T> {

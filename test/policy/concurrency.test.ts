@@ -87,10 +87,11 @@ describe("a server with two places", () => {
 
   test("a call that got in leaves no listener on its signal", async () => {
     const { server, handle } = place(1, 10);
-    const [first, second] = [fakeCall(), fakeCall()];
+    const { signal } = new AbortController();
+    const [first, second] = [fakeCall(), fakeCall({ signal })];
     const replies = [handle(first), handle(second)];
     await server.finish(first);
-    expect(getEventListeners(second.signal, "abort")).toHaveLength(0);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
     await server.finish(second);
     await Promise.all(replies);
   });

@@ -120,14 +120,15 @@ describe("a sign of life", () => {
 
 describe("nothing is left behind", () => {
   test("after a reply", async () => {
-    const call = fakeCall();
-    await deadline(settings)(async () => textResult("quick"))(call);
+    const { signal } = new AbortController();
+    await deadline(settings)(async () => textResult("quick"))(fakeCall({ signal }));
     expect(vi.getTimerCount()).toBe(0);
-    expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 
   test("after a failure, thrown early or late", async () => {
-    const call = fakeCall();
+    const { signal } = new AbortController();
+    const call = fakeCall({ signal });
     const late = deadline(settings)(() => Promise.reject(new Error("late")));
     const early = deadline(settings)(() => {
       throw new Error("early");
@@ -135,7 +136,7 @@ describe("nothing is left behind", () => {
     await expect(late(call)).rejects.toThrow("late");
     await expect(early(call)).rejects.toThrow("early");
     expect(vi.getTimerCount()).toBe(0);
-    expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 });
 

@@ -1,6 +1,8 @@
 /** A server at the other end of a channel, in memory: a test says what it answers, says by itself, and when it ends. */
+
 import type { ServerConfig, TransportConfig } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
+import type { StopSignal } from "../../src/core/stop.js";
 import type { OpenChannel } from "../../src/upstream/connect.js";
 import {
   type Answer,
@@ -47,7 +49,7 @@ export interface Asked {
   readonly headers: Headers;
   readonly channel: FakeChannel;
   /** Aborted when the gateway stops to wait for the answer. */
-  readonly signal: AbortSignal | undefined;
+  readonly signal: StopSignal | undefined;
   /** Says something before the answer: on the request's own stream where there are streams. */
   say(method: string, params?: JsonObject): void;
   /** Asks the gateway something, on the same stream, and waits for the response. */

@@ -1,6 +1,8 @@
 /** Asks one legacy client one question of a server, as far as that client can be asked; or tells it something. */
+
 import type { Notice } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -28,7 +30,7 @@ export async function askClient(
   session: Session,
   question: unknown,
   outlet: Outlet,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<Outcome> {
   const method = isObject(question) ? stringAt(question, "method") : undefined;
   if (!isObject(question) || method === undefined) {
@@ -58,7 +60,7 @@ export async function askBetweenCalls(
   session: Session,
   question: JsonObject,
   waitMs: number,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<JsonObject> {
   if (!(await session.general.listening(waitMs, signal))) {
     if (signal.aborted || session.hasEnded) {

@@ -1,9 +1,11 @@
 /** A place to wait at until something may have changed. */
+import type { StopSignal } from "../../core/stop.js";
+
 export class Gate {
   readonly #waiting = new Set<() => void>();
 
   /** Resolves at the next `wake`, after `ms`, or when `signal` aborts. */
-  wait(ms: number, signal: AbortSignal): Promise<void> {
+  wait(ms: number, signal: StopSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = () => {

@@ -1,8 +1,10 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
+
 import { type Call, type InputAnswers, nextCallId, type Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Handler } from "../../core/handler.js";
 import { REFUSAL_META, refusalError, refusalOf } from "../../core/refusal.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import { Payload } from "../../wire/payload.js";
@@ -145,7 +147,7 @@ function failure(call: Call, sentence: string): Reply {
 const methodOf = (question: unknown): string =>
   (isObject(question) ? stringAt(question, "method") : undefined) ?? "unknown";
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+function pause(ms: number, signal: StopSignal): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
       clearTimeout(timer);

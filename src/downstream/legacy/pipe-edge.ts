@@ -1,7 +1,9 @@
 /** Serves one legacy session over a pipe, such as the standard streams of the process. */
+
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
+import type { StopSignal } from "../../core/stop.js";
 import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
 import type { Pipe, PipeEdge } from "../edge.js";
@@ -140,7 +142,7 @@ class PipeGeneral implements General {
     this.#gate.wake();
   }
 
-  async listening(waitMs: number, signal: AbortSignal): Promise<boolean> {
+  async listening(waitMs: number, signal: StopSignal): Promise<boolean> {
     if (!this.#ready && !this.#closed) await this.#gate.wait(waitMs, signal);
     return this.isHeard;
   }

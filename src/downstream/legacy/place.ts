@@ -1,4 +1,5 @@
 /** Where the messages for a client go: the place of one request, and the place of everything else. */
+import type { StopSignal } from "../../core/stop.js";
 import type { Text } from "./text.js";
 
 /** A way to say something to a client that is not the answer to a request. */
@@ -20,7 +21,7 @@ export interface General extends Outlet {
   /** Whether somebody listens now; what is said otherwise may have to wait. */
   readonly isHeard: boolean;
   /** Resolves to true once somebody listens, to false after `waitMs` without anybody or when `signal` aborts. */
-  listening(waitMs: number, signal: AbortSignal): Promise<boolean>;
+  listening(waitMs: number, signal: StopSignal): Promise<boolean>;
   /** The client is ready to hear more than answers; a pipe cannot tell otherwise. */
   begin?(): void;
   /** Ends everything that is open. */

@@ -1,5 +1,7 @@
 /** The questions one client was asked and has not answered yet, by the ids of their requests. */
+
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { Outlet } from "./place.js";
@@ -44,7 +46,7 @@ export class Questions {
     method: string,
     params: JsonObject | undefined,
     outlet: Outlet,
-    signal: AbortSignal,
+    signal: StopSignal,
   ): Promise<Answer> {
     if (this.#closed || signal.aborted) throw cancelled();
     if (this.#open.size >= this.limits.maxOpen) {

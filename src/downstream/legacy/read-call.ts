@@ -1,5 +1,7 @@
 /** A request of a legacy session, read into a Call. */
+
 import { type Call, type Notice, nextCallId } from "../../core/call.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
@@ -9,7 +11,7 @@ import type { Session } from "./session.js";
 export function readCall(
   session: Session,
   request: Request,
-  signal: AbortSignal,
+  signal: StopSignal,
   say: (notice: Notice) => void,
 ): Call {
   const params = readParams(request.params ?? {});

@@ -1,5 +1,7 @@
 /** The event streams of one HTTP session: one per call that needs one, and those a GET opened. */
+
 import type { ServerResponse } from "node:http";
+import type { StopSignal } from "../../core/stop.js";
 import { EventLog, type EventLogLimits } from "./event-log.js";
 import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
 import { Gate } from "./gate.js";
@@ -88,7 +90,7 @@ export class SessionStreams implements General {
     return true;
   }
 
-  async listening(waitMs: number, signal: AbortSignal): Promise<boolean> {
+  async listening(waitMs: number, signal: StopSignal): Promise<boolean> {
     if (!this.isHeard && !this.#closed) await this.#gate.wait(waitMs, signal);
     return this.isHeard;
   }

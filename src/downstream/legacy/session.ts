@@ -1,7 +1,9 @@
 /** One client's session: what it declared, what it has in flight, what it was asked, and what it hears of. */
+
 import type { LogLevel } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
+import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { MessageId } from "../../wire/envelope.js";
 import type { General } from "./place.js";
@@ -23,7 +25,7 @@ export interface SessionParts {
 }
 
 interface InFlight {
-  readonly controller: AbortController;
+  readonly controller: Stop;
   readonly over: (why: "cancelled" | "ended") => void;
 }
 
@@ -94,21 +96,21 @@ export class Session {
    * A request begins; undefined when one with that very id is in flight already. `over` is called when it comes
    * to its end before `finish`, after everybody who listens to the signal has had their last word.
    */
-  begin(id: MessageId, over: (why: "cancelled" | "ended") => void): AbortController | undefined {
+  begin(id: MessageId, over: (why: "cancelled" | "ended") => void): Stop | undefined {
     if (this.#calls.has(id)) return undefined;
-    const controller = new AbortController();
+    const controller = new Stop();
     this.#calls.set(id, { controller, over });
     return controller;
   }
 
   /** Whether a request with that very id is in flight, and is the one of `controller` where one is given. */
-  isInFlight(id: MessageId, controller?: AbortController): boolean {
+  isInFlight(id: MessageId, controller?: Stop): boolean {
     const found = this.#calls.get(id);
     return found !== undefined && (controller === undefined || found.controller === controller);
   }
 
   /** Its response is about to be written; false when it was cancelled, and none may be. */
-  finish(id: MessageId, controller: AbortController): boolean {
+  finish(id: MessageId, controller: Stop): boolean {
     if (!this.isInFlight(id, controller)) return false;
     this.#forgetCall(id);
     return true;

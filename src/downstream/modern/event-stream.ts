@@ -2,8 +2,10 @@
  * The response to one POST: a single JSON object, or a stream of server-sent events when something has to be
  * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
  */
+
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../../core/errors.js";
+import { Stop, type StopSignal } from "../../core/stop.js";
 import type { Outlet } from "./outlet.js";
 import type { Response } from "./write-reply.js";
 
@@ -22,7 +24,7 @@ export interface StreamLimits {
 export class EventStream implements Outlet {
   readonly #response: ServerResponse;
   readonly #limits: StreamLimits;
-  readonly #gone = new AbortController();
+  readonly #gone = new Stop();
   readonly #pulse: NodeJS.Timeout;
   #streaming = false;
   #ended = false;
@@ -38,7 +40,7 @@ export class EventStream implements Outlet {
   }
 
   /** Aborted when the client closes the stream before its answer: in this era that is the cancellation. */
-  get signal(): AbortSignal {
+  get signal(): StopSignal {
     return this.#gone.signal;
   }
 

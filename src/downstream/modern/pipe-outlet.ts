@@ -1,12 +1,14 @@
 /** The place of one request on a pipe that it shares with others. */
+
 import { GatewayError } from "../../core/errors.js";
+import { Stop, type StopSignal } from "../../core/stop.js";
 import type { Pipe } from "../edge.js";
 import { oneLine } from "./event-stream.js";
 import type { Outlet } from "./outlet.js";
 import type { Response } from "./write-reply.js";
 
 export class PipeOutlet implements Outlet {
-  readonly #gone = new AbortController();
+  readonly #gone = new Stop();
   #over = false;
 
   constructor(
@@ -15,7 +17,7 @@ export class PipeOutlet implements Outlet {
     private readonly done: () => void,
   ) {}
 
-  get signal(): AbortSignal {
+  get signal(): StopSignal {
     return this.#gone.signal;
   }
 

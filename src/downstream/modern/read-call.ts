@@ -1,7 +1,9 @@
 /** A modern request becomes a call: everything about its sender stands in the request itself. */
+
 import type { IncomingHttpHeaders } from "node:http";
 import { type Call, type InputAnswers, type Notice, nextCallId } from "../../core/call.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./check-headers.js";
@@ -22,7 +24,7 @@ import {
 export interface Circumstances extends Sender {
   /** Absent on a pipe, which has no headers to disagree with. */
   readonly headers?: IncomingHttpHeaders;
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   /** Hears what the client asked to hear of this request, and nothing else. */
   readonly notify: (notice: Notice) => void;
 }

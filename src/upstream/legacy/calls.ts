@@ -1,6 +1,8 @@
 /** The calls on one connection: each runs until the server answers, also while its client is asked something. */
+
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
+import { Stop, type StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, Request } from "../../wire/envelope.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCalls } from "../conversation/open-calls.js";
@@ -17,7 +19,7 @@ export interface LegacyCallsSettings {
   readonly parked: ParkedCalls;
   readonly presentation: () => Presentation;
   /** Sends the request of `running`, and waits for its response. */
-  readonly exchange: (request: Request, running: RunningCall, signal: AbortSignal) => Promise<Answer>;
+  readonly exchange: (request: Request, running: RunningCall, signal: StopSignal) => Promise<Answer>;
   /** Sends anything else; never rejects. */
   readonly post: (message: Envelope) => void;
 }
@@ -34,7 +36,7 @@ export class LegacyCalls {
   run(call: Call): Promise<Reply> {
     const { server, exchange, post } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
-    const giveUp = new AbortController();
+    const giveUp = new Stop();
     const running: RunningCall = new RunningCall(nextId(), call, {
       respond: post,
       cancel: () => {
@@ -125,5 +127,5 @@ export function tellCancelled(requestId: MessageId, post: (message: Envelope) =>
   post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason: GAVE_UP } });
 }
 
-export const cancelled = (server: string, signal: AbortSignal): GatewayError =>
+export const cancelled = (server: string, signal: StopSignal): GatewayError =>
   new GatewayError("cancelled", "downstream", GAVE_UP, { cause: signal.reason, server });

@@ -1,5 +1,7 @@
 /** Introduces the gateway to a server the way revisions up to 2025-11-25 ask for: `initialize`, `initialized`. */
+
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
@@ -13,7 +15,7 @@ export interface HandshakeSettings {
   /** The revision to offer; the server may answer with an older one. */
   readonly revision: string;
   readonly capabilities: JsonObject;
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
 }
 
 /** What was agreed, and how every later message of the session shows it. */

@@ -1,7 +1,9 @@
 /** Which call, or which client, a question of a legacy server belongs to. Never a guess: else it is refused. */
+
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -106,7 +108,7 @@ export class ServerRequests {
 
   async #askOutside(
     request: Request,
-    ask: (question: JsonObject, signal: AbortSignal) => Promise<JsonObject>,
+    ask: (question: JsonObject, signal: StopSignal) => Promise<JsonObject>,
   ): Promise<void> {
     const { id, method, params } = request;
     const controller = new AbortController();

@@ -1,6 +1,8 @@
 /** A session with a server: what was agreed at the handshake, and a new handshake when the server forgets it. */
+
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import { type Answer, type Channel, type ExchangeOptions, HttpStatusError } from "../transport/channel.js";
 import { type Agreement, HandshakeRefused, type HandshakeSettings, shakeHands } from "./handshake.js";
@@ -28,7 +30,7 @@ export class Session {
   }
 
   /** @throws HandshakeRefused, or a GatewayError of the channel. */
-  static async open(channel: Channel, settings: SessionSettings, signal: AbortSignal): Promise<Session> {
+  static async open(channel: Channel, settings: SessionSettings, signal: StopSignal): Promise<Session> {
     return new Session(channel, settings, await shakeHands(channel, { ...settings, signal }));
   }
 

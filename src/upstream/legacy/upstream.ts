@@ -1,7 +1,9 @@
 /** One open conversation with a server that was opened by `initialize`. */
+
 import type { Call, LogLevel, Notice, Reply } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -97,7 +99,7 @@ export class LegacyConnection implements Connection {
   static async open(
     channel: Channel,
     settings: LegacySettings,
-    signal: AbortSignal,
+    signal: StopSignal,
   ): Promise<LegacyConnection> {
     const connection = new LegacyConnection(channel, settings);
     // On a pipe the server may speak the moment it has seen `initialized`, so somebody must be there to hear it.
@@ -141,7 +143,7 @@ export class LegacyConnection implements Connection {
     return this.#calls.run(call);
   };
 
-  async list(kind: ListKind, signal: AbortSignal): Promise<ServerList> {
+  async list(kind: ListKind, signal: StopSignal): Promise<ServerList> {
     const { method, capability, key } = LISTS[kind];
     if (!Object.hasOwn(this.facts.capabilities, capability)) return EMPTY;
     const { server, log } = this.#settings;
@@ -166,7 +168,7 @@ export class LegacyConnection implements Connection {
   }
 
   /** Any answer to a ping is a sign of life, an error too. */
-  async check(signal: AbortSignal): Promise<void> {
+  async check(signal: StopSignal): Promise<void> {
     await this.#request("ping", undefined, signal);
   }
 
@@ -188,7 +190,7 @@ export class LegacyConnection implements Connection {
   }
 
   /** A request of the gateway's own. */
-  async #request(method: string, params?: JsonObject, signal?: AbortSignal): Promise<Answer> {
+  async #request(method: string, params?: JsonObject, signal?: StopSignal): Promise<Answer> {
     const { server } = this.#settings;
     if (signal?.aborted) throw cancelled(server, signal);
     const id = nextId();

@@ -1,6 +1,8 @@
 /** A server that refuses a call until a person has visited a link (2025-11-25: error -32042), seen from inside. */
+
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -69,11 +71,11 @@ export class VisitedLinks {
   }
 
   /** Waits until the server says that all are done, or has had time enough to say so; whoever asks then sees. */
-  async whenDone(ids: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDone(ids: readonly string[], signal: StopSignal): Promise<void> {
     await Promise.all(ids.map((id) => this.#whenDone(id, signal)));
   }
 
-  #whenDone(id: string, signal: AbortSignal): Promise<void> {
+  #whenDone(id: string, signal: StopSignal): Promise<void> {
     if (this.#done.has(id) || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(id) ?? new Set();

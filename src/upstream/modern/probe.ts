@@ -1,5 +1,7 @@
 /** Asks a server `server/discover`, and reads out of whatever comes back which era it belongs to. */
+
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
@@ -11,7 +13,7 @@ import { writeRequest } from "./write-call.js";
 export interface ProbeSettings {
   readonly server: string;
   readonly gateway: { readonly name: string; readonly version: string };
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
 }
 
 export type Finding =

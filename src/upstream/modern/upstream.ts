@@ -1,7 +1,9 @@
 /** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
+
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { ListKind, ServerFacts, ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, type Notification } from "../../wire/envelope.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
@@ -73,7 +75,7 @@ export class ModernConnection implements Connection {
     return this.#read(call, await this.#send(call, item));
   };
 
-  async list(kind: ListKind, signal: AbortSignal, client?: Client): Promise<ServerList> {
+  async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
     const { method, key, capability } = LISTS[kind];
     if (!Object.hasOwn(this.facts.capabilities, capability)) return { items: [], freshness: STALE };
     const { server, log } = this.#settings;
@@ -98,7 +100,7 @@ export class ModernConnection implements Connection {
   }
 
   /** Any answer to `server/discover` is a sign of life, an error too. */
-  async check(signal: AbortSignal): Promise<void> {
+  async check(signal: StopSignal): Promise<void> {
     await this.#request(writeRequest("server/discover", {}, nextId(), this.#speaker()), signal);
   }
 
@@ -131,7 +133,7 @@ export class ModernConnection implements Connection {
 
   async #request(
     { request, headers }: WrittenRequest,
-    signal: AbortSignal,
+    signal: StopSignal,
     hear: (message: Envelope) => void = (message) => this.#hear(message),
   ): Promise<Answer> {
     const tell = (): void => this.#tellCancelled(request.id);

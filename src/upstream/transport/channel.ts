@@ -1,5 +1,7 @@
 /** A way to exchange messages with one server; HTTP and stdio provide it, the eras are written against it. */
+
 import type { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 
 export type Headers = Readonly<Record<string, string>>;
@@ -8,7 +10,7 @@ export interface ExchangeOptions {
   /** HTTP request headers of this one request; a pipe has none. */
   readonly headers?: Headers;
   /** Gives up locally: closes the response stream, forgets the id. Telling the server is the era's affair. */
-  readonly signal?: AbortSignal;
+  readonly signal?: StopSignal;
   /**
    * Hears every message that came with this request before its response: on HTTP, what stood on its own
    * stream. On a pipe nothing can be told apart, so there it is never called; see `Channel.listen`.

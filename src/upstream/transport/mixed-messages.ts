@@ -1,5 +1,7 @@
 /** What comes on a connection where all messages come mixed: responses find who waits for them, the rest who listens. */
+
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
 import type { Answer } from "./channel.js";
 import { type Leftovers, letHear } from "./leftovers.js";
@@ -7,7 +9,7 @@ import { type Leftovers, letHear } from "./leftovers.js";
 class Waiting {
   #resolve: ((answer: Answer) => void) | undefined;
   #reject: ((error: GatewayError) => void) | undefined;
-  #signal: AbortSignal | undefined;
+  #signal: StopSignal | undefined;
   #giveUp: (() => void) | undefined;
 
   constructor(resolve: (answer: Answer) => void, reject: (error: GatewayError) => void) {
@@ -15,7 +17,7 @@ class Waiting {
     this.#reject = reject;
   }
 
-  watch(signal: AbortSignal, giveUp: () => void): void {
+  watch(signal: StopSignal, giveUp: () => void): void {
     this.#signal = signal;
     this.#giveUp = giveUp;
     signal.addEventListener("abort", giveUp);
@@ -57,7 +59,7 @@ export class MixedMessages {
    *
    * @throws Error when somebody waits for this id already: whoever gives the ids must not repeat them.
    */
-  wait(id: MessageId, signal: AbortSignal | undefined): Promise<Answer> {
+  wait(id: MessageId, signal: StopSignal | undefined): Promise<Answer> {
     if (this.#waiting.has(id)) throw new Error("a request with this id is in flight already");
     return new Promise<Answer>((resolve, reject) => {
       if (signal?.aborted === true) {

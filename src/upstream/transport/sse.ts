@@ -2,7 +2,9 @@
  * A channel to a server of the 2024-11-05 HTTP+SSE transport: one event stream on which everything comes, and
  * an endpoint, named by its first event, to which everything is POSTed.
  */
+
 import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
@@ -19,7 +21,7 @@ import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 export interface SseOptions extends HttpServer, Leftovers {
   /** Connections to share with other channels to the same server. Default: connections of its own. */
   readonly pool?: HttpPool;
-  readonly signal?: AbortSignal;
+  readonly signal?: StopSignal;
 }
 
 /**

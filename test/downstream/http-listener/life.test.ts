@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { everybodyIsAnonymous } from "../../../src/downstream/authenticate.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
+import { givenUp } from "../../support/given-up.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";
 
@@ -106,5 +107,5 @@ test("what does not finish within the grace is cut off, and aborted", async () =
   const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
   const running = send(url, modernRequest("tools/call", { name: "slow" }));
   const { signal } = await called;
-  await Promise.all([once(signal, "abort"), listener.stop(0), expect(running).rejects.toThrow()]);
+  await Promise.all([givenUp(signal), listener.stop(0), expect(running).rejects.toThrow()]);
 });

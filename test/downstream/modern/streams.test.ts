@@ -6,6 +6,7 @@ import type { Call } from "../../../src/core/call.js";
 import { META } from "../../../src/wire/names.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
+import { givenUp } from "../../support/given-up.js";
 import { modernRequest, open, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";
 
@@ -141,7 +142,7 @@ test("a client that closes its stream has cancelled its call, and no other", asy
   const stays = send(url, modernRequest("prompts/get", { name: "p" }));
   const [cancelled, other] = await Promise.all([first.called, second.called]);
   (await gone).destroy();
-  await once(cancelled.signal, "abort");
+  await givenUp(cancelled.signal);
   expect(cancelled.signal.reason).toMatchObject({ code: "cancelled", source: "downstream" });
   expect(other.signal.aborted).toBe(false);
   first.answer(textReply("nobody reads this"));
@@ -159,7 +160,7 @@ test("a client that goes away before any head of an answer has cancelled too", a
   );
   const { signal } = await called;
   socket.destroy();
-  await once(signal, "abort");
+  await givenUp(signal);
 });
 
 test("an answered call is not cancelled by the connection that closes after it", async () => {
@@ -178,7 +179,7 @@ test("a reader that leaves more than its budget unread is cut off, and its call 
   });
   const response = open(url, call);
   const { notify, signal } = await called;
-  const aborted = once(signal, "abort");
+  const aborted = givenUp(signal);
   const big = {
     method: "notifications/progress",
     params: { progressToken: "mine", pad: "x".repeat(1_000_000) },

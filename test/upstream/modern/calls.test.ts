@@ -1,6 +1,8 @@
 /** Calls to a 2026-07-28 server: what each request says of itself, and what the answers become. */
+
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { StopSignal } from "../../../src/core/stop.js";
 import { decodeHeaderValue } from "../../../src/wire/header-value.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { HTTP, modernServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
@@ -235,7 +237,7 @@ describe("a tool whose headers have changed", () => {
 
 describe("giving up", () => {
   test("closes the response stream over HTTP, and says nothing else", async () => {
-    let signal: AbortSignal | undefined;
+    let signal: StopSignal | undefined;
     const server = modernServer().on("tools/call", (_params, asked) => {
       signal = asked.signal;
       return SILENCE;

@@ -1,0 +1,61 @@
+import { expect, test, vi } from "vitest";
+import { Stop } from "../../src/core/stop.js";
+
+test("tells everybody who listens once, in the order in which they came, and why", () => {
+  const stop = new Stop();
+  const told: string[] = [];
+  stop.signal.addEventListener("abort", () => told.push(`first, ${String(stop.signal.reason)}`));
+  stop.signal.addEventListener("abort", () => told.push("second"));
+  expect(stop.signal.aborted).toBe(false);
+
+  stop.abort("enough");
+  stop.abort("again");
+
+  expect(told).toEqual(["first, enough", "second"]);
+  expect(stop.signal).toMatchObject({ aborted: true, reason: "enough" });
+});
+
+test("a listener counts once however often it is added, and not at all when it was taken away or came too late", () => {
+  const stop = new Stop();
+  const [twice, gone, late] = [vi.fn(), vi.fn(), vi.fn()];
+  for (const listener of [twice, gone, twice])
+    stop.signal.addEventListener("abort", listener, { once: true });
+  stop.signal.removeEventListener("abort", gone);
+
+  stop.abort();
+  stop.signal.addEventListener("abort", late);
+
+  expect([twice, gone, late].map((listener) => listener.mock.calls.length)).toEqual([1, 0, 0]);
+});
+
+test("a listener that the first one takes away while they are being told is not told", () => {
+  const stop = new Stop();
+  const second = vi.fn();
+  stop.signal.addEventListener("abort", () => stop.signal.removeEventListener("abort", second));
+  stop.signal.addEventListener("abort", second);
+  stop.abort();
+  expect(second).not.toHaveBeenCalled();
+});
+
+test("a listener that throws keeps neither the others nor whoever gives up from going on", () => {
+  const later = vi.spyOn(process, "nextTick").mockImplementation(() => undefined);
+  const stop = new Stop();
+  const second = vi.fn();
+  stop.signal.addEventListener("abort", () => {
+    throw new Error("broken");
+  });
+  stop.signal.addEventListener("abort", second);
+
+  stop.abort();
+
+  expect(second).toHaveBeenCalledOnce();
+  // The fault is not swallowed: it comes up where nobody's work depends on it.
+  expect(later.mock.calls[0]?.[0]).toThrow("broken");
+  later.mockRestore();
+});
+
+test("without a reason there is an error to show", () => {
+  const stop = new Stop();
+  stop.abort();
+  expect(stop.signal.reason).toBeInstanceOf(Error);
+});
