@@ -1,6 +1,6 @@
 /** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
 import { LRUCache } from "lru-cache";
-import type { Client } from "../core/client.js";
+import { ANONYMOUS, type Client, type Principal } from "../core/client.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
@@ -24,8 +24,11 @@ const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
 export class Views {
   readonly #options: ViewsOptions;
-  /** By scope and affinity: together they decide everything a client sees. */
-  readonly #views = new LRUCache<string, CatalogView>({ max: 10_000 });
+  /**
+   * By scope and affinity, which decide what servers show a client; and by principal where rules hide some of
+   * that: the same person may come back with a token that grants less.
+   */
+  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>({ max: 10_000 });
   /** The view of a client object that asked before, without making a key. */
   #byClient = new WeakMap<Client, CatalogView>();
   /** Merged lists and parts of them, by what they were made of. */
@@ -55,10 +58,16 @@ export class Views {
     const held = this.#byClient.get(client);
     if (held !== undefined) return held;
     const key = keyOf(client.scope, client.affinity);
-    let view = this.#views.get(key);
+    const principal = this.#options.visible === undefined ? ANONYMOUS : client.principal;
+    let kept = this.#views.get(key);
+    if (kept === undefined) {
+      kept = new WeakMap();
+      this.#views.set(key, kept);
+    }
+    let view = kept.get(principal);
     if (view === undefined) {
       view = this.#make(client);
-      this.#views.set(key, view);
+      kept.set(principal, view);
     }
     this.#byClient.set(client, view);
     return view;

@@ -39,15 +39,17 @@ export function checkContent({ headers }: IncomingMessage): void {
 }
 
 /**
- * Host and the `Mcp-*` headers must stand there once: Node takes the first Host and joins the others, while
- * whoever stands in front may have judged by another one of them.
+ * Host, Authorization and the `Mcp-*` headers must stand there once: Node takes the first of the one kind and
+ * joins those of the other, while whoever stands in front may have judged by another one of them.
  */
 function checkOnce(rawHeaders: readonly string[]): void {
   let hosts = 0;
+  let authorizations = 0;
   let seen: Set<string> | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? "";
     if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+    else if (name.length === 13 && name.toLowerCase() === "authorization") authorizations += 1;
     else if (name.charCodeAt(3) === DASH && name.slice(0, 3).toLowerCase() === "mcp") {
       const lower = name.toLowerCase();
       seen ??= new Set();
@@ -57,6 +59,8 @@ function checkOnce(rawHeaders: readonly string[]): void {
   }
   if (hosts !== 1)
     throw new GatewayError("bad_request", "downstream", "there must be exactly one Host header");
+  if (authorizations > 1)
+    throw new GatewayError("bad_request", "downstream", "there are several Authorization headers");
 }
 
 const DASH = 45;

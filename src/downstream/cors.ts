@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 const METHODS = "GET, POST, DELETE, OPTIONS";
 /** Headers of either era that a page sends; `Mcp-Param-*` are named by tools and are let in by their prefix. */
 const SENT = new Set([
-  ...["accept", "authorization", "content-type", "last-event-id"],
+  ...["accept", "authorization", "content-type", "last-event-id", "x-api-key"],
   ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
 ]);
 const EXPOSED = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";

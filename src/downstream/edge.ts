@@ -10,6 +10,8 @@ export interface HttpExchange {
   readonly principal: Principal;
   /** "" for the whole gateway, or the NAME of `/mcp/NAME`. */
   readonly scope: string;
+  /** The `WWW-Authenticate` of an answer (403) to a token that lacks these scopes. */
+  readonly challenge: (scopes: readonly string[]) => string;
 }
 
 /** A POST: the exchange and the body, parsed once. */
@@ -44,6 +46,8 @@ export interface PipeEdge {
   receive(message: Envelope): void | Promise<void>;
   /** A batch; only the legacy era has any. Resolves like `receive`. */
   receiveBatch?(messages: readonly Envelope[]): void | Promise<void>;
+  /** The pipe's principal came with other credentials, which may grant more or less. */
+  actFor?(principal: Principal): void;
   /** The pipe is gone or the gateway stops. */
   close(): Promise<void>;
 }

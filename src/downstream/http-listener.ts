@@ -6,7 +6,7 @@ import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { allowedNames, isLoopback } from "./allowed-names.js";
-import { type Authenticate, everybodyIsAnonymous } from "./authenticate.js";
+import { type Authentication, EVERYBODY_IS_ANONYMOUS } from "./authenticate/authentication.js";
 import type { HttpEdge } from "./edge.js";
 import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
 
@@ -19,10 +19,8 @@ export interface HttpListenerOptions {
   readonly sse?: SseEdge;
   /** What `/readyz` says; asked anew each time. */
   readonly ready: () => Readiness;
-  /** Default: everybody is anonymous, which is refused beyond loopback. */
-  readonly authenticate?: Authenticate;
-  /** Binds beyond loopback although nobody is authenticated. Default false. */
-  readonly insecure?: boolean;
+  /** Default: everybody is anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
+  readonly authentication?: Authentication;
   readonly logger?: Logger;
   /** Told of each request that was refused before it reached an edge, with its HTTP status. */
   readonly refused?: (status: number) => void;
@@ -51,10 +49,10 @@ export interface HttpListener {
 }
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { listen, logger = SILENT } = options;
+  const { listen, logger = SILENT, authentication = EVERYBODY_IS_ANONYMOUS } = options;
   const route = httpRoutes({
     ...options,
-    authenticate: options.authenticate ?? everybodyIsAnonymous,
+    authentication,
     names: allowedNames({ bind: listen.host, ...listen }),
     logger,
   });
@@ -68,12 +66,9 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
 
   return {
     async start() {
-      if (!isLoopback(listen.host) && options.authenticate === undefined && options.insecure !== true) {
-        throw new GatewayError(
-          "forbidden",
-          "gateway",
-          `refused to listen on ${listen.host}: anybody who reaches it could call every tool, because no authentication is configured`,
-        );
+      checkExposure(listen, authentication.isRequired);
+      if (listen.insecure && !authentication.isRequired && !isLoopback(listen.host)) {
+        logger.warn({ host: listen.host }, "insecure: anybody who reaches this address may call every tool");
       }
       const port = await bind(server, listen);
       const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
@@ -102,6 +97,13 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     logger.warn({ bytes: socket.writableLength }, "a connection was closed: its reader takes nothing");
     socket.destroy();
   }
+}
+
+/** @throws GatewayError when strangers could reach the listener although nobody has to say who they are. */
+export function checkExposure({ host, insecure }: ListenConfig["http"], isRequired: boolean): void {
+  if (isLoopback(host) || isRequired || insecure) return;
+  const message = `refused to listen on ${host}: anybody who reaches it could call every tool; "auth" in the config says who may, or --insecure that all may`;
+  throw new GatewayError("forbidden", "gateway", message);
 }
 
 function nodeServer(

@@ -8,8 +8,9 @@ import type { GatewayPort } from "../core/gateway-port.js";
 import type { Logger } from "../core/logger.js";
 import { admit, admitProbe } from "./admit.js";
 import type { AllowedNames } from "./allowed-names.js";
-import type { Authenticate } from "./authenticate.js";
-import { allowOrigin } from "./cors.js";
+import type { Authentication } from "./authenticate/authentication.js";
+import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
+import { allowOrigin, answerPreflight } from "./cors.js";
 import type { HttpEdge } from "./edge.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-endpoint.js";
@@ -30,69 +31,105 @@ export interface HttpRouteSettings {
   readonly legacy: HttpEdge;
   readonly sse?: SseEdge;
   readonly ready: () => Readiness;
-  readonly authenticate: Authenticate;
+  readonly authentication: Authentication;
   readonly names: AllowedNames;
   readonly logger: Logger;
   readonly refused?: (status: number) => void;
 }
 
-type Serve = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+type Serve = (request: IncomingMessage, response: ServerResponse, name: string) => void | Promise<void>;
 
-/** Serves any HTTP request; never throws, and answers whatever fails. */
-export function httpRoutes(
-  settings: HttpRouteSettings,
-): (request: IncomingMessage, response: ServerResponse) => void {
-  const { listen, names, sse } = settings;
+export interface HttpRoute {
+  /** As Hono writes paths. */
+  readonly path: string;
+  readonly serve: Serve;
+}
+
+/** Every path there is. Each but the probes and the metadata asks for credentials before anything else. */
+export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
+  const { authentication, listen, names, sse } = settings;
   const behind = { ...settings, maxBodyBytes: listen.maxBodyBytes };
   const base = listen.path.replace(/\/$/, "");
-  const mcp = mcpEndpoint(behind);
-  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false })
-    .get("/healthz", ({ env }) =>
-      run(
-        env,
-        probe(() => ALIVE),
-      ),
-    )
-    .get("/readyz", ({ env }) => run(env, probe(settings.ready)))
-    .all(base === "" ? "/" : base, ({ env }) => run(env, admitted(mcp, "")))
-    .all(`${base}/:name`, ({ env, req }) => run(env, admitted(mcp, req.param("name"))))
-    .notFound(({ env }) => run(env, nothingHere));
+  const mcp = guarded(mcpEndpoint(behind));
+  const routes: HttpRoute[] = [
+    { path: "/healthz", serve: probe(() => ALIVE) },
+    { path: "/readyz", serve: probe(settings.ready) },
+    { path: METADATA_PATH, serve: metadata },
+    { path: `${METADATA_PATH}/*`, serve: metadata },
+    { path: base === "" ? "/" : base, serve: mcp },
+    { path: `${base}/:name`, serve: mcp },
+  ];
   if (sse !== undefined) {
     const opening = onlyGet(sse);
     const taking = onlyPost(sse);
-    const opens = mcpEndpoint({ ...behind, modern: opening, legacy: opening });
-    const takes = mcpEndpoint({ ...behind, modern: taking, legacy: taking });
-    app.all("/sse", ({ env }) => run(env, admitted(opens, "")));
-    app.all("/messages", ({ env }) => run(env, admitted(takes, "")));
+    const opens = guarded(mcpEndpoint({ ...behind, modern: opening, legacy: opening }));
+    const takes = guarded(mcpEndpoint({ ...behind, modern: taking, legacy: taking }));
+    routes.push({ path: "/sse", serve: opens }, { path: "/messages", serve: takes });
   }
-  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
-  const route = getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false });
-  return (request, response) => void route(request, response);
+  // A path that is not there is told only to those who may know.
+  return [...routes, { path: "*", serve: guarded(nothingHere) }];
 
-  function admitted(endpoint: McpEndpoint, scope: string): Serve {
-    return (request, response) => {
-      admit(request, names);
-      const { origin } = request.headers;
-      if (origin !== undefined) allowOrigin(response, origin);
-      return endpoint(request, response, scope);
+  function guarded(endpoint: McpEndpoint): Serve {
+    return async (request, response, scope) => {
+      if (arrives(request, response)) return;
+      const principal = await authentication.authenticate(request);
+      return endpoint({ request, response, principal, scope, challenge: authentication.challenge });
     };
+  }
+
+  /** Checks who is meant and on whose behalf; answers a browser that only asks, which never shows credentials. */
+  function arrives(request: IncomingMessage, response: ServerResponse): boolean {
+    admit(request, names);
+    const { origin } = request.headers;
+    if (origin === undefined) return false;
+    allowOrigin(response, origin);
+    if (request.method === "OPTIONS") answerPreflight(request, response);
+    return request.method === "OPTIONS";
+  }
+
+  function metadata(request: IncomingMessage, response: ServerResponse): void {
+    if (arrives(request, response)) return;
+    const document = authentication.metadata();
+    const about = request.url?.split("?", 1)[0]?.slice(METADATA_PATH.length).replace(/\/$/, "") ?? "";
+    // A proxy in front may show us under another path than the one we know.
+    const known = document !== undefined && ["", base, pathOf(String(document.resource))].includes(about);
+    if (!known) throw nowhere();
+    onlyReading(request);
+    writeJson(response, 200, document);
   }
 
   function probe(ask: () => Readiness): Serve {
     return (request, response) => {
       admitProbe(request, names);
+      onlyReading(request);
       const readiness = ask();
-      response.writeHead(readiness.ready ? 200 : 503, { "content-type": "application/json" });
-      response.end(JSON.stringify(readiness));
+      writeJson(response, readiness.ready ? 200 : 503, readiness);
     };
   }
+}
 
-  function run({ incoming, outgoing }: HttpBindings, serve: Serve): Response {
-    void settle(incoming as IncomingMessage, outgoing as ServerResponse, serve);
-    return RESPONSE_ALREADY_SENT;
+/** Serves any HTTP request; never throws, and answers whatever fails. */
+export function httpRoutes(
+  settings: HttpRouteSettings,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
+  for (const { path, serve } of routeTable(settings)) {
+    app.all(path, ({ env, req }) => {
+      void settle(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
+        serve(request, response, req.param("name") ?? ""),
+      );
+      return RESPONSE_ALREADY_SENT;
+    });
   }
+  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
+  const route = getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false });
+  return (request, response) => void route(request, response);
 
-  async function settle(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
+  async function settle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    serve: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
+  ): Promise<void> {
     try {
       await serve(request, response);
     } catch (error) {
@@ -108,9 +145,20 @@ export function httpRoutes(
 
 const ALIVE: Readiness = { ready: true, reasons: [] };
 
-const nothingHere: Serve = () => {
-  throw new HttpRefusal(404, "unknown_target", "there is nothing at this path");
+const nowhere = (): HttpRefusal => new HttpRefusal(404, "unknown_target", "there is nothing at this path");
+
+const nothingHere: McpEndpoint = async () => {
+  throw nowhere();
 };
+
+/** @throws HttpRefusal */
+function onlyReading({ method }: IncomingMessage): void {
+  if (method !== "GET" && method !== "HEAD") throw notAllowed("GET, HEAD");
+}
+
+function writeJson(response: ServerResponse, status: number, document: object): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(document));
+}
 
 const onlyGet = (edge: SseEdge): HttpEdge => ({
   post: () => {

@@ -1,13 +1,11 @@
 /** The endpoint that speaks MCP: one request, checked from the cheap to the dear, and handed to its era. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
 import { type Envelope, type MessageId, parseDocument } from "../wire/envelope.js";
 import { HEADER } from "../wire/names.js";
 import { checkContent } from "./admit.js";
-import type { Authenticate } from "./authenticate.js";
-import { answerPreflight } from "./cors.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
 import type { HttpEdge, HttpExchange } from "./edge.js";
 import { HttpRefusal } from "./http-errors.js";
@@ -17,16 +15,11 @@ export interface McpEndpointSettings {
   readonly port: Pick<GatewayPort, "hasScope">;
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
-  readonly authenticate: Authenticate;
   readonly maxBodyBytes: number;
 }
 
-/** Serves one request that `admit` let in, under the name after the path ("" for the path alone). */
-export type McpEndpoint = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  scope: string,
-) => Promise<void>;
+/** Serves one request of somebody who is known. */
+export type McpEndpoint = (exchange: HttpExchange) => Promise<void>;
 
 /** Something failed after the message was read, so its answer can carry the id. */
 export class FailedMessage extends Error {
@@ -42,27 +35,21 @@ export class FailedMessage extends Error {
  * The endpoint rejects with a GatewayError, a FrameError or a fault of ours; where the id of the message is known
  * by then, inside a FailedMessage.
  */
-export function mcpEndpoint({
-  port,
-  modern,
-  legacy,
-  authenticate,
-  maxBodyBytes,
-}: McpEndpointSettings): McpEndpoint {
+export function mcpEndpoint({ port, modern, legacy, maxBodyBytes }: McpEndpointSettings): McpEndpoint {
   const edges = { modern, legacy };
 
-  return async function mcpEndpoint(request, response, scope) {
-    const { method } = request;
-    if (method === "POST") await post(request, response, scope);
-    else if (method === "GET") await bodiless("get", await arrive(request, response, scope));
-    else if (method === "DELETE") await bodiless("delete", await arrive(request, response, scope));
-    else if (method === "OPTIONS" && request.headers.origin !== undefined) answerPreflight(request, response);
+  return async function mcpEndpoint(exchange) {
+    const { method } = exchange.request;
+    if (method === "POST") await post(exchange);
+    else if (method === "GET") await bodiless("get", exchange);
+    else if (method === "DELETE") await bodiless("delete", exchange);
     else throw notAllowed("GET, POST, DELETE, OPTIONS");
   };
 
-  async function post(request: IncomingMessage, response: ServerResponse, scope: string): Promise<void> {
+  async function post(exchange: HttpExchange): Promise<void> {
+    const { request } = exchange;
     checkContent(request);
-    const exchange = await arrive(request, response, scope);
+    checkScope(exchange);
     const text = await readBody(request, maxBodyBytes);
     if (exceedsDepth(text)) {
       throw new GatewayError(
@@ -80,20 +67,13 @@ export function mcpEndpoint({
     }
   }
 
-  /** Credentials come before the body is read: strangers cost no memory. */
-  async function arrive(
-    request: IncomingMessage,
-    response: ServerResponse,
-    scope: string,
-  ): Promise<HttpExchange> {
-    const principal = await authenticate(request);
-    if (scope !== "" && !port.hasScope(scope)) {
-      throw new HttpRefusal(404, "unknown_target", "there is no server and no profile of this name here");
-    }
-    return { request, response, principal, scope };
+  function checkScope({ scope }: HttpExchange): void {
+    if (scope === "" || port.hasScope(scope)) return;
+    throw new HttpRefusal(404, "unknown_target", "there is no server and no profile of this name here");
   }
 
   async function bodiless(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
+    checkScope(exchange);
     const edge = edges[eraOfHeader(versionOf(exchange.request))];
     if (edge[verb] === undefined) throw notAllowed("POST, OPTIONS");
     await edge[verb](exchange);

@@ -115,7 +115,8 @@ export class LegacyHttpEdge {
     }
     const streamable = accepts(post.request, "text/event-stream");
     const json = accepts(post.request, "application/json") || !streamable;
-    const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch };
+    const { challenge } = post;
+    const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch, challenge };
     const places = new PostPlace(post.response, streamsOf(session), settings, requests.length);
     await Promise.all(
       requests.map((request) => serveRequest(session, request, places.place(), this.parts.behind)),

@@ -70,6 +70,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
       writeJson(post.response, 404, errorText(undefined, refusalError(error)));
       return;
     }
+    stream.pipe.actFor?.(post.principal);
     // The answer comes on the stream, so the POST is done at once.
     post.response.writeHead(202).end();
     const served = receive(stream.pipe, post.message)

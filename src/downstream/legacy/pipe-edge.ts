@@ -1,6 +1,7 @@
 /** Serves one legacy session over a pipe, such as the standard streams of the process. */
 
 import { randomUUID } from "node:crypto";
+import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -48,6 +49,10 @@ export class LegacyPipeEdge implements PipeEdge {
       messages.filter(isRequest).map((request) => this.#serve(request, (text) => replies.push(text))),
     );
     if (replies.length > 0) this.#write(arrayOf(replies));
+  }
+
+  actFor(principal: Principal): void {
+    this.#session?.actFor(principal);
   }
 
   async close(): Promise<void> {

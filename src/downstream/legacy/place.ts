@@ -10,8 +10,11 @@ export interface Outlet {
 
 /** The place of one request: what is said before its response, and the response. */
 export interface Place extends Outlet {
-  /** The response. Nothing is said after it. */
-  reply(text: Text): void;
+  /**
+   * The response. Nothing is said after it. `scopes` are what a token must grant for another response: over HTTP
+   * that is a refusal with a status of its own.
+   */
+  reply(text: Text, scopes?: readonly string[]): void;
   /** No response will come, because the client has cancelled the request. */
   withdraw(): void;
 }

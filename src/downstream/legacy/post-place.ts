@@ -17,6 +17,8 @@ export interface PostSettings {
   readonly patienceMs: number;
   /** The requests were sent as an array, so a JSON answer is one too. */
   readonly batch: boolean;
+  /** The `WWW-Authenticate` that asks for a token with these scopes. */
+  readonly challenge: (scopes: readonly string[]) => string;
 }
 
 export class PostPlace {
@@ -24,6 +26,7 @@ export class PostPlace {
   readonly #timer: NodeJS.Timeout | undefined;
   #stream: EventStream | undefined;
   #open: number;
+  #missing: readonly string[] | undefined;
 
   /** `requests`: how many places will be asked for, and so how many responses there will be at most. */
   constructor(
@@ -52,7 +55,7 @@ export class PostPlace {
     };
     return {
       say: (text) => !done && this.#say(text),
-      reply: (text) => once(() => this.#reply(text)),
+      reply: (text, scopes) => once(() => this.#reply(text, scopes)),
       withdraw: () => once(() => {}),
     };
   }
@@ -68,7 +71,8 @@ export class PostPlace {
     return true;
   }
 
-  #reply(text: Text): void {
+  #reply(text: Text, scopes: readonly string[] | undefined): void {
+    this.#missing = scopes;
     if (this.#stream === undefined) this.#replies.push(text);
     else this.#stream.send(text);
   }
@@ -87,7 +91,12 @@ export class PostPlace {
     else if (this.response.destroyed) return;
     // Every request was cancelled: there is nothing to say but that they were taken.
     else if (only === undefined) this.response.writeHead(202).end();
-    else writeJson(this.response, 200, this.settings.batch ? arrayOf(this.#replies) : only);
+    else if (this.settings.batch) writeJson(this.response, 200, arrayOf(this.#replies));
+    else if (this.#missing === undefined) writeJson(this.response, 200, only);
+    else {
+      this.response.setHeader("www-authenticate", this.settings.challenge(this.#missing));
+      writeJson(this.response, 403, only);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 /** Serves one request of a session, whatever brought it: by the session itself, or by what is behind the gateway. */
+import type { Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Logger } from "../../core/logger.js";
@@ -60,10 +61,16 @@ async function serveCall(
     .then((reply) =>
       reply.kind === "input_required" ? inputLoop(port.handle, call, reply, asking, loop) : reply,
     )
-    .then((reply) => writeReply(id, call, reply, session.revision, port))
-    .catch((error: unknown) => faultText(id, method, error, logger));
-  if (session.finish(id, controller)) place.reply(response);
+    .then((reply) => ({
+      text: writeReply(id, call, reply, session.revision, port),
+      scopes: missingScopes(reply),
+    }))
+    .catch((error: unknown) => ({ text: faultText(id, method, error, logger), scopes: undefined }));
+  if (session.finish(id, controller)) place.reply(response.text, response.scopes);
 }
+
+const missingScopes = (reply: Reply): readonly string[] | undefined =>
+  reply.kind === "error" ? reply.scopes : undefined;
 
 function answerItself(request: Request, logger: Logger, answer: () => void): Text {
   try {

@@ -49,8 +49,9 @@ export class SessionStore {
   /** The session of that id, if it is this principal's and of this scope. To everybody else it does not exist. */
   find(id: string, principal: Principal, scope: string): Session | undefined {
     const session = this.byAffinity(id);
-    const own = session?.client.principal.id === principal.id && session.client.scope === scope;
-    return own ? session : undefined;
+    if (session?.client.principal.id !== principal.id || session.client.scope !== scope) return undefined;
+    session.actFor(principal);
+    return session;
   }
 
   /** The session whose client has that affinity. */

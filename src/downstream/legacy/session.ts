@@ -2,7 +2,7 @@
 
 import type { LogLevel } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
-import type { Client } from "../../core/client.js";
+import type { Client, Principal } from "../../core/client.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { MessageId } from "../../wire/envelope.js";
@@ -31,7 +31,6 @@ interface InFlight {
 
 export class Session {
   readonly id: string;
-  readonly client: Client;
   readonly revision: Revision;
   readonly general: General;
   readonly streams: SessionStreams | undefined;
@@ -42,6 +41,7 @@ export class Session {
   logLevel: LogLevel | undefined;
   readonly #drained = new Set<() => void>();
   readonly #calls = new Map<MessageId, InFlight>();
+  #client: Client;
   #usedAt = performance.now();
   #promised: ReadonlySet<ListKind> = new Set();
   #initialized = false;
@@ -49,12 +49,23 @@ export class Session {
 
   constructor(parts: SessionParts) {
     this.id = parts.id;
-    this.client = parts.client;
+    this.#client = parts.client;
     this.revision = parts.revision;
     this.general = parts.general;
     this.streams = parts.streams;
     this.questions = new Questions(parts.questions);
     this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.general);
+  }
+
+  get client(): Client {
+    return this.#client;
+  }
+
+  /** The same principal came with other credentials, which may grant more or less. */
+  actFor(principal: Principal): void {
+    if (principal === this.#client.principal) return;
+    this.#client = { ...this.#client, principal };
+    this.subscriptions.hearFor(this.#client);
   }
 
   get inFlight(): number {

@@ -14,13 +14,22 @@ export class Subscriptions {
   #lists: ReadonlySet<ListKind> = new Set();
   #resources: ReadonlySet<string> = new Set();
   #stop: () => void = () => {};
+  #client: Client;
   #closed = false;
 
   constructor(
     private readonly feed: ChangeFeed,
-    private readonly client: Client,
+    client: Client,
     private readonly outlet: Outlet,
-  ) {}
+  ) {
+    this.#client = client;
+  }
+
+  /** From now on what this client may see decides what is told. */
+  hearFor(client: Client): void {
+    this.#client = client;
+    this.#subscribe();
+  }
 
   /** The URIs it follows. */
   get followed(): ReadonlySet<string> {
@@ -43,7 +52,7 @@ export class Subscriptions {
         `this session follows ${MAX_FOLLOWED} resources already`,
       );
     }
-    if (this.feed.followable(this.client, [uri]).length === 0) {
+    if (this.feed.followable(this.#client, [uri]).length === 0) {
       throw new GatewayError(
         "unknown_target",
         "downstream",
@@ -77,7 +86,7 @@ export class Subscriptions {
     const interest = { lists: this.#lists, resources: this.#resources };
     const wanted = interest.lists.size > 0 || interest.resources.size > 0;
     this.#stop = wanted
-      ? this.feed.subscribe(this.client, interest, (change) => this.#tell(change))
+      ? this.feed.subscribe(this.#client, interest, (change) => this.#tell(change))
       : () => {};
     stopOld();
   }

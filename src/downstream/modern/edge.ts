@@ -61,11 +61,18 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
     pipe: (pipe) => pipeEdge(pipe, serve, openSubscriptions()),
   };
 
-  async function receive({ request, response, message, principal, scope }: HttpPost): Promise<void> {
+  async function receive({
+    request,
+    response,
+    message,
+    principal,
+    scope,
+    challenge,
+  }: HttpPost): Promise<void> {
     if (!("jsonrpc" in message)) throw invalid("this revision knows no batches");
     if (isRequest(message)) {
       const listens = message.method === OWN_METHODS.listen;
-      const outlet = new EventStream(response, listens ? forSubscriptions : forResponses);
+      const outlet = new EventStream(response, listens ? forSubscriptions : forResponses, challenge);
       await serve(message, { principal, scope, headers: request.headers }, outlet, overHttp);
     } else if (isNotification(message)) {
       // No notification is defined that a client of this era sends over HTTP: closing a stream is the cancel.

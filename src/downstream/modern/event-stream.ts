@@ -2,7 +2,6 @@
  * The response to one POST: a single JSON object, or a stream of server-sent events when something has to be
  * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
  */
-
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
@@ -20,18 +19,23 @@ export interface StreamLimits {
   readonly tooSlow: () => void;
 }
 
+/** The `WWW-Authenticate` that asks for a token with these scopes. */
+export type Challenge = (scopes: readonly string[]) => string;
+
 /** The response stream of one request; it ends with the answer, or when the client closes it. */
 export class EventStream implements Outlet {
   readonly #response: ServerResponse;
   readonly #limits: StreamLimits;
+  readonly #challenge: Challenge;
   readonly #gone = new Stop();
   readonly #pulse: NodeJS.Timeout;
   #streaming = false;
   #ended = false;
 
-  constructor(response: ServerResponse, limits: StreamLimits) {
+  constructor(response: ServerResponse, limits: StreamLimits, challenge: Challenge) {
     this.#response = response;
     this.#limits = limits;
+    this.#challenge = challenge;
     // A client that hears nothing at all gives up after minutes (undici: 300 s for the headers alone), so a
     // slow answer becomes a stream too.
     this.#pulse = setInterval(() => this.#write(":\n\n"), limits.keepAliveMs);
@@ -50,7 +54,7 @@ export class EventStream implements Outlet {
   }
 
   /** Sends the answer and ends the stream. */
-  answer({ status, pieces }: Response): void {
+  answer({ status, pieces, scopes }: Response): void {
     if (this.#ended) return;
     this.#end();
     const response = this.#response;
@@ -60,6 +64,7 @@ export class EventStream implements Outlet {
       return;
     }
     const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+    if (scopes !== undefined) response.setHeader("www-authenticate", this.#challenge(scopes));
     response.writeHead(status, { "content-type": "application/json", "content-length": length });
     sendAll(response, pieces);
   }

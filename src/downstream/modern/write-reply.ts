@@ -10,6 +10,8 @@ import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
 /** One response, in the pieces it is written in: large results are carried, not copied. */
 export interface Response {
   readonly status: number;
+  /** What a token must grant for another answer, with status 403. */
+  readonly scopes?: readonly string[];
   readonly pieces: readonly (string | Buffer)[];
 }
 
@@ -32,8 +34,10 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
         return framed(id, "result", resultPieces(reply.result, hintsFor(call, reply.freshness)));
       case "input_required":
         return inputRequired(id, call, reply);
-      case "error":
-        return writeError(id, reply.error, reply.refusal);
+      case "error": {
+        const response = writeError(id, reply.error, reply.refusal);
+        return reply.scopes === undefined ? response : { ...response, scopes: reply.scopes };
+      }
     }
   };
 

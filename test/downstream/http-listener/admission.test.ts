@@ -2,6 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
+import {
+  type Authentication,
+  EVERYBODY_IS_ANONYMOUS,
+} from "../../../src/downstream/authenticate/authentication.js";
 import { fakePort } from "../../support/fake-port.js";
 import { modernRequest, raw, type Sent, send } from "../../support/http-host.js";
 import { listening, recordingEdge } from "../../support/listening.js";
@@ -127,12 +131,15 @@ describe("headers that stand there more than once", () => {
 
 describe("credentials", () => {
   test("become the principal of the exchange, and the body of strangers is never read", async () => {
-    const authenticate = (request: { headers: { authorization?: string } }) => {
-      if (request.headers.authorization === "Bearer alice") return { ...ANONYMOUS, id: "alice" };
-      throw new GatewayError("unauthenticated", "downstream", "who are you?");
+    const authentication: Authentication = {
+      ...EVERYBODY_IS_ANONYMOUS,
+      authenticate({ headers }) {
+        if (headers.authorization === "Bearer alice") return { ...ANONYMOUS, id: "alice" };
+        throw new GatewayError("unauthenticated", "downstream", "who are you?");
+      },
     };
     const port = fakePort();
-    const { url } = await listening({ port, authenticate: authenticate as never });
+    const { url } = await listening({ port, authentication });
     const stranger = await send(url, { ...ping, body: "x".repeat(100_000) });
     expect([stranger.status, stranger.json().error]).toMatchObject([401, { code: -31401 }]);
     await send(url, modernRequest("tools/list", {}, { headers: { authorization: "Bearer alice" } }));

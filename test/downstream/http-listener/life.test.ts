@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import { everybodyIsAnonymous } from "../../../src/downstream/authenticate.js";
+import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
 import { givenUp } from "../../support/given-up.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
@@ -26,8 +26,9 @@ test("the probes answer, whatever address they came by, and readiness gives its 
 
 test("nobody listens beyond loopback without authentication, unless told to", async () => {
   await expect(listening({ listen: { host: "0.0.0.0" } })).rejects.toThrow(/refused to listen on 0\.0\.0\.0/);
-  await listening({ listen: { host: "0.0.0.0" }, insecure: true });
-  await listening({ listen: { host: "0.0.0.0" }, authenticate: everybodyIsAnonymous });
+  await listening({ listen: { host: "0.0.0.0", insecure: true } });
+  const authentication = { ...EVERYBODY_IS_ANONYMOUS, isRequired: true };
+  await listening({ listen: { host: "0.0.0.0" }, authentication });
 });
 
 test("a port that is taken is an error at start", async () => {

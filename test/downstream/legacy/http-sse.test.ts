@@ -23,7 +23,7 @@ async function sseServer(portOptions: FakePortOptions = {}, options: Partial<Htt
   const server = createServer(async (request, response) => {
     const id = request.headers["x-principal"];
     const principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
-    const exchange = { request, response, principal, scope: "" };
+    const exchange = { request, response, principal, scope: "", challenge: () => "Bearer" };
     if (request.method === "GET") {
       try {
         return sse.get(exchange);

@@ -35,6 +35,7 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
       response: response as unknown as ServerResponse,
       principal: ANONYMOUS,
       scope: "",
+      challenge: () => "Bearer",
     };
   };
   const post = async (message: unknown, headers: Record<string, string> = {}) => {

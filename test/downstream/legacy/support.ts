@@ -46,7 +46,8 @@ export async function edgeServer(
   const server = createServer(async (request, response) => {
     const id = request.headers["x-principal"];
     const principal: Principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
-    const exchange = { request, response, principal, scope: request.url?.slice(1) ?? "" };
+    const challenge = (scopes: readonly string[]) => `Bearer scope="${scopes.join(" ")}"`;
+    const exchange = { request, response, principal, scope: request.url?.slice(1) ?? "", challenge };
     if (request.method === "GET") edge.get(exchange);
     else if (request.method === "DELETE") edge.delete(exchange);
     else await edge.post({ ...exchange, message: parseDocument(await bodyOf(request)) });

@@ -1,0 +1,47 @@
+/** Finds out where an issuer's public keys are, from the metadata it publishes. */
+import { isObject, stringAt } from "../../wire/json.js";
+import { isLoopback } from "../allowed-names.js";
+import type { fetchJson } from "./fetch-json.js";
+
+/**
+ * The `jwks_uri` of the issuer. Asks where the specification tells clients to ask, in the same order
+ * (2026-07-28: basic/authorization/authorization-server-discovery).
+ *
+ * @throws Error with the reason for each place that did not serve
+ */
+export async function discoverKeys(
+  issuer: string,
+  fetch: typeof fetchJson,
+  signal: AbortSignal,
+): Promise<string> {
+  const reasons: string[] = [];
+  for (const url of metadataUrls(issuer)) {
+    try {
+      return keysIn(await fetch(url, signal), issuer, url);
+    } catch (error) {
+      reasons.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  throw new Error(reasons.join("; "));
+}
+
+function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const inserted = ["oauth-authorization-server", "openid-configuration"].map(
+    (name) => `${origin}/.well-known/${name}${path}`,
+  );
+  return path === "" ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
+}
+
+function keysIn(metadata: unknown, issuer: string, url: string): string {
+  const document = isObject(metadata) ? metadata : {};
+  // Metadata of another issuer would let that one vouch for tokens of ours (RFC 8414, 3.3).
+  if (stringAt(document, "issuer") !== issuer) throw new Error(`${url} is about another issuer`);
+  const uri = stringAt(document, "jwks_uri");
+  if (uri === undefined || !URL.canParse(uri)) throw new Error(`${url} names no jwks_uri`);
+  const { protocol, hostname } = new URL(uri);
+  const local = protocol === "http:" && isLoopback(hostname) && isLoopback(new URL(issuer).hostname);
+  if (protocol !== "https:" && !local) throw new Error(`${url} names a jwks_uri that is not https:`);
+  return uri;
+}

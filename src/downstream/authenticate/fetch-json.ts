@@ -1,0 +1,36 @@
+/** Fetches a small JSON document, within limits of time and size. */
+import { Agent, request } from "undici";
+
+/** An issuer's metadata or keys are a few kB. */
+const MAX_BYTES = 262_144;
+const STEP_MS = 5_000;
+
+/**
+ * Redirects are not followed: who is asked stands in the config.
+ *
+ * @throws Error saying in a plain sentence why there is none
+ */
+export async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
+  // So rarely is something fetched that a connection of its own, which ends with it, costs nothing.
+  const dispatcher = new Agent({
+    connect: { timeout: STEP_MS },
+    headersTimeout: STEP_MS,
+    bodyTimeout: STEP_MS,
+    maxResponseSize: MAX_BYTES,
+  });
+  try {
+    const { statusCode, body } = await request(url, {
+      dispatcher,
+      signal,
+      headers: { accept: "application/json" },
+    });
+    if (statusCode === 200) return await body.json();
+    body.destroy();
+    throw new Error(`${url} answered ${statusCode}`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "it failed";
+    throw reason.startsWith(url) ? error : new Error(`${url}: ${reason}`, { cause: error });
+  } finally {
+    await dispatcher.destroy();
+  }
+}

@@ -1,0 +1,107 @@
+/** Tokens of the authorization server: checks that one is genuine, current and meant for us, and whose it is. */
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import type { JwtConfig } from "../../config/config.js";
+import { ANONYMOUS, type Principal, scopesOf } from "../../core/client.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
+import { KeysUnavailable } from "./issuer-keys.js";
+import { AuthError, type AuthFailure } from "./refusals.js";
+
+export interface TokenSettings {
+  readonly jwt: Pick<JwtConfig, "issuer" | "algorithms" | "groupsClaim">;
+  /** One of these must be in `aud`. */
+  readonly audience: readonly string[];
+  readonly requiredScopes: readonly string[];
+  /** Ids that no token may claim: those of keys, which are given by hand. */
+  readonly reserved: ReadonlySet<string>;
+  readonly keyOf: JWTVerifyGetKey;
+}
+
+export interface CheckedToken {
+  readonly principal: Principal;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** Clocks may differ by so much, in s. */
+const LEEWAY_S = 60;
+const LONGEST_ID = 500;
+
+/** @throws AuthError */
+export async function checkToken(text: string, settings: TokenSettings): Promise<CheckedToken> {
+  const { jwt, audience, requiredScopes, reserved, keyOf } = settings;
+  const payload = await explained(async () => {
+    // Looked at first, so that no keys are fetched for what is not ours anyway. Nothing is believed yet.
+    if (decodeJwt(text).iss !== jwt.issuer) throw new AuthError("issuer", "the token is of another issuer");
+    return jwtVerify(text, keyOf, {
+      issuer: jwt.issuer,
+      audience: [...audience],
+      algorithms: [...jwt.algorithms],
+      clockTolerance: LEEWAY_S,
+      requiredClaims: ["exp", "sub"],
+    });
+  });
+  const { sub: id = "", exp = 0 } = payload;
+  if (id === "" || id.length > LONGEST_ID) throw new AuthError("invalid", "the token's subject is no name");
+  if (id === ANONYMOUS.id || reserved.has(id)) {
+    throw new AuthError("invalid", "the token's subject has the name of somebody else here");
+  }
+  const claims: JsonObject = payload;
+  const principal = { id, groups: groupsIn(claims, jwt.groupsClaim), claims, byToken: true };
+  const granted = scopesOf(principal);
+  if (!requiredScopes.every((scope) => granted.has(scope))) {
+    throw new AuthError("scope", `the token needs the scopes ${requiredScopes.join(" ")}`);
+  }
+  return { principal, expiresAt: exp * 1000 };
+}
+
+/** Whatever goes wrong is said in our words. */
+async function explained(work: () => Promise<{ readonly payload: JWTPayload }>): Promise<JWTPayload> {
+  try {
+    return (await work()).payload;
+  } catch (error) {
+    if (error instanceof AuthError) throw error;
+    if (error instanceof KeysUnavailable) {
+      throw new AuthError("unavailable", `tokens cannot be checked now: ${error.message}`, error);
+    }
+    const [reason, message] = whyNot(error);
+    throw new AuthError(reason, message, error);
+  }
+}
+
+function whyNot(error: unknown): readonly [AuthFailure, string] {
+  if (error instanceof errors.JWTExpired) return ["expired", "the token has expired"];
+  if (error instanceof errors.JWTClaimValidationFailed) return wrongClaim(error.claim, error.reason);
+  if (error instanceof errors.JOSEAlgNotAllowed) {
+    return ["algorithm", "the token is signed in a way that is not taken here"];
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    return ["signature", "the token's signature is wrong"];
+  }
+  if (error instanceof errors.JWKSNoMatchingKey) {
+    return ["unknown_signer", "the token is signed with a key that its issuer does not have"];
+  }
+  if (error instanceof errors.JWKSMultipleMatchingKeys) {
+    return ["unknown_signer", "the token does not say with which key it is signed"];
+  }
+  return ["invalid", "the token cannot be read"];
+}
+
+function wrongClaim(claim: string, reason: string): readonly [AuthFailure, string] {
+  if (claim === "aud") return ["audience", "the token is not meant for this gateway"];
+  if (claim === "iss") return ["issuer", "the token is of another issuer"];
+  if (claim === "nbf" && reason === "check_failed") return ["not_yet_valid", "the token is not valid yet"];
+  return ["invalid", `the token's claim ${claim} is missing or wrong`];
+}
+
+/** A claim may have dots in its name, as those named by a URL have; only then is it looked for as a path. */
+function groupsIn(claims: JsonObject, name: string): readonly string[] {
+  const [leaf = name, ...owners] = name.split(".").reverse();
+  const owner = owners.reverse().reduce<JsonObject | undefined>(objectAt, claims);
+  const found = Object.hasOwn(claims, name)
+    ? claims[name]
+    : owner !== undefined && Object.hasOwn(owner, leaf)
+      ? owner[leaf]
+      : undefined;
+  if (typeof found === "string") return [found];
+  return Array.isArray(found) ? found.filter((group) => typeof group === "string") : [];
+}
