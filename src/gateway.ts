@@ -5,6 +5,7 @@
 
 import { createSecretKey, randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
 import { createAdmin } from "./admin/server.js";
 import { adminPages } from "./admin-pages.js";
 import type { Config } from "./config/config.js";
@@ -15,8 +16,13 @@ import { type GatewayPort, SERVER_NAME } from "./core/gateway-port.js";
 import type { Logger } from "./core/logger.js";
 import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
+import {
+  type Authentication,
+  createAuthentication,
+  EVERYBODY_IS_ANONYMOUS,
+} from "./downstream/authenticate/authentication.js";
 import { eraOfMessage } from "./downstream/detect-era.js";
-import { createHttpListener } from "./downstream/http-listener.js";
+import { checkExposure, createHttpListener } from "./downstream/http-listener.js";
 import { createLegacyEdge, type LegacyEdge } from "./downstream/legacy/edge.js";
 import { createHttpSse } from "./downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "./downstream/modern/edge.js";
@@ -138,17 +144,36 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     hooks: { opened: () => openStreams.opened("sse"), closed: () => openStreams.closed("sse") },
   });
+  const authenticationOf = ({ auth }: Config): Authentication =>
+    auth === undefined
+      ? EVERYBODY_IS_ANONYMOUS
+      : createAuthentication(auth, {
+          url: () => url ?? "",
+          logger,
+          failed: (reason) => metrics.authFailed(reason),
+        });
+  let authentication = authenticationOf(config);
   const http = createHttpListener({
     listen: config.listen.http,
     port,
     modern,
     legacy,
     ...(config.listen.http.legacySse && { sse }),
+    // A later config may know others.
+    authentication: {
+      get isRequired() {
+        return authentication.isRequired;
+      },
+      authenticate: (request) => authentication.authenticate(request),
+      metadata: () => authentication.metadata(),
+      challenge: (scopes) => authentication.challenge(scopes),
+    },
     ready,
     logger,
   });
   const admin = createAdmin({
     ...config.listen.admin,
+    allowedHosts: config.listen.http.allowedHosts,
     logger,
     metrics,
     ready,
@@ -173,10 +198,13 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
 
   async function putIntoEffect(next: Config): Promise<void> {
     const before = inside;
+    if (listening) checkExposure(config.listen.http, next.auth !== undefined);
     const built = createInside(next, insideOptions, before);
     // The new catalog knows nothing yet; hosts go on with the old one until it does.
     await built.catalog.prepare(COMMAND_LINE);
     inside = built;
+    // Whoever is known stays the same object as long as nothing about them changes.
+    if (!isDeepStrictEqual(next.auth, before.config.auth)) authentication = authenticationOf(next);
     feed.switchTo(built.catalog.changes, (client, change) => {
       if (change.kind === "resource") return true;
       const [was, is] = [before, built].map(({ catalog }) => catalog.view(client).list(change.list).revision);

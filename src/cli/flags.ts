@@ -14,6 +14,7 @@ export interface ListenFlags {
   readonly port?: string;
   readonly adminHost?: string;
   readonly adminPort?: string;
+  readonly insecure?: boolean;
 }
 
 export interface JsonFlag {
@@ -29,7 +30,8 @@ export function withListenFlags(command: Command): Command {
     .option("--host <host>", "the address to listen on (CARDEA_HOST)")
     .option("--port <port>", "its port; 0 picks a free one (CARDEA_PORT)")
     .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)")
-    .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)");
+    .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)")
+    .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
 }
 
 export function withJsonFlag(command: Command): Command {
@@ -42,7 +44,9 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
   const port = portOf(flags.port, "--port", env, "CARDEA_PORT");
   const adminHost = flags.adminHost ?? nonEmpty(env.CARDEA_ADMIN_HOST);
   const adminPort = portOf(flags.adminPort, "--admin-port", env, "CARDEA_ADMIN_PORT");
+  const insecure = flags.insecure ?? isYes(env.CARDEA_INSECURE);
   return {
+    ...(insecure && { insecure }),
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
     ...(adminHost !== undefined && { adminHost }),
@@ -52,8 +56,10 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
 
 /** True with the flag, or with the variable set to anything that does not mean no. */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
-  return flags.json ?? !["", "0", "false", "no"].includes((env.CARDEA_JSON ?? "").toLowerCase());
+  return flags.json ?? isYes(env.CARDEA_JSON);
 }
+
+const isYes = (text = ""): boolean => !["", "0", "false", "no"].includes(text.toLowerCase());
 
 function portOf(
   flag: string | undefined,

@@ -103,6 +103,11 @@ export class Metrics {
     "server",
     "list",
   ]);
+  readonly #authFailures = this.#counter(
+    "cardea_auth_failures_total",
+    "Requests that were not let in, by what was wrong with their credentials.",
+    ["reason"],
+  );
   readonly #reload = new Gauge({
     name: "cardea_config_last_reload_successful",
     help: "Whether the config was applied the last time it was read (1) or refused (0).",
@@ -174,6 +179,10 @@ export class Metrics {
 
   listChanged(server: string, list: ListKind): void {
     this.#listChanges.inc({ server, list }, 1);
+  }
+
+  authFailed(reason: string): void {
+    this.#authFailures.inc({ reason }, 1);
   }
 
   configReloaded(successful: boolean): void {
