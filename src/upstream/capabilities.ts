@@ -1,15 +1,16 @@
 /** What of a client's capabilities is promised to a server: its own, of those that the gateway can relay. */
 import type { Client } from "../core/client.js";
+import { TASKS_EXTENSION } from "../core/tasks.js";
 import { canonicalText } from "../wire/canonical.js";
 import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 
 /**
- * What the gateway can relay of what `client` declared, whichever revision it declared it in. With `aggregated`,
- * the context of "this server" is not promised: for the client that would be all servers.
+ * What the gateway can relay to a server of any revision of what `client` declared, whichever revision it declared
+ * it in. With `aggregated`, the context of "this server" is not promised: for the client that would be all servers.
  */
 export function relayable(client: Client, aggregated: boolean): JsonObject {
   const { sampling, elicitation, roots, extensions, experimental } = client.capabilities;
-  const others = isObject(extensions) ? without(extensions, [TASKS]) : {};
+  const others = isObject(extensions) ? without(extensions, [TASKS_EXTENSION]) : {};
   return {
     ...(isObject(sampling) && { sampling: aggregated ? without(sampling, ["context"]) : sampling }),
     ...(isObject(elicitation) && { elicitation }),
@@ -19,9 +20,6 @@ export function relayable(client: Client, aggregated: boolean): JsonObject {
     ...(isObject(experimental) && { experimental }),
   };
 }
-
-/** A handle of a task would have to name its server; until it does, none may be handed out. */
-const TASKS = "io.modelcontextprotocol/tasks";
 
 /** True when a server may ask something of a client to whom `promised` was promised. */
 export const canBeAsked = (promised: JsonObject): boolean =>
@@ -44,7 +42,16 @@ export function inWordsOf(revision: string, promised: JsonObject): JsonObject {
   };
 }
 
-/** The same for a server of 2026-07-28, whose clients cannot tell it that their roots have changed. */
-export function inModernWords(promised: JsonObject): JsonObject {
-  return Object.hasOwn(promised, "roots") ? { ...promised, roots: {} } : promised;
+/**
+ * The same for a server of 2026-07-28: its clients cannot tell it that their roots have changed, and tasks are an
+ * extension, which must not be enabled in any other revision (SEP-2663, "Backward Compatibility").
+ */
+export function inModernWords(promised: JsonObject, { capabilities }: Client): JsonObject {
+  const tasks = objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION);
+  const others = objectAt(promised, "extensions");
+  return {
+    ...promised,
+    ...(Object.hasOwn(promised, "roots") && { roots: {} }),
+    ...(tasks !== undefined && { extensions: { ...others, [TASKS_EXTENSION]: tasks } }),
+  };
 }

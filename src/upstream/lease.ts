@@ -38,14 +38,23 @@ export interface LeaseSettings {
 
 /**
  * Whose lists and connection a client gets. By default a client that can be asked something has a connection
- * of its own, so that a question can only be meant for it; those that cannot be asked share one.
+ * of its own, so that a question can only be meant for it; those that cannot be asked share one, as far as they
+ * have the same extensions, by which a server may offer other things (a tool with a page that shows its result).
  */
 export function audienceFor(mode: ServerConfig["lease"], client: Client, promised: JsonObject): Audience {
-  if (mode === "shared" || (mode === "auto" && !canBeAsked(promised))) return EVERYBODY;
-  const group = canBeAsked(promised) ? classOf(promised) : EVERYBODY.class;
+  if (mode === "shared") return EVERYBODY;
+  const differs = canBeAsked(promised) || Object.hasOwn(promised, "extensions");
+  const group = differs ? audienceOf(promised) : EVERYBODY;
+  if (mode === "auto" && !canBeAsked(promised)) return group;
   const own = mode !== "principal" || !client.session;
   const key = own ? client.affinity : `principal:${client.principal.id}:${classOf(promised)}`;
-  return { key, class: group };
+  return { key, class: group.class };
+}
+
+/** Everybody to whom the same was promised, on one connection. */
+export function audienceOf(promised: JsonObject): Audience {
+  const name = classOf(promised);
+  return { key: name, class: name };
 }
 
 interface Kept extends Lease {

@@ -16,11 +16,11 @@ import {
   type UpstreamState,
 } from "../core/upstream.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
-import { canBeAsked, classOf, inModernWords, relayable } from "./capabilities.js";
+import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
 import { Following } from "./following.js";
-import { audienceFor, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
+import { audienceFor, audienceOf, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
 import { ownerOf } from "./legacy/parked-calls.js";
 import { linksVisited } from "./legacy/url-elicitation.js";
 import { News } from "./news.js";
@@ -106,12 +106,10 @@ class SupervisedUpstream implements StartableUpstream {
   };
 
   audience(client: Client): Audience {
-    const promised = this.#promise(client);
-    if (this.#era !== "modern") return audienceFor(this.#server.lease, client, promised);
+    if (this.#era !== "modern") return audienceFor(this.#server.lease, client, this.#promise(client));
     // One connection serves all, and what is promised goes with each request.
-    if (Object.keys(promised).length === 0) return EVERYBODY;
-    const name = classOf(inModernWords(promised));
-    return { key: name, class: name };
+    const promised = inModernWords(this.#promise(client), client);
+    return Object.keys(promised).length === 0 ? EVERYBODY : audienceOf(promised);
   }
 
   async list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
@@ -264,7 +262,7 @@ class SupervisedUpstream implements StartableUpstream {
         verdict: this.#verdict,
         observer: this.#news.hearerFor(tenancy, () => this.#era),
         promised: tenancy?.promised ?? {},
-        promise: (client) => inModernWords(this.#promise(client)),
+        promise: (client) => inModernWords(this.#promise(client), client),
         owner: tenancy?.session,
         roots,
         refusedQuestion: onRefusedQuestion,

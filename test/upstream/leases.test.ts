@@ -34,10 +34,28 @@ describe("with a legacy server", () => {
   test("clients that cannot be asked share one connection, which promises nothing", async () => {
     const server = echoing();
     const { upstream } = await meet(server);
-    const shy = client({ session: true, capabilities: { extensions: { "x/y": {} } } });
+    const shy = client({ session: true, capabilities: { tasks: {} } });
     expect(await Promise.all([channelOf(upstream, client()), channelOf(upstream, shy)])).toEqual([0, 0]);
     expect(promises(server)).toEqual([{}]);
     expect(upstream.audience(shy)).toEqual({ key: "shared", class: "shared" });
+  });
+
+  test("of these, those with the same extensions share one that promises them, for the server may list by them", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    const ui = { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } };
+    const withPages = (changes: Partial<Client> = {}): Client =>
+      client({ session: true, capabilities: { extensions: ui }, ...changes });
+    const callers = [client(), withPages(), withPages({ session: false })];
+    expect(await Promise.all(callers.map((each) => channelOf(upstream, each)))).toEqual([0, 1, 1]);
+    expect(promises(server)).toEqual([{}, { extensions: ui }]);
+    expect(upstream.audience(withPages())).toEqual(upstream.audience(withPages()));
+  });
+
+  test("a client whose only extension is tasks, which this era has not, shares with everybody", async () => {
+    const { upstream } = await meet(echoing());
+    const extensions = { "io.modelcontextprotocol/tasks": {} };
+    expect(upstream.audience(client({ capabilities: { extensions } })).key).toBe("shared");
   });
 
   test("a session that can be asked has one of its own, and promises what it declared itself", async () => {

@@ -2,9 +2,10 @@
 
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
-import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
 import type { Channel, Headers } from "../transport/channel.js";
@@ -77,14 +78,22 @@ export async function shakeHands(channel: Channel, settings: HandshakeSettings):
     ...(sessionId !== undefined && { [HEADER.sessionId]: sessionId }),
   };
   await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }, { headers });
-  return { facts: factsOf(result), revision, sessionId, headers };
+  return { facts: factsOf(result, revision), revision, sessionId, headers };
 }
 
-function factsOf(result: JsonObject): ServerFacts {
+function factsOf(result: JsonObject, revision: string): ServerFacts {
   const instructions = stringAt(result, "instructions");
   return {
-    capabilities: objectAt(result, "capabilities") ?? {},
+    capabilities: knownCapabilities(objectAt(result, "capabilities") ?? {}, revision),
     serverInfo: objectAt(result, "serverInfo") ?? {},
     ...(instructions !== undefined && { instructions }),
   };
+}
+
+/** Tasks came with 2025-11-25, and their extension belongs to the revisions after it (SEP-2663). */
+function knownCapabilities(said: JsonObject, revision: string): JsonObject {
+  const known = revision < "2025-11-25" ? without(said, ["tasks"]) : said;
+  const extensions = objectAt(known, "extensions");
+  const kept = extensions && without(extensions, [TASKS_EXTENSION]);
+  return kept === extensions ? known : { ...known, extensions: kept };
 }

@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
@@ -55,7 +55,8 @@ function readDiscovery(server: string, result: JsonObject): Finding {
   return {
     era: "modern",
     facts: {
-      capabilities: objectAt(result, "capabilities") ?? {},
+      // What was called so before is an extension now, and no longer to be said in this way (SEP-2663).
+      capabilities: without(objectAt(result, "capabilities") ?? {}, ["tasks"]),
       serverInfo:
         objectAt(objectAt(result, "_meta"), META.serverInfo) ?? objectAt(result, "serverInfo") ?? {},
       ...(instructions !== undefined && { instructions }),

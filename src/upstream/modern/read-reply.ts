@@ -1,5 +1,7 @@
 /** What a 2026-07-28 server answered, in the words of the gateway's inside: `resultType` decides. */
 import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
+import { TASK_METHODS, TASKS_EXTENSION } from "../../core/tasks.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -11,6 +13,10 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const result = message.result ?? {};
   const type = result.resultType;
+  // Work that goes on (SEP-2663); to a client that has not declared that it takes such answers it would be none.
+  if (type === "task" && mayBeTask(call)) {
+    return { kind: "result", result: Payload.ofObject(result) };
+  }
   // Servers of drafts before the final revision leave it out of complete results.
   if (type === undefined || type === "complete") {
     const freshness = readFreshness(result);
@@ -30,6 +36,9 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
   return { kind: "error", error: invalidResult(server, type) };
 }
 
+const mayBeTask = ({ method, client }: Call): boolean =>
+  (method === "tools/call" || TASK_METHODS.has(method)) && declares(client, TASKS_EXTENSION);
+
 /** How long a result may be kept; undefined when the server does not say. */
 export function readFreshness(result: JsonObject): Freshness | undefined {
   const { ttlMs, cacheScope } = result;
@@ -47,11 +56,17 @@ export function readFreshness(result: JsonObject): Freshness | undefined {
 function readError(server: string, call: Call, error: RpcError): RpcError {
   if (error.code !== CODE.missingClientCapability) return errorForClient(server, error);
   const data = isObject(error.data) ? error.data : undefined;
-  const required = Object.keys(objectAt(data, "requiredCapabilities") ?? {});
-  const declared =
-    required.length > 0 && required.every((name) => Object.hasOwn(call.client.capabilities, name));
-  return declared ? errorForClient(server, error) : error;
+  const { extensions, ...others } = objectAt(data, "requiredCapabilities") ?? {};
+  const missing = [
+    ...Object.keys(others).filter((name) => !Object.hasOwn(call.client.capabilities, name)),
+    ...(isObject(extensions) ? Object.keys(extensions) : []).filter((name) => !declares(call.client, name)),
+  ];
+  const none = extensions === undefined && Object.keys(others).length === 0;
+  return missing.length > 0 || none ? error : errorForClient(server, error);
 }
+
+const declares = ({ capabilities }: Client, extension: string): boolean =>
+  Object.hasOwn(objectAt(capabilities, "extensions") ?? {}, extension);
 
 function invalidResult(server: string, type: unknown): RpcError {
   const named = typeof type === "string" ? `"${type.slice(0, 60)}"` : "that is no string";
