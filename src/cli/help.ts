@@ -2,7 +2,7 @@
 
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
-  cardea serve  [--config FILE] [--host H] [--port N]
+  cardea serve  [--config FILE] [--host H] [--port N] [--insecure]
                 [--admin-host H] [--admin-port N]    the gateway over HTTP
   cardea stdio  [--config FILE]           the gateway as a stdio MCP server
   cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)
@@ -13,6 +13,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea call   NAME [ARGS-JSON] [--config FILE] [--json]
   cardea import FILE|-                    a host's config, turned into Cardea's
   cardea schema                           the config's JSON Schema
+  cardea key    [--id ID] [--groups A,B] [--expires 90d] [--json]  a key for a host
   cardea --help | --version               (cardea COMMAND --help says more)
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,

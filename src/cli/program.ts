@@ -11,6 +11,7 @@ import {
   withListenFlags,
 } from "./flags.js";
 import { HELP } from "./help.js";
+import type { KeyFlags } from "./key.js";
 import { type Shell, write } from "./shell.js";
 import { packageVersion } from "./version.js";
 
@@ -131,6 +132,13 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
     .command("schema")
     .description("Print the config's JSON Schema.")
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
+
+  withJsonFlag(program.command("key"))
+    .description("Make an API key: print it once, and its entry for auth.keys of the config.")
+    .option("--id <id>", "the principal who comes with it (CARDEA_ID)")
+    .option("--groups <groups>", "its groups, with commas between them (CARDEA_GROUPS)")
+    .option("--expires <time>", "when it expires: 12h, 90d, 1y or a date (CARDEA_EXPIRES)")
+    .action((flags: KeyFlags & JsonFlag) => finish(import("./key.js").then(({ key }) => key(flags, shell))));
 
   return program;
 }

@@ -13,7 +13,7 @@ const SECRET_KEY =
 
 /** Values that look like secrets wherever they stand. Each alternative is linear: no nested repeats. */
 const SECRET_LOOKS =
-  /\b(?:Bearer|Basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:sk|pk|rk)[-_][\w-]{16,}|\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abeprs]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|(?<=:\/\/)[^\s/@:]+:[^\s/@]+(?=@)/g;
+  /\b(?:Bearer|Basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:sk|pk|rk)[-_][\w-]{16,}|\bcardea_[\w-]{43}(?![\w-])|\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abeprs]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|(?<=:\/\/)[^\s/@:]+:[^\s/@]+(?=@)/g;
 
 export class Redactor {
   readonly #values = new Set<string>();

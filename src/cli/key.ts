@@ -1,0 +1,57 @@
+/** `cardea key`: makes an API key, shows it once, and says what of it goes into the config. */
+import { hash, randomBytes } from "node:crypto";
+import { EXIT, UsageError } from "./exit.js";
+import { type JsonFlag, wantsJson } from "./flags.js";
+import { type Shell, write } from "./shell.js";
+
+export interface KeyFlags {
+  readonly id?: string;
+  readonly groups?: string;
+  readonly expires?: string;
+}
+
+/** So that scanners for secrets know one when they see it. */
+const PREFIX = "cardea_";
+const DAY_MS = 86_400_000;
+const SPANS: Readonly<Record<string, number>> = { h: DAY_MS / 24, d: DAY_MS, w: 7 * DAY_MS, y: 365 * DAY_MS };
+
+/** The key stands on the first line, its entry for `auth.keys` on the second. */
+export async function key(flags: KeyFlags & JsonFlag, shell: Shell): Promise<number> {
+  const flag = (name: keyof KeyFlags): string | undefined => {
+    const value = flags[name] ?? shell.env[`CARDEA_${name.toUpperCase()}`];
+    return value === "" ? undefined : value;
+  };
+  const id = flag("id") ?? `key-${randomBytes(4).toString("hex")}`;
+  if (id === "anonymous" || id.length > 200 || /\p{C}/u.test(id)) {
+    throw new UsageError('--id takes 1 to 200 characters, none of them hidden, and not "anonymous"');
+  }
+  const groups = (flag("groups") ?? "").split(",").flatMap((group) => group.trim() || []);
+  const expires = flag("expires");
+  const secret = `${PREFIX}${randomBytes(32).toString("base64url")}`;
+  const entry = {
+    id,
+    hash: `sha256:${hash("sha256", secret)}`,
+    ...(groups.length > 0 && { groups }),
+    ...(expires !== undefined && { expires: expiry(expires) }),
+  };
+  const text = wantsJson(flags, shell.env)
+    ? JSON.stringify({ key: secret, entry }, null, 2)
+    : `${secret}\n${JSON.stringify(entry)}`;
+  await write(shell.stdout, `${text}\n`);
+  const hint =
+    "The first is the key: it is shown only now. The second goes into auth.keys of the config, and tells nobody the key.";
+  if (!wantsJson(flags, shell.env)) await write(shell.stderr, `${hint}\n`);
+  return EXIT.done;
+}
+
+/** When `text` from now is, to the second, as the config wants it. */
+function expiry(text: string): string {
+  const [, amount, unit = ""] = /^(\d{1,6})([hdwy])$/.exec(text) ?? [];
+  const date = /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN;
+  const at = amount === undefined ? date : Date.now() + Number(amount) * (SPANS[unit] ?? Number.NaN);
+  const last = Date.UTC(9999, 11, 31);
+  if (!(at > Date.now() && at < last)) {
+    throw new UsageError('--expires takes a time to come, such as "90d", "12h", "1y" or "2027-01-31"');
+  }
+  return new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
+}
