@@ -1,7 +1,7 @@
 /** What the gateway says of itself to one client: the sum of what the servers in its view say of themselves. */
 import type { Introduction } from "../core/gateway-port.js";
 import type { ListKind, ServerFacts } from "../core/upstream.js";
-import { isObject, type JsonObject, objectAt } from "../wire/json.js";
+import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 import { exposedStart, type Naming } from "./naming.js";
 import type { ServerSpace } from "./server-space.js";
 
@@ -21,12 +21,6 @@ const LISTS: ReadonlyMap<string, readonly ListKind[]> = new Map<string, readonly
   ["resources", ["resources", "resourceTemplates"]],
 ]);
 
-/**
- * A task is known by a handle that does not say whose it is, so a promise of tasks holds only where there is
- * one server to ask.
- */
-const ONE_SERVER_ONLY = new Set(["tasks", "io.modelcontextprotocol/tasks"]);
-
 export function introduction(servers: readonly Introduced[], self: JsonObject, naming: Naming): Introduction {
   const [only, second] = servers;
   // Seen alone and under its own names, a server is met as if nothing stood in between.
@@ -43,10 +37,9 @@ function capabilitiesOf(servers: readonly Introduced[]): JsonObject {
   let union: JsonObject = {};
   for (const { facts, shows } of servers) {
     for (const [key, value] of Object.entries(facts?.capabilities ?? {})) {
-      if (servers.length > 1 && ONE_SERVER_ONLY.has(key)) continue;
       const kinds = LISTS.get(key);
       if (kinds !== undefined && !kinds.some(shows)) continue;
-      union = { ...union, [key]: joined(union[key], servers.length > 1 ? shareable(key, value) : value) };
+      union = { ...union, [key]: joined(union[key], value) };
     }
   }
   // Whoever was not met yet may bring any of these, and clients ask only for what was promised.
@@ -56,12 +49,29 @@ function capabilitiesOf(servers: readonly Introduced[]): JsonObject {
       union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
     }
   }
-  return union;
+  return withoutHollowSkills(withoutHalfTasks(union, servers));
 }
 
-function shareable(key: string, value: unknown): unknown {
-  if (key !== "extensions" || !isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !ONE_SERVER_ONLY.has(name)));
+/**
+ * Which tools can be run as tasks is said tool by tool, but that tasks can be listed or cancelled is a promise
+ * about every task: it holds only where every server with tasks makes it.
+ */
+function withoutHalfTasks(union: JsonObject, servers: readonly Introduced[]): JsonObject {
+  const tasks = objectAt(union, "tasks");
+  if (tasks === undefined) return union;
+  const trees = servers.flatMap(({ facts }): readonly JsonObject[] => {
+    const tree = objectAt(facts?.capabilities, "tasks");
+    return tree === undefined ? [] : [tree];
+  });
+  const half = ["list", "cancel"].filter((part) => !trees.every((tree) => Object.hasOwn(tree, part)));
+  return { ...union, tasks: without(tasks, half) };
+}
+
+/** Skills are read as resources (SEP-2640): where none are shown, there is nothing to the promise. */
+function withoutHollowSkills(union: JsonObject): JsonObject {
+  const extensions = objectAt(union, "extensions");
+  if (extensions === undefined || Object.hasOwn(union, "resources")) return union;
+  return { ...union, extensions: without(extensions, ["io.modelcontextprotocol/skills"]) };
 }
 
 /** The union of two capability trees: `true` wins, of other values the first. */

@@ -85,17 +85,33 @@ describe("the capabilities of several servers", () => {
     expect(Object.keys(catalog.introduce(fakeClient()).capabilities)).toEqual(["tools", "prompts"]);
   });
 
-  test("do not speak of tasks, whose handles name no server, unless there is only one to ask", async () => {
-    const capabilities = {
-      tasks: { list: {} },
-      extensions: { "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/ui": {} },
-    };
-    const catalog = catalogOf([fakeUpstream("one", { capabilities }), fakeUpstream("two", { capabilities })]);
+  test("promise tasks, but to list or cancel them only where every server that has them can", async () => {
+    const all = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
+    const extensions = { "io.modelcontextprotocol/tasks": {} };
+    const catalog = catalogOf([
+      fakeUpstream("one", { capabilities: { tasks: all } }),
+      fakeUpstream("two", { capabilities: { tasks: { cancel: {}, requests: { tools: { call: {} } } } } }),
+      fakeUpstream("three", { capabilities: { extensions } }),
+      fakeUpstream("four", { capabilities: {} }),
+    ]);
     await settle();
     expect(catalog.introduce(fakeClient()).capabilities).toEqual({
-      extensions: { "io.modelcontextprotocol/ui": {} },
+      tasks: { cancel: {}, requests: { tools: { call: {} } } },
+      extensions,
     });
-    expect(catalog.introduce(fakeClient({ scope: "one" })).capabilities).toEqual(capabilities);
+    expect(catalog.introduce(fakeClient({ scope: "one" })).capabilities).toEqual({ tasks: all });
+  });
+
+  test("promise skills only where resources are shown, as which they are read", async () => {
+    const skills = { "io.modelcontextprotocol/skills": {}, "x/y": {} };
+    const lists = {
+      resources: [{ uri: "skill://a/SKILL.md", name: "a" }],
+      resourceTemplates: [{ uriTemplate: "skill://a/{+path}", name: "files of a" }],
+    };
+    const files = fakeUpstream("files", { capabilities: { resources: {}, extensions: skills }, lists });
+    const catalog = catalogOf([files], { servers: [server("files", { resources: NOTHING })] });
+    await settle();
+    expect(catalog.introduce(fakeClient()).capabilities).toEqual({ extensions: { "x/y": {} } });
   });
 });
 
