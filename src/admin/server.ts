@@ -2,9 +2,11 @@
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import { turnAway } from "../core/front-door.js";
+import { GatewayError } from "../core/errors.js";
+import { isLoopback, turnAway } from "../core/front-door.js";
 import type { Logger } from "../core/logger.js";
 import { consoleFiles } from "./console-files.js";
+import { guard } from "./guard.js";
 import { type AdminPages, BadQuery } from "./pages.js";
 
 /** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
@@ -17,6 +19,8 @@ export interface AdminSettings {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
+  /** What whoever asks for more than health must send; or `sha256:` and its hash. Default: nothing. */
+  readonly token?: string;
   /** Further names the listener may be called by. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
@@ -26,7 +30,10 @@ export interface AdminSettings {
 }
 
 export interface Admin {
-  /** @throws Error as `server.listen` gives it, such as EADDRINUSE. */
+  /**
+   * @throws GatewayError when that would let strangers in, or an Error as `server.listen` gives it, such as
+   * EADDRINUSE.
+   */
   start(): Promise<{ readonly url: string; readonly port: number }>;
   /** Ends every connection; resolves when the port is free. */
   stop(): Promise<void>;
@@ -59,6 +66,10 @@ export function createAdmin(settings: AdminSettings): Admin {
   return {
     start: () =>
       new Promise((resolve, reject) => {
+        if (!isLoopback(settings.host) && settings.token === undefined) {
+          const message = `refused to listen on ${settings.host}: anybody who reaches it could look at everything; "listen.admin.token" in the config says who may`;
+          throw new GatewayError("forbidden", "gateway", message);
+        }
         server.once("error", reject);
         server.listen(settings.port, settings.host, () => {
           server.off("error", reject);
@@ -75,7 +86,12 @@ export function createAdmin(settings: AdminSettings): Admin {
   };
 }
 
-function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
+/** What is asked for its pages; a test walks its routes. */
+export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
+  const mayLook = guard(settings.token);
+  const files = consoleFiles();
+  // Probes have no token, and a page must be there to ask for one; the files are the same for everybody.
+  const open = new Set(["/healthz", "/readyz", ...files.keys()]);
   const door = { bindHost: settings.host, allowedHosts: settings.allowedHosts ?? [], allowedOrigins: [] };
   const app = new Hono<{ Bindings: HttpBindings }>();
 
@@ -84,6 +100,14 @@ function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
     const { host = [], origin } = c.env.incoming.headersDistinct;
     const refused = turnAway({ hosts: host, origins: origin ?? [] }, door);
     if (refused !== undefined) return c.json({ error: refused }, 403);
+    if (!open.has(c.req.path) && !mayLook(c.req.header("authorization"))) {
+      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
+      return c.json(
+        { error: "this needs the token of listen.admin: Authorization: Bearer …" },
+        401,
+        challenge,
+      );
+    }
     if (c.req.method !== "GET" && c.req.method !== "HEAD") {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
@@ -107,7 +131,7 @@ function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
     return c.json((await page(new URL(c.req.url).searchParams)) ?? null);
   });
 
-  for (const [path, file] of consoleFiles()) {
+  for (const [path, file] of files) {
     app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type }));
   }
 

@@ -36,8 +36,18 @@ function span(seconds) {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
+/** The admin token, where one is needed, lives as long as this tab and is sent by nobody but this script. */
+const TOKEN = "cardea-admin-token";
+
+class TokenNeeded extends Error {}
+
 async function page(name) {
-  const response = await fetch(`/api/v1/${name}`, { headers: { accept: "application/json" } });
+  const token = sessionStorage.getItem(TOKEN);
+  // What could not stand in a header is not the token.
+  if (token && !/^[!-~]+$/.test(token)) throw new TokenNeeded();
+  const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`/api/v1/${name}`, { headers });
+  if (response.status === 401) throw new TokenNeeded();
   if (!response.ok) throw new Error(`/api/v1/${name} answered ${response.status}`);
   return response.json();
 }
@@ -199,13 +209,37 @@ async function refresh() {
     drawDecisions(decisions);
     drawCatalog();
     at("when").textContent = `as of ${new Date().toLocaleTimeString()}`;
+    drawDoor(false);
   } catch (error) {
+    // Nothing is asked again until there is another token to try.
+    if (error instanceof TokenNeeded) return drawDoor(true);
     at("health").className = "badge bad";
     at("health").textContent = "unreachable";
     drawReasons([error.message]);
   }
   setTimeout(() => void refresh(), REFRESH_MS);
 }
+
+/** The door is shut: a token is asked for, and nothing else is shown. */
+function drawDoor(shut) {
+  at("door").hidden = !shut;
+  at("rooms").hidden = shut;
+  // Links are followed without the token.
+  at("pages").hidden = shut || sessionStorage.getItem(TOKEN) !== null;
+  if (!shut) return;
+  at("health").className = "badge warn";
+  at("health").textContent = "locked";
+  at("wrong").hidden = sessionStorage.getItem(TOKEN) === null;
+  sessionStorage.removeItem(TOKEN);
+  at("token").focus();
+}
+
+at("door").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(TOKEN, at("token").value.trim());
+  at("token").value = "";
+  void refresh();
+});
 
 at("filter").addEventListener("input", () => latest && drawCatalog());
 void refresh();
