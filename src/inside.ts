@@ -120,6 +120,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     parked,
     onRefusedQuestion: (why) => metrics.refusedQuestion(name, why),
     onRestart: (reason) => metrics.restarted(name, reason),
+    onStray: () => metrics.strayed(name),
   });
   const breaker = new CircuitBreaker();
   const line = new Line(DEFAULT_PLACES, DEFAULT_ROOM);

@@ -91,6 +91,11 @@ export class Metrics {
     "Questions of servers that reached nobody, by why.",
     ["server", "reason"],
   );
+  readonly #strays = this.#counter(
+    "cardea_upstream_strays_total",
+    "Messages of servers that nobody waited for, such as answers that came too late.",
+    ["server"],
+  );
   readonly #rateLimited = this.#counter("cardea_rate_limited_total", "Calls refused by a limit.", [
     "server",
     "rule",
@@ -166,6 +171,10 @@ export class Metrics {
   /** A server asked something, and there was nobody whose question it was beyond doubt. */
   refusedQuestion(server: string, reason: "not_promised" | "unattributable" | "too_many"): void {
     this.#refusedQuestions.inc({ server, reason }, 1);
+  }
+
+  strayed(server: string): void {
+    this.#strays.inc({ server }, 1);
   }
 
   /** `server` is `none` where the limit is not about one. */

@@ -15,14 +15,23 @@ export interface ChannelOpener {
   close(): Promise<void>;
 }
 
-export function channelOpener(server: ServerConfig, log: Logger): ChannelOpener {
+/** `stray` is told of each message that nobody waits for, such as an answer that comes too late. */
+export function channelOpener(
+  server: ServerConfig,
+  log: Logger,
+  stray: () => void = () => {},
+): ChannelOpener {
   const { name, transport } = server;
   const leftovers = {
     onJunk: (excerpt: string) =>
       log.debug({ server: name, excerpt }, "the server wrote something that is no message"),
     onStray: (_message: Envelope, error?: unknown) => {
-      if (error === undefined) log.debug({ server: name }, "the server sent a message that nobody waits for");
-      else log.error({ server: name, error }, "a message from the server could not be handled");
+      if (error !== undefined) {
+        log.error({ server: name, error }, "a message from the server could not be handled");
+        return;
+      }
+      stray();
+      log.debug({ server: name }, "the server sent a message that nobody waits for");
     },
   };
   if (transport.kind === "stdio") {

@@ -29,6 +29,8 @@ export interface UpstreamOptions {
   readonly roots?: readonly JsonObject[];
   /** Told of each question that reached nobody. */
   readonly onRefusedQuestion?: (why: RefusedQuestion) => void;
+  /** Told of each message of the server that nobody waited for, such as an answer that came too late. */
+  readonly onStray?: () => void;
   /** How many connections may be kept for single clients. Default: 100. */
   readonly maxLeases?: number;
   /** How long (ms) such a connection is kept without use. Default: 30 min. */
@@ -48,7 +50,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
   const log = options.log ?? SILENT;
   const channels =
     options.openChannel === undefined
-      ? channelOpener(server, log)
+      ? channelOpener(server, log, options.onStray)
       : { open: options.openChannel, close: async () => {} };
   return {
     onRestart: () => {},
@@ -56,6 +58,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
     parked: options.parked ?? new ParkedCalls(),
     roots: undefined,
     onRefusedQuestion: () => {},
+    onStray: () => {},
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
     random: Math.random,
