@@ -16,12 +16,14 @@ import { type GatewayPort, SERVER_NAME } from "./core/gateway-port.js";
 import type { Logger } from "./core/logger.js";
 import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
+import { principalNamed } from "./downstream/authenticate/api-keys.js";
 import {
   type Authentication,
   createAuthentication,
   EVERYBODY_IS_ANONYMOUS,
 } from "./downstream/authenticate/authentication.js";
 import { eraOfMessage } from "./downstream/detect-era.js";
+import type { Pipe } from "./downstream/edge.js";
 import { checkExposure, createHttpListener } from "./downstream/http-listener.js";
 import { createLegacyEdge, type LegacyEdge } from "./downstream/legacy/edge.js";
 import { createHttpSse } from "./downstream/legacy/http-sse.js";
@@ -50,8 +52,8 @@ export interface Gateway {
   readonly failed: Promise<GatewayError>;
   /** Takes no new calls, lets those under way finish for `DRAIN_MS`, and ends everything it owns. */
   stop(options?: { readonly immediate?: boolean }): Promise<void>;
-  /** Serves the host on the pipe until the input ends. */
-  stdio(input: Readable, output: Writable): Promise<void>;
+  /** Serves the host on the pipe until the input ends; `as` is the id of its principal, by default nobody's. */
+  stdio(input: Readable, output: Writable, as?: string): Promise<void>;
   /** What a host sees, and from which server, once every server was heard or failed. */
   lists(kind: ListKind): Promise<readonly { readonly server: string; readonly item: JsonObject }[]>;
   /** Calls a tool by the name a host would use. */
@@ -252,9 +254,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       if (stopping === undefined || immediate) stopping = stop(immediate ? 0 : DRAIN_MS);
       return stopping;
     },
-    async stdio(input, output) {
-      const open = { legacy: legacy.pipe, modern: modern.pipe };
-      const pipe = createStdioListener({ input, output, open, detect: eraOfMessage, logger });
+    async stdio(input, output, as) {
+      const open = { legacy: (of: Pipe) => legacy.pipe(of), modern: (of: Pipe) => modern.pipe(of) };
+      const principal = as === undefined ? ANONYMOUS : principalNamed(as, inside.config.auth);
+      const pipe = createStdioListener({ input, output, open, detect: eraOfMessage, principal, logger });
       pipes.add(pipe);
       await pipe.done.finally(() => pipes.delete(pipe));
     },

@@ -54,10 +54,13 @@ function parseHeader(line: string): [string, string] {
 }
 
 async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
-  const hostGone = gateway.stdio(shell.stdin, shell.stdout).then(async () => {
-    log.debug({}, "the host has gone");
-    await gateway.stop();
-    return EXIT.done;
-  });
+  // There is nobody to ask for credentials here: whoever sets the environment started us (basic/authorization).
+  const hostGone = gateway
+    .stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined)
+    .then(async () => {
+      log.debug({}, "the host has gone");
+      await gateway.stop();
+      return EXIT.done;
+    });
   return Promise.race([ended(gateway, shell, log), hostGone]);
 }

@@ -164,9 +164,20 @@ describe("stdio", () => {
       gateway: { stdio: async (...streams) => void served.push(...streams) },
     });
     expect(await runCommandLine(["stdio"], shell)).toBe(0);
-    expect(served).toEqual([shell.stdin, shell.stdout]);
+    expect(served).toEqual([shell.stdin, shell.stdout, undefined]);
     expect(shell.events).toEqual(["stop"]);
     expect(shell.out()).toBe("");
+  });
+
+  test("serves it as the principal that the environment names", async () => {
+    const served: unknown[] = [];
+    const shell = fakeShell({
+      cwd: folder,
+      env: { CARDEA_PRINCIPAL: "alice" },
+      gateway: { stdio: async (_input, _output, as) => void served.push(as) },
+    });
+    expect(await runCommandLine(["stdio"], shell)).toBe(0);
+    expect(served).toEqual(["alice"]);
   });
 
   test("drains at a signal", async () => {

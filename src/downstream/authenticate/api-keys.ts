@@ -1,12 +1,18 @@
 /** The API keys of the config: finds whose a key is, in a time that tells nothing about the others. */
 import { timingSafeEqual } from "node:crypto";
-import type { KeyConfig } from "../../config/config.js";
+import type { AuthConfig, KeyConfig } from "../../config/config.js";
 import type { Principal } from "../../core/client.js";
 
 export interface KnownKey {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
+}
+
+/** Whoever started the gateway may be anybody; one who has keys has their groups. */
+export function principalNamed(id: string, auth: AuthConfig | undefined): Principal {
+  const groups = (auth?.keys ?? []).filter((key) => key.id === id).flatMap((key) => key.groups);
+  return { id, groups: [...new Set(groups)], claims: {} };
 }
 
 /**

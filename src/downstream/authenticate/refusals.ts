@@ -41,26 +41,17 @@ const RETRY_AFTER_S = "5";
 
 /** RFC 6750, 3: whoever sent no credentials is told no error. */
 export function refusal({ reason, message, cause }: AuthError, wanted: Wanted): HttpRefusal {
-  switch (reason) {
-    case "missing":
-      return new HttpRefusal(401, "unauthenticated", message, { "www-authenticate": challenge(wanted) });
-    case "scope":
-      return new HttpRefusal(403, "forbidden", message, {
-        "www-authenticate": challenge(wanted, "insufficient_scope"),
-      });
-    case "unavailable": {
-      const headers = { "retry-after": RETRY_AFTER_S };
-      return new HttpRefusal(503, "unauthenticated", message, headers, { retryable: true, cause });
-    }
-    default:
-      return new HttpRefusal(
-        401,
-        "unauthenticated",
-        message,
-        { "www-authenticate": challenge(wanted, "invalid_token", message) },
-        { cause },
-      );
+  if (reason === "unavailable") {
+    const headers = { "retry-after": RETRY_AFTER_S };
+    return new HttpRefusal(503, "unauthenticated", message, headers, { retryable: true, cause });
   }
+  if (reason === "scope") {
+    const headers = { "www-authenticate": challenge(wanted, "insufficient_scope") };
+    return new HttpRefusal(403, "forbidden", message, headers);
+  }
+  const error = reason === "missing" ? undefined : "invalid_token";
+  const headers = { "www-authenticate": challenge(wanted, error, error && message) };
+  return new HttpRefusal(401, "unauthenticated", message, headers, { cause });
 }
 
 /** The value of `WWW-Authenticate` (RFC 6750, 3; RFC 9728, 5.1). Nothing in it needs escaping: a test knows. */

@@ -1,6 +1,7 @@
 /** What the gateway answers to `server/discover` (spec 2026-07-28: server/discover). */
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
+import { without } from "../../wire/json.js";
 import { Payload } from "../../wire/payload.js";
 import { SUPPORTED_VERSIONS } from "./read-meta.js";
 
@@ -14,7 +15,8 @@ export async function discover(call: Call, port: Pick<GatewayPort, "introduce">)
     kind: "result",
     result: Payload.ofObject({
       supportedVersions: SUPPORTED_VERSIONS,
-      capabilities,
+      // Tasks are an extension in this era, and must not be promised in the old way as well (SEP-2663).
+      capabilities: without(capabilities, ["tasks"]),
       ...(instructions !== undefined && { instructions }),
     }),
     freshness: FRESHNESS,

@@ -1,4 +1,5 @@
 /** What this era knows of methods beyond passing them on; a method that stands nowhere here is just passed on. */
+import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { JsonObject } from "../../wire/json.js";
 import { stringAt } from "../../wire/json.js";
 
@@ -7,7 +8,7 @@ export const OWN_METHODS = { discover: "server/discover", listen: "subscriptions
 
 /**
  * Methods that this revision took away while the gateway behind still knows them for the other era. Here they
- * do not exist (spec 2026-07-28: changelog).
+ * do not exist (spec 2026-07-28: changelog; for tasks SEP-2663, "Backward Compatibility").
  */
 export const REMOVED_METHODS: ReadonlySet<string> = new Set([
   "initialize",
@@ -15,7 +16,14 @@ export const REMOVED_METHODS: ReadonlySet<string> = new Set([
   "logging/setLevel",
   "resources/subscribe",
   "resources/unsubscribe",
+  "tasks/list",
+  "tasks/result",
 ]);
+
+/** Methods of an extension that a client must have declared before it may use them. */
+export const EXTENSION_OF: ReadonlyMap<string, string> = new Map(
+  ["tasks/get", "tasks/update", "tasks/cancel"].map((method) => [method, TASKS_EXTENSION]),
+);
 
 /** The only requests that may be answered with `input_required` (basic/patterns/mrtr, "Supported Requests"). */
 export const RESUMABLE_METHODS: ReadonlySet<string> = new Set([
@@ -24,7 +32,7 @@ export const RESUMABLE_METHODS: ReadonlySet<string> = new Set([
   "resources/read",
 ]);
 
-/** Requests whose results carry caching hints (server/utilities/caching, "Cacheable Results"). */
+/** Requests whose results carry caching hints (server/utilities/caching, "Cacheable Results"; for skills SEP-2640). */
 export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   "server/discover",
   "tools/list",
@@ -32,6 +40,8 @@ export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   "resources/list",
   "resources/templates/list",
   "resources/read",
+  "skills/list",
+  "skills/get",
 ]);
 
 /** Where the value of `Mcp-Name` stands in the parameters; the tasks extension adds its own methods. */

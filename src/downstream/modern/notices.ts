@@ -1,7 +1,7 @@
 /** Which notifications may reach a client on the stream of its own request. */
 import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
 
-/** Notifications of the core protocol that belong elsewhere, or to the other era. */
+/** Notifications that belong elsewhere, or to the other era. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   "notifications/cancelled",
   "notifications/initialized",
@@ -12,6 +12,8 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   "notifications/roots/list_changed",
   "notifications/elicitation/complete",
   "notifications/subscriptions/acknowledged",
+  "notifications/tasks",
+  "notifications/tasks/status",
 ]);
 
 /** What the request asked to hear. */

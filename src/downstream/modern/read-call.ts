@@ -54,7 +54,7 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
   return {
     id: nextCallId(),
     method: request.method,
-    params: answers === undefined ? params : without(params, ANSWER_KEYS),
+    params: without(params, answers === undefined ? LEGACY_KEYS : [...ANSWER_KEYS, ...LEGACY_KEYS]),
     client,
     ...(answers !== undefined && { answers }),
     ...(logLevel !== undefined && { logLevel }),
@@ -67,6 +67,8 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
 }
 
 const ANSWER_KEYS = ["inputResponses", "requestState"];
+/** In the other era the wish to run a tool as a task; in this one it must mean nothing (SEP-2663). */
+const LEGACY_KEYS = ["task"];
 
 /**
  * What the client brings to resume an earlier round (basic/patterns/mrtr). Whether the answers fit the

@@ -8,7 +8,8 @@ import { refusalError } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { discover } from "./discover.js";
-import { OWN_METHODS, REMOVED_METHODS } from "./methods.js";
+import { checkExtension } from "./extensions.js";
+import { EXTENSION_OF, OWN_METHODS, REMOVED_METHODS } from "./methods.js";
 import type { OpenSubscriptions } from "./open-subscriptions.js";
 import type { Outlet } from "./outlet.js";
 import { readCall } from "./read-call.js";
@@ -34,7 +35,7 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
     const { id } = request;
     try {
       const call = readCall(request, { ...origin, signal: outlet.signal, notify: noticesTo(outlet) }, port);
-      if (call.method === OWN_METHODS.listen) subscriptions.open(request, call, outlet);
+      if (call.method === OWN_METHODS.listen) await subscriptions.open(request, call, outlet);
       else outlet.answer(writeReply(id, call, await replyTo(call)));
     } catch (error) {
       if (error instanceof GatewayError) {
@@ -53,7 +54,9 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
 
   function replyTo(call: Call): Reply | Promise<Reply> {
     if (call.method === OWN_METHODS.discover) return discover(call, port);
-    return REMOVED_METHODS.has(call.method) ? notFound(call.method) : port.handle(call);
+    if (REMOVED_METHODS.has(call.method)) return notFound(call.method);
+    if (!EXTENSION_OF.has(call.method)) return port.handle(call);
+    return checkExtension(call, port).then(() => port.handle(call));
   }
 }
 

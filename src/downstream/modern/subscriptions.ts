@@ -12,6 +12,8 @@ import { malformed } from "./read-meta.js";
 export interface Filter {
   readonly lists: ReadonlySet<ListKind>;
   readonly uris: readonly string[];
+  /** The handles of tasks (SEP-2663, "Task Status Notifications"). */
+  readonly tasks: readonly string[];
 }
 
 /** Members of the filter that ask for a list; templates have no kind of their own and go with the resources. */
@@ -30,45 +32,91 @@ const NOTIFICATION_OF: Readonly<Record<ListKind, string>> = {
 
 /**
  * Reads the filter of a listen request.
- * @param maxUris the most resources one subscription may name
+ * @param maxUris the most resources, and the most tasks, that one subscription may name
  * @throws GatewayError -32602 when it is not one.
  */
 export function readFilter(request: Request, maxUris: number): Filter {
   const sent = objectAt(request.params, "notifications");
   if (sent === undefined) throw malformed("notifications must be there and be an object");
-  const uris = Object.hasOwn(sent, "resourceSubscriptions") ? sent.resourceSubscriptions : [];
-  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === "string")) {
-    throw malformed("notifications.resourceSubscriptions must be a list of URIs");
+  return {
+    lists: new Set(LIST_KINDS.filter((kind) => asksFor(sent, kind))),
+    uris: named(sent, "resourceSubscriptions", maxUris),
+    tasks: named(sent, "taskIds", maxUris),
+  };
+}
+
+function named(sent: JsonObject, member: string, most: number): readonly string[] {
+  const names = Object.hasOwn(sent, member) ? sent[member] : [];
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) {
+    throw malformed(`notifications.${member} must be a list of strings`);
   }
-  if (uris.length > maxUris) throw malformed(`one subscription may name at most ${maxUris} resources`);
-  return { lists: new Set(LIST_KINDS.filter((kind) => asksFor(sent, kind))), uris: [...new Set(uris)] };
+  if (names.length > most) throw malformed(`one subscription may name at most ${most} in ${member}`);
+  return [...new Set(names)];
 }
 
 const asksFor = (sent: JsonObject, kind: ListKind): boolean =>
   Object.entries(LISTS_OF).some(([member, kinds]) => sent[member] === true && kinds.includes(kind));
 
+/** Who listens, and where it is told. */
+export interface Listener {
+  /** Of the listen request; every message is stamped with it. */
+  readonly id: MessageId;
+  readonly client: Client;
+  readonly send: (message: string) => void;
+  /** Called when something that was acknowledged can be delivered no longer. */
+  readonly lost: () => void;
+}
+
 /**
- * Acknowledges what will be delivered and delivers it through `send`, every message stamped with the id of the
- * listen request. Call the returned function to stop.
+ * Acknowledges what will be delivered and delivers it, as soon as it is known which tasks will be told of. Call the
+ * function that it resolves to, to stop.
  */
-export function listen(
-  id: MessageId,
+export async function listen(
   filter: Filter,
-  client: Client,
-  port: Pick<GatewayPort, "changes">,
-  send: (message: string) => void,
-): () => void {
-  const say = (method: string, params: JsonObject): void =>
-    send(
-      JSON.stringify({ jsonrpc: "2.0", method, params: { _meta: { [META.subscriptionId]: id }, ...params } }),
-    );
+  listener: Listener,
+  port: Pick<GatewayPort, "changes" | "followTasks">,
+): Promise<() => void> {
+  const { id, client, send } = listener;
+  const say = (method: string, params: JsonObject): void => {
+    const _meta = { ...objectAt(params, "_meta"), [META.subscriptionId]: id };
+    send(JSON.stringify({ jsonrpc: "2.0", method, params: { ...params, _meta } }));
+  };
+  const news = heldBack((task: JsonObject) => say("notifications/tasks", task));
+  const tasks =
+    filter.tasks.length === 0
+      ? undefined
+      : await port.followTasks?.(client, filter.tasks, { changed: news.hear, lost: listener.lost });
   const uris = filter.uris.length === 0 ? [] : port.changes.followable(client, filter.uris);
   // The acknowledgement must be the first message; nothing can come between it and the subscription, because
   // both happen in one turn.
-  say("notifications/subscriptions/acknowledged", { notifications: honoured(filter, uris) });
-  return port.changes.subscribe(client, { lists: filter.lists, resources: new Set(uris) }, (change) =>
-    tell(change, say),
+  say("notifications/subscriptions/acknowledged", {
+    notifications: honoured(filter, uris, tasks?.ids ?? []),
+  });
+  news.release();
+  const unsubscribe = port.changes.subscribe(
+    client,
+    { lists: filter.lists, resources: new Set(uris) },
+    (change) => tell(change, say),
   );
+  return () => {
+    unsubscribe();
+    tasks?.stop();
+  };
+}
+
+/** Keeps what is heard too early until it is released. */
+function heldBack<T>(say: (news: T) => void): { hear(news: T): void; release(): void } {
+  let early: T[] | undefined = [];
+  return {
+    hear: (news) => {
+      if (early === undefined) say(news);
+      else early.push(news);
+    },
+    release: () => {
+      for (const news of early ?? []) say(news);
+      early = undefined;
+    },
+  };
 }
 
 function tell(change: Change, say: (method: string, params: JsonObject) => void): void {
@@ -76,11 +124,12 @@ function tell(change: Change, say: (method: string, params: JsonObject) => void)
   else say("notifications/resources/updated", { uri: change.uri });
 }
 
-function honoured({ lists }: Filter, uris: readonly string[]): JsonObject {
+function honoured({ lists }: Filter, uris: readonly string[], tasks: readonly string[]): JsonObject {
   const members = Object.entries(LISTS_OF).filter(([, kinds]) => kinds.some((kind) => lists.has(kind)));
   return {
     ...Object.fromEntries(members.map(([member]) => [member, true])),
     ...(uris.length > 0 && { resourceSubscriptions: uris }),
+    ...(tasks.length > 0 && { taskIds: tasks }),
   };
 }
 
