@@ -32,6 +32,7 @@ import { sealedState } from "./downstream/modern/request-state.js";
 import { createStdioListener, type StdioListener } from "./downstream/stdio-listener.js";
 import { createInside, type Inside, type InsideOptions, type Running } from "./inside.js";
 import { readiness, requiredServers } from "./readiness.js";
+import { followTasks } from "./routing/follow-tasks.js";
 import { Tasks } from "./routing/tasks.js";
 import { SteadyFeed } from "./steady-feed.js";
 import { Metrics } from "./telemetry/metrics.js";
@@ -110,6 +111,18 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       return inside.catalog.introduce(client);
     },
     tool: (client, name) => inside.catalog.tool(client, name),
+    followTasks: (client, handles, listener) =>
+      followTasks(
+        {
+          ...insideOptions,
+          catalog: inside.catalog,
+          upstream: (server) => inside.servers.get(server)?.upstream,
+          handle: (call) => inside.handle(call),
+        },
+        client,
+        handles,
+        listener,
+      ),
     hasScope: (name) => inside.catalog.hasScope(name),
     hear(client, notice) {
       for (const { upstream } of inside.servers.values()) upstream.hear?.(client, notice);

@@ -4,6 +4,7 @@ import type { Notice } from "./call.js";
 import type { ChangeFeed } from "./change.js";
 import type { Client } from "./client.js";
 import type { Handler } from "./handler.js";
+import type { FollowedTasks, TaskListener } from "./tasks.js";
 
 /** What the gateway says of itself to one client. */
 export interface Introduction {
@@ -20,6 +21,15 @@ export interface GatewayPort {
   introduce(client: Client): Promise<Introduction>;
   /** The list entry of a tool by the name `client` sees, for checking `Mcp-Param-*` headers. */
   tool(client: Client, name: string): JsonObject | undefined;
+  /**
+   * Tells of each change of these tasks what `tasks/get` would tell, until it is stopped. Tasks that are not the
+   * client's, and those of servers that tell of none, are left out.
+   */
+  followTasks?(
+    client: Client,
+    handles: readonly string[],
+    listener: TaskListener<JsonObject>,
+  ): Promise<FollowedTasks>;
   /** Whether `/mcp/NAME` exists. */
   hasScope(name: string): boolean;
   /** A notification of the client that belongs to no call, such as `notifications/roots/list_changed`. */

@@ -24,3 +24,16 @@ export const takesTasks = (capabilities: JsonObject | undefined): boolean =>
 /** Whether such a server tells which tasks there are. */
 export const listsTasks = (capabilities: JsonObject | undefined): boolean =>
   objectAt(objectAt(capabilities, "tasks"), "list") !== undefined;
+
+/** Some tasks that are followed, by the ids they were asked for with. */
+export interface FollowedTasks {
+  /** Those of which changes will be told; of the others nobody has agreed to tell. */
+  readonly ids: readonly string[];
+  stop(): void;
+}
+
+export interface TaskListener<Change> {
+  changed(change: Change): void;
+  /** Nothing more will be told, whatever was agreed. */
+  lost(): void;
+}

@@ -6,6 +6,7 @@ import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { Handler } from "./handler.js";
 import type { StopSignal } from "./stop.js";
+import type { FollowedTasks, TaskListener } from "./tasks.js";
 
 export const LIST_KINDS = ["tools", "prompts", "resources", "resourceTemplates"] as const;
 export type ListKind = (typeof LIST_KINDS)[number];
@@ -58,6 +59,15 @@ export interface Upstream {
   list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
   /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
   follow(uri: string, client: Client | undefined): () => void;
+  /**
+   * Asks to hear when one of these tasks (the server's own ids) changes. Absent, or of no ids, where the server
+   * tells of none. Never rejects.
+   */
+  followTasks?(
+    ids: readonly string[],
+    client: Client,
+    listener: TaskListener<string>,
+  ): Promise<FollowedTasks>;
   watch(observer: UpstreamObserver): () => void;
   /** Passes on what a client tells outside its calls, such as `notifications/roots/list_changed`. */
   hear?(client: Client, notice: Notice): void;

@@ -5,6 +5,7 @@ import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import type { StopSignal } from "../core/stop.js";
+import type { FollowedTasks, TaskListener } from "../core/tasks.js";
 import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
 
 export interface Connection {
@@ -17,6 +18,12 @@ export interface Connection {
   list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
   /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
   follow(uri: string): () => void;
+  /** See `Upstream`; absent where the revision knows no way to ask. */
+  followTasks?(
+    ids: readonly string[],
+    client: Client,
+    listener: TaskListener<string>,
+  ): Promise<FollowedTasks>;
   /** Passes a client's own notification on; absent where the revision knows none. */
   tell?(notice: Notice): void;
   /** Asks for a sign of life. @throws GatewayError when there is none before `signal` is aborted. */

@@ -5,6 +5,7 @@ import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
+import type { FollowedTasks, TaskListener } from "../core/tasks.js";
 import {
   type Audience,
   EVERYBODY,
@@ -131,6 +132,16 @@ class SupervisedUpstream implements StartableUpstream {
       );
     });
     return stop;
+  }
+
+  async followTasks(
+    ids: readonly string[],
+    client: Client,
+    listener: TaskListener<string>,
+  ): Promise<FollowedTasks> {
+    // Who is not there has agreed to tell of nothing; its client goes on asking.
+    const met = this.#shared.met;
+    return met?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
   }
 
   watch(observer: UpstreamObserver): () => void {

@@ -4,11 +4,13 @@ import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
 import type { ListKind, ServerFacts, ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, type Notification } from "../../wire/envelope.js";
-import { type JsonObject, stringAt } from "../../wire/json.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { paramHeaders } from "../../wire/param-headers.js";
+import { Payload } from "../../wire/payload.js";
 import type { Connection } from "../connection.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
@@ -19,6 +21,7 @@ import type { Answer, Channel } from "../transport/channel.js";
 import { withoutParamHeaders } from "./param-headers.js";
 import { readFreshness, readReply } from "./read-reply.js";
 import { type OpenStream, Subscriptions } from "./subscriptions.js";
+import { TaskStreams } from "./task-streams.js";
 import { type Speaker, type WrittenRequest, writeCall, writeRequest } from "./write-call.js";
 
 export interface ModernSettings extends ConversationSettings {
@@ -35,6 +38,7 @@ export class ModernConnection implements Connection {
   readonly #settings: ModernSettings;
   readonly #calls = new OpenCalls();
   readonly #subscriptions: Subscriptions;
+  readonly #taskStreams = new TaskStreams((...stream) => this.#openStream(...stream));
   readonly #listening: { stop(): void } | undefined;
   #lose: (cause: GatewayError) => void = () => {};
   #lastHeard = performance.now();
@@ -99,6 +103,14 @@ export class ModernConnection implements Connection {
     return this.#subscriptions.follow(uri);
   }
 
+  followTasks(
+    ids: readonly string[],
+    client: Client,
+    listener: TaskListener<string>,
+  ): Promise<FollowedTasks> {
+    return this.#taskStreams.follow(ids, client, listener);
+  }
+
   /** Any answer to `server/discover` is a sign of life, an error too. */
   async check(signal: StopSignal): Promise<void> {
     await this.#request(writeRequest("server/discover", {}, nextId(), this.#speaker()), signal);
@@ -106,6 +118,7 @@ export class ModernConnection implements Connection {
 
   async close(): Promise<void> {
     this.#subscriptions.stop();
+    this.#taskStreams.stop();
     this.#listening?.stop();
     await this.#channel.close();
   }
@@ -113,9 +126,16 @@ export class ModernConnection implements Connection {
   #read(call: Call, message: Envelope): Reply {
     const { server, aggregated } = this.#settings;
     const reply = readReply(server, call, message);
-    if (reply.kind !== "input_required") return reply;
-    const asker = askerName(server, this.facts.serverInfo);
-    return { ...reply, requests: presentAll(reply.requests, { asker, aggregated: aggregated() }) };
+    const presentation = { asker: askerName(server, this.facts.serverInfo), aggregated: aggregated() };
+    if (reply.kind === "input_required") {
+      return { ...reply, requests: presentAll(reply.requests, presentation) };
+    }
+    if (reply.kind !== "result" || call.method !== "tasks/get") return reply;
+    // A task asks in its own result, and is answered by `tasks/update` (SEP-2663, "Task Update Requests").
+    const asked = objectAt(reply.result.object, "inputRequests");
+    if (asked === undefined) return reply;
+    const inputRequests = presentAll(asked, presentation);
+    return { ...reply, result: Payload.ofObject({ ...reply.result.object, inputRequests }) };
   }
 
   async #send(call: Call, item = call.route?.item): Promise<Envelope> {
@@ -156,11 +176,11 @@ export class ModernConnection implements Connection {
     });
   }
 
-  #openStream(params: JsonObject, hear: (message: Envelope) => void): OpenStream {
+  #openStream(params: JsonObject, hear: (message: Envelope) => void, client?: Client): OpenStream {
     const end = new AbortController();
     const id = nextId();
     const ended = this.#request(
-      writeRequest("subscriptions/listen", params, id, this.#speaker()),
+      writeRequest("subscriptions/listen", params, id, this.#speaker(client)),
       end.signal,
       hear,
     );
@@ -208,7 +228,8 @@ export class ModernConnection implements Connection {
   /** A message that is no response; `on` is the call on whose own stream it came. */
   #hear(message: Envelope, on?: OpenCall): void {
     this.#lastHeard = performance.now();
-    if (!isNotification(message) || this.#subscriptions.hear(message)) return;
+    if (!isNotification(message)) return;
+    if (this.#subscriptions.hear(message) || this.#taskStreams.hear(message)) return;
     const whose = on ?? this.#whose(message);
     whose?.hear(message);
     if (whose !== undefined) return;
