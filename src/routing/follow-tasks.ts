@@ -1,0 +1,91 @@
+/** Tells a client what becomes of its tasks, as soon as their servers say that something has. */
+import type { Catalog } from "../catalog/catalog.js";
+import { type Call, nextCallId } from "../core/call.js";
+import type { Client } from "../core/client.js";
+import type { Handler } from "../core/handler.js";
+import type { FollowedTasks, TaskListener } from "../core/tasks.js";
+import type { Upstream } from "../core/upstream.js";
+import { type JsonObject, without } from "../wire/json.js";
+import type { Tasks } from "./tasks.js";
+
+export interface FollowTasksOptions {
+  readonly catalog: Pick<Catalog, "view">;
+  readonly tasks: Pick<Tasks, "find">;
+  readonly upstream: (server: string) => Upstream | undefined;
+  /**
+   * The whole front: what a client is told goes through every policy that holds for what it asks. So the servers'
+   * own words count as a hint only, and the task is asked after anew.
+   */
+  readonly handle: Handler;
+}
+
+/** Follows those of `handles` that are tasks of `client`. Never rejects. */
+export async function followTasks(
+  { catalog, tasks, upstream, handle }: FollowTasksOptions,
+  client: Client,
+  handles: readonly string[],
+  listener: TaskListener<JsonObject>,
+): Promise<FollowedTasks> {
+  const stopped = new AbortController();
+  const view = catalog.view(client);
+  /** By server, the handles of its own ids. */
+  const wanted = new Map<string, Map<string, string>>();
+  for (const handle of handles) {
+    const task = tasks.find(client, handle);
+    if (task === undefined || view.owned("tools", task.server, task.tool) === undefined) continue;
+    wanted.set(task.server, (wanted.get(task.server) ?? new Map<string, string>()).set(task.id, handle));
+  }
+  const reporters = new Map(handles.map((taskId) => [taskId, reporter(() => report(taskId))]));
+
+  async function report(taskId: string): Promise<void> {
+    const call: Call = {
+      id: nextCallId(),
+      method: "tasks/get",
+      params: { taskId },
+      client,
+      signal: stopped.signal,
+      notify: () => {},
+    };
+    const reply = await handle(call);
+    if (stopped.signal.aborted || reply.kind !== "result") return;
+    listener.changed(without(reply.result.object, ["resultType"]));
+  }
+
+  const followed = await Promise.all(
+    [...wanted].map(async ([server, own]): Promise<FollowedTasks> => {
+      const following = await upstream(server)?.followTasks?.([...own.keys()], client, {
+        changed: (id) => reporters.get(own.get(id) ?? "")?.(),
+        lost: () => listener.lost(),
+      });
+      if (following === undefined) return { ids: [], stop: () => {} };
+      const { ids, stop } = following;
+      return { ids: ids.flatMap((id) => own.get(id) ?? []), stop };
+    }),
+  );
+  const agreed = new Set(followed.flatMap(({ ids }) => ids));
+  return {
+    ids: handles.filter((handle) => agreed.has(handle)),
+    stop() {
+      stopped.abort();
+      for (const { stop } of followed) stop();
+    },
+  };
+}
+
+/** Runs `report` for each change, one after the other; changes that come meanwhile are one. `report` never rejects. */
+function reporter(report: () => Promise<void>): () => void {
+  let running = false;
+  let again = false;
+  const run = async (): Promise<void> => {
+    running = true;
+    do {
+      again = false;
+      await report();
+    } while (again);
+    running = false;
+  };
+  return () => {
+    again = true;
+    if (!running) void run();
+  };
+}

@@ -1,0 +1,82 @@
+/** Streams on which a server tells of tasks: one for each who asks, because only its own client may hear of a task. */
+import type { Client } from "../../core/client.js";
+import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
+import type { Envelope } from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { META } from "../../wire/names.js";
+import type { OpenStream } from "./subscriptions.js";
+
+/** Sends a listen request on behalf of `client`, and tells its id at once. */
+export type OpenTaskStream = (
+  params: JsonObject,
+  hear: (message: Envelope) => void,
+  client: Client,
+) => OpenStream;
+
+interface TaskStream extends OpenStream {
+  readonly hear: (message: Envelope) => void;
+}
+
+/** A server that has not said in so long (ms) of which tasks it will tell is taken to tell of none. */
+const ACKNOWLEDGED_MS = 3_000;
+
+const NO_TASKS: FollowedTasks = { ids: [], stop: () => {} };
+
+export class TaskStreams {
+  readonly #open: OpenTaskStream;
+  readonly #streams = new Map<number, TaskStream>();
+
+  constructor(open: OpenTaskStream) {
+    this.#open = open;
+  }
+
+  /** Resolves when the server has said of which of `ids` it will tell (SEP-2663, "Task Status Notifications"). */
+  follow(ids: readonly string[], client: Client, listener: TaskListener<string>): Promise<FollowedTasks> {
+    return new Promise((resolve) => {
+      let agreed: readonly string[] | undefined;
+      const hear = ({ method, params }: Envelope): void => {
+        if (method === "notifications/subscriptions/acknowledged" && agreed === undefined) {
+          const acknowledged = objectAt(params, "notifications")?.taskIds;
+          const named: readonly unknown[] = Array.isArray(acknowledged) ? acknowledged : [];
+          agreed = ids.filter((id) => named.includes(id));
+          if (agreed.length === 0) end();
+          else resolve({ ids: agreed, stop: end });
+        } else if (method === "notifications/tasks") {
+          const id = stringAt(params, "taskId");
+          if (id !== undefined && agreed?.includes(id) === true) listener.changed(id);
+        }
+      };
+      const stream: TaskStream = {
+        ...this.#open({ notifications: { taskIds: ids } }, (message) => hear(message), client),
+        hear,
+      };
+      this.#streams.set(stream.id, stream);
+      const end = (): void => {
+        clearTimeout(timer);
+        resolve(NO_TASKS);
+        if (this.#streams.delete(stream.id)) stream.close();
+      };
+      const timer = setTimeout(() => {
+        if (agreed === undefined) end();
+      }, ACKNOWLEDGED_MS);
+      const over = (): void => {
+        if (!this.#streams.has(stream.id)) return;
+        end();
+        if (agreed !== undefined) listener.lost();
+      };
+      stream.ended.then(over, over);
+    });
+  }
+
+  /** Takes a message that carries a subscription id; false when it belongs to no stream of these. */
+  hear(message: Envelope): boolean {
+    const id = objectAt(message.params, "_meta")?.[META.subscriptionId];
+    const stream = typeof id === "number" ? this.#streams.get(id) : undefined;
+    stream?.hear(message);
+    return stream !== undefined;
+  }
+
+  stop(): void {
+    for (const stream of [...this.#streams.values()]) stream.close();
+  }
+}
