@@ -1,0 +1,15 @@
+/** ARCHITECTURE.md names files; they must be there. */
+import { existsSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const root = new URL("../../", import.meta.url);
+const page = readFileSync(new URL("ARCHITECTURE.md", root), "utf8");
+
+test("every file and folder that ARCHITECTURE.md names exists", () => {
+  const named = [...page.matchAll(/`((?:[\w-]+\/)*[\w-]+(?:\.ts|\/))`/g)].map(([, path]) => path ?? "");
+  const missing = named.filter(
+    (path) => !existsSync(new URL(`src/${path}`, root)) && !existsSync(new URL(path, root)),
+  );
+  expect(named.length).toBeGreaterThan(40);
+  expect(missing).toEqual([]);
+});
