@@ -29,11 +29,15 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
       const { route } = call;
       if (route === undefined) return next(call);
       const round = readRound(call.answers?.state);
-      const decision = judge.book.judge({ on: "call", route, client: call.client, args: argsOf(call) });
+      const matter = { on: "call", route, client: call.client, args: argsOf(call) } as const;
+      const decision = judge.book.judge(matter);
       const { effect, rule } = decision;
       if (rule !== undefined || effect !== "allow") judge.log.add(call, route, "call", decision);
       if (effect === "hide") throw unknown(call, route);
-      if (effect === "deny") throw denied(route, rule);
+      if (effect === "deny") {
+        const scopes = call.client.principal.byToken ? judge.book.missingScopes(matter) : undefined;
+        throw scopes === undefined ? denied(route, rule) : grantsTooLittle(route, rule, scopes);
+      }
       if (effect === "approve" && rule !== undefined) {
         if (round?.asked !== undefined) approvals.take(rule, call, route, round.asked);
         else if (round?.approved !== rule.name && !approvals.isRemembered(rule, call, route)) {
@@ -166,6 +170,23 @@ function denied(route: Route, rule: RuleConfig | undefined): GatewayError {
     ...(rule !== undefined && { rule: rule.name }),
   });
 }
+
+/** Whoever comes with a token can ask for another one, so they are told what it must grant. */
+const grantsTooLittle = (
+  route: Route,
+  rule: RuleConfig | undefined,
+  scopes: readonly string[],
+): GatewayError =>
+  new GatewayError(
+    "forbidden",
+    "gateway",
+    `"${route.exposed}" needs a token that grants ${scopes.join(" ")}`,
+    {
+      server: route.upstream,
+      scopes,
+      ...(rule !== undefined && { rule: rule.name }),
+    },
+  );
 
 const changedMeanwhile = (route: Route, { name }: RuleConfig): GatewayError =>
   new GatewayError("denied", "gateway", `"${route.exposed}" needs an approval since this call began`, {

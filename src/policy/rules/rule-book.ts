@@ -1,7 +1,7 @@
 /** All rules of the policy in their order: the first one that matches decides. */
 import type { JudgedKind, PolicyConfig, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
-import type { Client } from "../../core/client.js";
+import { type Client, type Principal, scopesOf } from "../../core/client.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Answer, Facts } from "./expression.js";
 import { compileRule, type PolicyFault, type Rule } from "./rule.js";
@@ -67,6 +67,24 @@ export class RuleBook {
     return this.#default;
   }
 
+  /**
+   * The scopes with which the principal would be let through, where that is all it lacks: those of the first rule
+   * that would then let it, if none decides before.
+   */
+  missingScopes(matter: Matter): readonly string[] | undefined {
+    const { principal } = matter.client;
+    for (const { config, subject, when, restricts } of this.#about(matter.on, matter.route)) {
+      const lacks = !subject.isAbout(principal);
+      if (lacks && !subject.isAbout(granted(principal, config.scopes ?? []))) continue;
+      const answer = when?.ask(factsOf(matter)) ?? "yes";
+      if (answer === "no" || (answer !== "yes" && !restricts)) continue;
+      // This one decides as things are; with more scopes an earlier one could have.
+      if (!lacks) return undefined;
+      if (config.effect !== "deny" && config.effect !== "hide") return config.scopes;
+    }
+    return undefined;
+  }
+
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
   isVisible(client: Client, route: Route): boolean {
     for (const rule of this.#about("call", route)) {
@@ -115,6 +133,12 @@ export class RuleBook {
     return rules;
   }
 }
+
+/** The principal as a token would show it that grants these scopes too. */
+const granted = (principal: Principal, scopes: readonly string[]): Principal => ({
+  ...principal,
+  claims: { ...principal.claims, scope: [...scopesOf(principal), ...scopes].join(" ") },
+});
 
 /** The arguments as rules see them: those of a tool or prompt; what is completed or read has none. */
 export const argsOf = ({ params }: Pick<Call, "params">): JsonObject => objectAt(params, "arguments") ?? {};
