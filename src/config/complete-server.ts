@@ -1,6 +1,7 @@
 /** Makes one server of the file complete: which transport it means, its paths absolute, its durations in milliseconds. */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { NameFilter, ServerConfig, TransportConfig } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
@@ -34,6 +35,7 @@ export function completeServer(name: string, shape: ServerShape, around: Surroun
     required: shape.required,
     timeoutMs: milliseconds(shape.timeout),
     connectTimeoutMs: milliseconds(shape.connectTimeout),
+    ...(shape.roots !== undefined && { roots: shape.roots.map((root) => rootOf(root, around.folder)) }),
     tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
     prompts: shape.prompts,
     resources: shape.resources,
@@ -99,6 +101,19 @@ function checkedUrl(text: string, key: string): string {
     );
   }
   return url.href;
+}
+
+type Root = NonNullable<ServerConfig["roots"]>[number];
+
+/** Servers know roots as `file:` URIs and as nothing else (2025-11-25: client/roots, "Root"). */
+function rootOf(root: NonNullable<ServerShape["roots"]>[number], folder: string): Root {
+  const { uri: place, name } = typeof root === "string" ? { uri: root, name: undefined } : root;
+  const isUri = /^[a-z][a-z0-9+.-]+:/i.test(place);
+  if (isUri && !(/^file:/i.test(place) && URL.canParse(place))) {
+    throw new Contradiction(`has "roots" that are neither folders nor file: URIs`, "roots");
+  }
+  const uri = isUri ? new URL(place).href : pathToFileURL(absolute(place, folder)).href;
+  return name === undefined ? { uri } : { uri, name };
 }
 
 const absolute = (path: string, folder: string): string =>

@@ -9,6 +9,7 @@ export interface Config {
   /** In the order of the file; that order decides the order of lists. Disabled servers are left out. */
   readonly servers: readonly ServerConfig[];
   readonly naming: NamingConfig;
+  readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
@@ -57,6 +58,14 @@ export interface JwtConfig {
   readonly groupsClaim: string;
   /** What hosts are told of besides the required ones. */
   readonly scopes: readonly string[];
+}
+
+/** How many calls may wait for the answers to what their servers asked, and how long. */
+export interface ParkedCallsConfig {
+  readonly total: number;
+  readonly perPrincipal: number;
+  readonly perServer: number;
+  readonly answerMs: number;
 }
 
 interface NamingConfig {
@@ -109,6 +118,8 @@ export interface ServerConfig {
   /** Without a sign of life; progress starts it anew. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** What it is told when it asks for roots and no host can be asked; absent where it is told nothing then. */
+  readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   /** Filters over the server's own names. */
   readonly tools: NameFilter;
   readonly prompts: NameFilter;

@@ -16,6 +16,7 @@ import { isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import { type Fault, type Path, plain, type Reading, type Tree, treeAt } from "./tree.js";
+import { parseDuration } from "./units.js";
 import { subject } from "./variables.js";
 
 /** Flags and environment variables that beat what the file says. */
@@ -120,6 +121,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(auth !== undefined && { auth }),
       servers,
       naming: shape.naming,
+      parkedCalls: parkedCallsOf(shape.parkedCalls),
       profiles,
       ...found.rules,
     },
@@ -171,6 +173,12 @@ function refuseProto(findings: Findings, tree: Tree, path: Path): void {
     }
     refuseProto(findings, value, [...path, key]);
   }
+}
+
+function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): Config["parkedCalls"] {
+  const answerMs = parseDuration(answerTimeout);
+  if (answerMs === undefined) throw new RangeError("the schema let a duration pass that is none");
+  return { ...counts, answerMs };
 }
 
 function listenOf(

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { adminToken, authSchema } from "./auth-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
-import { nameFilter, serverSchema } from "./server-schema.js";
+import { duration, nameFilter, serverSchema } from "./server-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
 export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
@@ -66,6 +66,21 @@ const admin = z.strictObject({
     ),
 });
 
+const calls = (least: number) => z.int().min(least).max(1_000_000);
+
+const parkedCalls = z.strictObject({
+  total: calls(0)
+    .default(2_000)
+    .describe(
+      "How many may wait at once. With 0 none may: the host is told that the call needs what it cannot have (-32021).",
+    ),
+  perPrincipal: calls(1).default(500).describe("How many of them may be one principal's."),
+  perServer: calls(1).default(500).describe("How many of them may be one server's."),
+  answerTimeout: duration(
+    "How long a call waits for its answers; then it is given up, and its server is told. A host with a session is asked for two thirds of it, so that the server hears what happened.",
+  ).default("15m"),
+});
+
 const exposed = "exposed names";
 
 const profile = z.strictObject({
@@ -114,6 +129,11 @@ export const fileSchema = z.strictObject({
     })
     .prefault({})
     .describe("How names of tools and prompts are made one name space."),
+  parkedCalls: parkedCalls
+    .prefault({})
+    .describe(
+      "Calls that wait for a person or a model: of servers that ask in the middle of a call, made by hosts that must come back with the answer (2026-07-28).",
+    ),
   policy: policySchema.exactOptional().describe("Who may do what, in both directions."),
   limits: limitsSchema.exactOptional().describe("Limits; every one that matches applies."),
   profiles: z

@@ -53,6 +53,11 @@ const argument = z
   .string()
   .refine((value) => !value.includes("\0"), { error: "cannot hold a NUL character" });
 
+const root = z.strictObject({
+  uri: argument.min(1).describe("The folder, or its `file:` URI."),
+  name: z.string().optional().describe("What a person calls it."),
+});
+
 const own = "the server's own names";
 
 export const serverSchema = z.strictObject({
@@ -112,6 +117,12 @@ export const serverSchema = z.strictObject({
     "How long a call may go without a sign of life. Progress starts it anew, up to 1h in all.",
   ).default("5m"),
   connectTimeout: duration("How long starting or reaching the server may take.").default("30s"),
+  roots: z
+    .array(z.union([argument.min(1), root]))
+    .optional()
+    .describe(
+      "Folders (relative to the config file's) or `file:` URIs that it is told when it asks for roots and no host can be asked. Default: it is told that nobody has any.",
+    ),
   tools: z
     .union([nameFilter(own), globs])
     .default({ allow: ["*"], deny: [] })

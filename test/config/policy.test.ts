@@ -71,6 +71,7 @@ describe("policy and limits", () => {
       "listen",
       "servers",
       "naming",
+      "parkedCalls",
       "profiles",
     ]);
   });

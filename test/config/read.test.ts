@@ -1,3 +1,6 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ServerConfig } from "../../src/config/config.js";
 import { formatProblem } from "../../src/config/problem.js";
@@ -35,6 +38,7 @@ describe("a config file", () => {
       },
       servers: [],
       naming: { separator: "__", maxLength: 60 },
+      parkedCalls: { total: 2_000, perPrincipal: 500, perServer: 500, answerMs: 900_000 },
       profiles: {},
     });
   });
@@ -47,7 +51,8 @@ describe("a config file", () => {
         "sentry": {
           "type": "http", "url": "https://mcp.sentry.dev/mcp", "headers": { "Authorization": "Bearer \${TOKEN}" },
           "prefix": "s", "protocol": "2025-06-18", "lease": "session", "required": true,
-          "timeout": "90s", "connectTimeout": "250ms", "tools": { "allow": ["a*"], "deny": ["ab"] },
+          "timeout": "90s", "connectTimeout": "250ms",
+          "roots": ["~/work", "a b", "file:///srv/x", { "uri": "../up", "name": "Up" }], "tools": { "allow": ["a*"], "deny": ["ab"] },
         },
       },
     }`;
@@ -85,6 +90,12 @@ describe("a config file", () => {
         required: true,
         timeoutMs: 90_000,
         connectTimeoutMs: 250,
+        roots: [
+          { uri: pathToFileURL(join(homedir(), "work")).href },
+          { uri: "file:///home/me/a%20b" },
+          { uri: "file:///srv/x" },
+          { uri: "file:///home/up", name: "Up" },
+        ],
         tools: { allow: ["a*"], deny: ["ab"] },
         prompts: EVERYTHING,
         resources: EVERYTHING,
@@ -161,6 +172,24 @@ mcpServers:
     const text = `{ "listen": { "http": { "port": "\${P:-9001}" }, "admin": { "port": "\${Q}" } } }`;
     const { listen } = good(text, undefined, { env: { Q: "0" } }).config;
     expect([listen.http.port, listen.admin.port]).toEqual([9001, 0]);
+  });
+
+  test("says how many calls may be parked, and how long", () => {
+    const parkedCalls = { total: 0, perPrincipal: 7, perServer: 8, answerTimeout: "90s" };
+    expect(good(JSON.stringify({ parkedCalls })).config.parkedCalls).toEqual({
+      total: 0,
+      perPrincipal: 7,
+      perServer: 8,
+      answerMs: 90_000,
+    });
+  });
+
+  test("knows no roots but folders and their URIs", () => {
+    const text = JSON.stringify({ mcpServers: { a: { command: "x", roots: ["https://x.example/"] } } });
+    const outcome = readConfig(text, "/home/me/cardea.jsonc", { env: {} });
+    expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+      'server "a" has "roots" that are neither folders nor file: URIs',
+    ]);
   });
 
   test("gives way to flags", () => {
