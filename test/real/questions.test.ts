@@ -1,0 +1,190 @@
+/** What servers ask reaches the host whose call caused it, in its own era, and no tool runs twice to ask it. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAIN, type Serving, serve, writeConfig } from "../support/cardea.js";
+import { type Era, type Fixture, startFixture, type Transport } from "../support/fixture.js";
+import { type Answers, ASKABLE, type AskableHost, type AskableKind } from "../support/peers/askable.js";
+import type { Json, Place } from "../support/peers/host.js";
+import { until } from "../support/until.js";
+import { realServers } from "./servers.js";
+
+const EVERYTHING = realServers("/")[0]?.place as Extract<Place, { command: string }>;
+
+/** Answers in which the name of the host stands, so that an answer that went astray is seen. */
+const answersOf = (name: string): Answers => ({
+  elicit: ({ mode }) =>
+    mode === "url" ? { action: "accept" } : { action: "accept", content: { name, ok: true } },
+  sample: () => ({ role: "assistant", model: "test", content: { type: "text", text: `${name} thinks so` } }),
+  roots: () => ({ roots: [{ uri: `file:///home/${name}`, name }] }),
+});
+
+/** Without the name of the server, which the gateway puts before what a person reads. */
+const questionsOf = (host: AskableHost): readonly string[] => host.asked.map(({ method }) => method);
+
+describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
+  let direct: AskableHost;
+  beforeAll(async () => {
+    // It speaks the legacy era alone, so the host that knows it directly is a legacy one.
+    const legacy = kind.era === "legacy" ? kind : (ASKABLE[1] as AskableKind);
+    direct = await legacy.connect(EVERYTHING, answersOf("ada"));
+    await until("its tools for hosts that can be asked", async () =>
+      (await direct.listTools()).includes("trigger-sampling-request"),
+    );
+  });
+  afterAll(() => direct.close());
+
+  describe.each(["/mcp", "cardea stdio"] as const)("through %s", (way) => {
+    let gateway: Serving | undefined;
+    let host: AskableHost;
+    let remove = async (): Promise<void> => {};
+    const tool = (name: string): string => `everything__${name}`;
+    beforeAll(async () => {
+      const config = { mcpServers: { everything: EVERYTHING } };
+      const written = writeConfig(config);
+      remove = written.remove;
+      if (way === "/mcp") gateway = await serve(config);
+      const place = gateway
+        ? { url: gateway.url }
+        : { command: process.execPath, args: [MAIN, "stdio", "--config", written.file] };
+      host = await kind.connect(place, answersOf("ada"));
+      await until("the tools for hosts that can be asked", async () =>
+        (await host.listTools()).includes(tool("trigger-sampling-request")),
+      );
+    });
+    afterAll(async () => {
+      await host.close();
+      await gateway?.stop();
+      await remove();
+    });
+
+    test.each<[string, Json]>([
+      ["trigger-sampling-request", { prompt: "why?", maxTokens: 10 }],
+      ["trigger-elicitation-request", {}],
+      ["trigger-url-elicitation", { url: "https://example.org/", elicitationId: "one" }],
+    ])("%s asks as it does directly, and answers the same", async (name, args) => {
+      const [before, beforeDirect] = [host.asked.length, direct.asked.length];
+      const expected = await direct.call(name, args);
+      expect(await host.call(tool(name), args)).toBe(expected);
+      expect(questionsOf(host).slice(before)).toEqual(questionsOf(direct).slice(beforeDirect));
+    });
+
+    test("get-roots-list knows the host's own roots", async () => {
+      // When the server asks for them is its own affair: it may have done so as soon as it was met.
+      expect(await host.call(tool("get-roots-list"))).toBe(await direct.call("get-roots-list"));
+      expect(questionsOf(host)).toContain("roots/list");
+    });
+
+    test("trigger-long-running-operation reports how far it has come", async () => {
+      const steps: number[] = [];
+      await host.call(tool("trigger-long-running-operation"), { duration: 0.3, steps: 3 }, (done) =>
+        steps.push(done),
+      );
+      // SDK 1 forgets whom to tell as soon as it has the answer, though the last report came before that.
+      expect(steps.slice(0, 2)).toEqual([1, 2]);
+    });
+
+    // The server tells of changes every five seconds, so it is waited for on one way only.
+    test.runIf(way === "/mcp")(
+      "toggle-subscriber-updates tells of a resource that the host follows",
+      async () => {
+        const uri = "everything+demo://resource/dynamic/text/1";
+        await host.follow(uri);
+        await host.call(tool("toggle-subscriber-updates"));
+        await until("news of the resource", () => host.heard.updates.includes(uri), 15_000);
+        await host.call(tool("toggle-subscriber-updates"));
+      },
+    );
+  });
+});
+
+const UPSTREAMS: readonly { readonly era: Era; readonly transport: Transport }[] = [
+  { era: "legacy", transport: "http" },
+  { era: "legacy", transport: "stdio" },
+  { era: "modern", transport: "http" },
+  { era: "modern", transport: "stdio" },
+];
+
+describe.each(UPSTREAMS)("a $era server over $transport", ({ era, transport }) => {
+  let fixture: Fixture;
+  let gateway: Serving;
+  const hosts: AskableHost[] = [];
+  beforeAll(async () => {
+    fixture = await startFixture(era, transport);
+    gateway = await serve({ mcpServers: { fix: fixture.entry } });
+  });
+  afterAll(async () => {
+    await Promise.all(hosts.map((host) => host.close()));
+    await gateway.stop();
+    await fixture.stop();
+  });
+  const connect = async (kind: AskableKind, answers: Answers): Promise<AskableHost> => {
+    const host = await kind.connect({ url: gateway.url }, answers);
+    hosts.push(host);
+    return host;
+  };
+
+  describe.each(ASKABLE)("asks a host made of $name", (kind) => {
+    test.each<[string, string, readonly string[]]>([
+      ["test_input_required_result_elicitation", "Hello, eve.", ["elicitation/create"]],
+      ["test_input_required_result_sampling", "The model says: eve thinks so", ["sampling/createMessage"]],
+      ["test_input_required_result_list_roots", "1 roots: file:///home/eve", ["roots/list"]],
+      [
+        "test_input_required_result_multiple_inputs",
+        "eve thinks so eve, 1 roots",
+        ["elicitation/create", "roots/list", "sampling/createMessage"],
+      ],
+    ])("by %s", async (name, answer, questions) => {
+      const host = await connect(kind, answersOf("eve"));
+      expect(await host.call(`fix__${name}`)).toBe(answer);
+      expect([...questionsOf(host)].sort()).toEqual(questions);
+    });
+
+    test("in two rounds, one after the other", async () => {
+      const host = await connect(kind, {
+        ...answersOf("eve"),
+        elicit: ({ message }) => ({
+          action: "accept",
+          content: String(message).includes("Step 1") ? { name: "eve" } : { color: "blue" },
+        }),
+      });
+      expect(await host.call("fix__test_input_required_result_multi_round")).toBe("eve likes blue");
+      expect(questionsOf(host)).toEqual(["elicitation/create", "elicitation/create"]);
+    });
+
+    test("and hears when the person declines", async () => {
+      const host = await connect(kind, { ...answersOf("eve"), elicit: () => ({ action: "decline" }) });
+      expect(await host.call("fix__test_elicitation", { message: "really?" })).toBe(
+        "action=decline, content={}",
+      );
+    });
+
+    test("and runs its tool once for it", async () => {
+      const host = await connect(kind, answersOf("eve"));
+      const runs = (): number => fixture.ledger().filter(({ event }) => event === "asked").length;
+      const before = runs();
+      expect(await host.call("fix__test_sampling", { prompt: "?" })).toBe("the model says: eve thinks so");
+      // A modern tool is called again with the answer: that is how it asks. A legacy one is still running.
+      expect(runs() - before).toBe(era === "modern" ? 2 : 1);
+    });
+  });
+});
+
+describe.each(["legacy", "modern"] as const)("a %s server that 50 hosts of all kinds call at once", (era) => {
+  test("asks each its own question and gives each its own answer", { timeout: 60_000 }, async () => {
+    const fixture = await startFixture(era, "http");
+    const gateway = await serve({ mcpServers: { fix: fixture.entry } });
+    const names = Array.from({ length: 50 }, (_, index) => `host-${index}`);
+    const hosts = await Promise.all(
+      names.map((name, index) =>
+        (ASKABLE[index % ASKABLE.length] as AskableKind).connect({ url: gateway.url }, answersOf(name)),
+      ),
+    );
+    const answers = await Promise.all(
+      hosts.map((host) => host.call("fix__test_input_required_result_multiple_inputs")),
+    );
+    expect(answers).toEqual(names.map((name) => `${name} thinks so ${name}, 1 roots`));
+    expect(hosts.map(({ asked }) => asked.length)).toEqual(names.map(() => 3));
+    await Promise.all(hosts.map((host) => host.close()));
+    await gateway.stop();
+    await fixture.stop();
+  });
+});
