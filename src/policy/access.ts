@@ -5,7 +5,8 @@ import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { targetOf } from "../core/methods.js";
 import { unknownTarget } from "../core/refusal.js";
-import { isObject, objectAt } from "../wire/json.js";
+import { TASK_METHODS } from "../core/tasks.js";
+import { isObject, type JsonObject, objectAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Approvals } from "./approvals.js";
@@ -13,6 +14,7 @@ import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } 
 import { type Redaction, redaction } from "./redaction.js";
 import { isOurs, type RoundState, readRound, writeRound } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
+import { TaskQuestions } from "./task-questions.js";
 
 /** A server that keeps asking what it may not ask is not answered for ever. */
 const MOST_REFUSED_ROUNDS = 8;
@@ -23,12 +25,14 @@ const MOST_REFUSED_ROUNDS = 8;
  */
 export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
   const redactions = new Map<RuleConfig, Redactions>();
+  const taskQuestions = new TaskQuestions(judge);
 
   return (next: Handler): Handler =>
     async function access(call) {
       const { route } = call;
       if (route === undefined) return next(call);
       const round = readRound(call.answers?.state);
+      if (TASK_METHODS.has(call.method)) return ofTask(call, route, round, next);
       const matter = { on: "call", route, client: call.client, args: argsOf(call) } as const;
       const decision = judge.book.judge(matter);
       const { effect, rule } = decision;
@@ -54,6 +58,22 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
       }
       return forward(call, route, round, undefined, next);
     };
+
+  /** What was begun is not judged a second time, but what it asks and what it gives is. */
+  async function ofTask(
+    call: Call,
+    route: Route,
+    round: RoundState | undefined,
+    next: Handler,
+  ): Promise<Reply> {
+    const redacting = judge.book.mayRedact(call.client, route).map((rule) => redactionsOf(rule, rule.redact));
+    let heard = call;
+    for (const both of redacting) heard = await redactedCall(heard, both);
+    let reply = await forward(heard, route, round, undefined, next);
+    reply = await taskQuestions.pass(call, route, reply, next);
+    for (const { results } of redacting) reply = await redactedReply(reply, results);
+    return reply;
+  }
 
   /** Sends the call on, and what its server asks back, round by round, as far as it is nobody else's turn. */
   async function forward(
@@ -148,7 +168,7 @@ async function redactedReply(reply: Reply, results: Redaction): Promise<Reply> {
   switch (reply.kind) {
     case "result": {
       const before = reply.result.object;
-      const after = await results.apply(before);
+      const after = await redactedResult(before, results);
       return after === before ? reply : { ...reply, result: Payload.ofObject(after) };
     }
     case "error":
@@ -156,6 +176,15 @@ async function redactedReply(reply: Reply, results: Redaction): Promise<Reply> {
     case "input_required":
       return { ...reply, requests: await results.apply(reply.requests) };
   }
+}
+
+/** What a task came to stands inside it, and its handle must stay what it is, whatever it looks like. */
+async function redactedResult(result: JsonObject, results: Redaction): Promise<JsonObject> {
+  const { taskId, result: inner } = result;
+  if (typeof taskId !== "string") return results.apply(result);
+  const own = isObject(inner) ? await results.apply(inner) : inner;
+  const whole = await results.apply(own === inner ? result : { ...result, result: own });
+  return whole.taskId === taskId ? whole : { ...whole, taskId };
 }
 
 /** In the very words that are used for a target that does not exist. */

@@ -3,6 +3,7 @@ import type { Catalog } from "../catalog/catalog.js";
 import { type Call, nextCallId } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Handler } from "../core/handler.js";
+import { Stop } from "../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../core/tasks.js";
 import type { Upstream } from "../core/upstream.js";
 import { type JsonObject, without } from "../wire/json.js";
@@ -26,7 +27,7 @@ export async function followTasks(
   handles: readonly string[],
   listener: TaskListener<JsonObject>,
 ): Promise<FollowedTasks> {
-  const stopped = new AbortController();
+  const stopped = new Stop();
   const view = catalog.view(client);
   /** By server, the handles of its own ids. */
   const wanted = new Map<string, Map<string, string>>();

@@ -2,6 +2,7 @@
 import { merged, STALE } from "../catalog/freshness.js";
 import type { Call, Freshness, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
+import { Stop } from "../core/stop.js";
 import { isObject, type JsonObject, stringAt, without } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
@@ -101,7 +102,7 @@ async function ask(
   server: string,
   cursor: string | undefined,
 ): Promise<Page | Failed> {
-  const giveUp = new AbortController();
+  const giveUp = new Stop();
   const stop = (): void => giveUp.abort(call.signal.reason);
   const timer = servers.length > 1 ? setTimeout(() => giveUp.abort(tooSlow(server)), PATIENCE_MS) : undefined;
   call.signal.addEventListener("abort", stop, { once: true });

@@ -4,6 +4,7 @@ import type { JudgedKind, LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import type { Handler, Middleware } from "../../core/handler.js";
+import { TASK_METHODS } from "../../core/tasks.js";
 import type { Metrics } from "../../telemetry/metrics.js";
 import type { Bucket } from "./bucket.js";
 import { Credits } from "./credits.js";
@@ -34,7 +35,9 @@ export class Limits {
     return (next: Handler): Handler => {
       const charge = this.#charge.bind(this);
       return async function limits(call) {
-        return call.route === undefined ? next(call) : charge(call, call.route, next);
+        // Who asks after a task asks for nothing new: its call has paid.
+        const free = call.route === undefined || TASK_METHODS.has(call.method);
+        return free ? next(call) : charge(call, call.route, next);
       };
     };
   }

@@ -15,6 +15,10 @@ export interface Decision {
   readonly failed?: string;
 }
 
+export type RedactingRule = RuleConfig & { readonly redact: NonNullable<RuleConfig["redact"]> };
+const redacts = (rule: RuleConfig): rule is RedactingRule =>
+  rule.effect === "redact" && rule.redact !== undefined;
+
 /** What is judged. */
 export interface Matter {
   readonly on: JudgedKind;
@@ -83,6 +87,23 @@ export class RuleBook {
       if (config.effect !== "deny" && config.effect !== "hide") return config.scopes;
     }
     return undefined;
+  }
+
+  /**
+   * The rules that may have decided to redact what a call gives whose arguments are not known any more: the one
+   * that decides without them, and those before it of which nobody can tell. Better too much than too little.
+   */
+  mayRedact(client: Client, route: Route): readonly RedactingRule[] {
+    const found: RedactingRule[] = [];
+    for (const { config, subject, when, restricts } of this.#about("call", route)) {
+      if (!subject.isAbout(client.principal)) continue;
+      const unsure = when?.uses.has("args") === true;
+      const answer = when === undefined || unsure ? "yes" : when.ask(factsOf({ on: "call", route, client }));
+      if (answer === "no" || (answer !== "yes" && !restricts)) continue;
+      if (redacts(config)) found.push(config);
+      if (!unsure) break;
+    }
+    return found;
   }
 
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */

@@ -1,0 +1,77 @@
+/** What a server may ask in the course of a task: each question is judged once, however often it is told. */
+import { LRUCache } from "lru-cache";
+import { type Call, nextCallId, type Reply, type Route } from "../core/call.js";
+import type { Handler } from "../core/handler.js";
+import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import { Payload } from "../wire/payload.js";
+import { judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
+
+/** What became of the questions of one task, by their keys, which mean the same for as long as it lives. */
+type Judged = Map<string, unknown>;
+
+/** Stands in `Judged` for a question that was refused. */
+const REFUSED = Symbol("refused");
+
+export class TaskQuestions {
+  readonly #judge: QuestionJudge;
+  /** By principal and handle. Of one that is forgotten, each question is judged, and counts, once more. */
+  readonly #judged = new LRUCache<string, Judged>({ max: 5_000 });
+
+  constructor(judge: QuestionJudge) {
+    this.#judge = judge;
+  }
+
+  /**
+   * `reply` to `tasks/get` with the questions that may be asked. The others are answered through `next`, as a
+   * person who declines would; a task that cannot be answered so is cancelled.
+   */
+  async pass(call: Call, route: Route, reply: Reply, next: Handler): Promise<Reply> {
+    if (call.method !== "tasks/get" || reply.kind !== "result") return reply;
+    const { object } = reply.result;
+    const questions = objectAt(object, "inputRequests");
+    if (questions === undefined) return reply;
+    const judged = await this.#judgedOf(call, route, questions, next);
+    const asked = Object.entries(questions).flatMap(([key]): readonly [string, unknown][] => {
+      const verdict = judged.get(key);
+      return verdict === REFUSED ? [] : [[key, verdict]];
+    });
+    const left =
+      asked.length > 0
+        ? { ...object, inputRequests: Object.fromEntries(asked) }
+        : // It was answered, and goes on.
+          { ...without(object, ["inputRequests"]), status: "working" };
+    return { ...reply, result: Payload.ofObject(left) };
+  }
+
+  async #judgedOf(call: Call, route: Route, questions: JsonObject, next: Handler): Promise<Judged> {
+    const task = `${call.client.principal.id}\0${stringAt(call.params, "taskId") ?? ""}`;
+    const judged = this.#judged.get(task) ?? new Map<string, unknown>();
+    this.#judged.set(task, judged);
+    const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !judged.has(key)));
+    if (Object.keys(fresh).length === 0) return judged;
+    // Each question of a task stands for itself, so the one that comes next is a round of its own.
+    const { asked, refused } = judgeQuestions(this.#judge, call, route, fresh, judged.size + 1);
+    for (const [key, question] of Object.entries(asked)) judged.set(key, question);
+    for (const key of Object.keys(refused)) judged.set(key, REFUSED);
+    if (Object.keys(refused).length === 0) return judged;
+    try {
+      await refuse(call, refused, next);
+    } catch (error) {
+      // The server does not know yet, so it has to be told again.
+      for (const key of Object.keys(refused)) judged.delete(key);
+      throw error;
+    }
+    return judged;
+  }
+}
+
+async function refuse(call: Call, refused: Parameters<typeof withRefusals>[1], next: Handler): Promise<void> {
+  const { responses } = withRefusals(undefined, refused, undefined);
+  const { taskId } = call.params;
+  const answerable = Object.keys(refused).every((key) => Object.hasOwn(responses, key));
+  const [method, params] = answerable
+    ? ["tasks/update", { taskId, inputResponses: responses }]
+    : // A completion cannot be made up, and a server that waits for one would wait for ever.
+      ["tasks/cancel", { taskId }];
+  await next({ ...call, id: nextCallId(), method, params });
+}
