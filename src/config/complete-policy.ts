@@ -18,13 +18,15 @@ export function completePolicy({ default: fallback, rules }: PolicyShape): Polic
 }
 
 export function completeLimits(limits: readonly LimitShape[]): readonly LimitConfig[] {
-  return limits.map(({ rate: written, timeout, ...limit }, index) => {
+  return limits.map(({ rate: written, quota: counted, timeout, ...limit }, index) => {
     const rate = written === undefined ? undefined : parseRate(written);
+    const quota = counted === undefined ? undefined : parseRate(counted);
     const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
     return {
       ...limit,
       name: limit.name ?? `limit-${index + 1}`,
       ...(rate !== undefined && { rate }),
+      ...(quota !== undefined && { quota }),
       ...(timeoutMs !== undefined && { timeoutMs }),
     };
   });

@@ -39,6 +39,8 @@ export function completeServer(name: string, shape: ServerShape, around: Surroun
     tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
     prompts: shape.prompts,
     resources: shape.resources,
+    ...(shape.checks !== undefined && { checks: shape.checks }),
+    ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
   };
 }
 
@@ -103,6 +105,26 @@ function checkedUrl(text: string, key: string): string {
   return url.href;
 }
 
+function checkedOverrides(overrides: Overrides): Overrides {
+  const names = new Map<string, string>();
+  for (const [tool, { name, arguments: given }] of Object.entries(overrides)) {
+    const both = Object.keys(given?.fixed ?? {}).find((key) => Object.hasOwn(given?.defaults ?? {}, key));
+    if (both !== undefined) {
+      const what = `argument ${JSON.stringify(both)} of ${JSON.stringify(tool)}`;
+      throw new Contradiction(`has "overrides" in which ${what} is both fixed and a default`, "overrides");
+    }
+    if (name === undefined) continue;
+    const other = names.get(name);
+    if (other !== undefined) {
+      const who = `${JSON.stringify(other)} and ${JSON.stringify(tool)}`;
+      throw new Contradiction(`has "overrides" that give ${who} the same name`, "overrides");
+    }
+    names.set(name, tool);
+  }
+  return overrides;
+}
+
+type Overrides = NonNullable<ServerShape["overrides"]>;
 type Root = NonNullable<ServerConfig["roots"]>[number];
 
 /** Servers know roots as `file:` URIs and as nothing else (2025-11-25: client/roots, "Root"). */

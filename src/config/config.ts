@@ -124,6 +124,31 @@ export interface ServerConfig {
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
+  /** What is looked at in its calls and results; absent where nothing is. */
+  readonly checks?: ChecksConfig;
+  /** How single tools are shown and called, by the server's own names for them. */
+  readonly overrides?: Readonly<Record<string, ToolOverride>>;
+}
+
+export interface ChecksConfig {
+  /** Whether arguments must be what the tool's input schema asks for. */
+  readonly arguments: boolean;
+  /** Whether results must be what the tool's output schema promises. */
+  readonly results: boolean;
+  readonly maxArgumentBytes?: number;
+  readonly maxResultBytes?: number;
+}
+
+export interface ToolOverride {
+  readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: {
+    /** For arguments that a host leaves out. */
+    readonly defaults: Readonly<Record<string, unknown>>;
+    /** Whatever a host sends. */
+    readonly fixed: Readonly<Record<string, unknown>>;
+  };
 }
 
 export interface PolicyConfig {
@@ -195,6 +220,8 @@ export interface LimitConfig extends SubjectConfig {
   readonly rate?: { readonly count: number; readonly windowMs: number };
   /** How many may start at once; default the count of the rate. */
   readonly burst?: number;
+  /** How many in a time that begins with the first one; then it begins anew. */
+  readonly quota?: { readonly count: number; readonly windowMs: number };
   readonly concurrency?: number;
   /** How many may wait for their turn. */
   readonly queue?: number;

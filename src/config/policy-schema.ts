@@ -104,6 +104,16 @@ export const policySchema = z.strictObject({
     .describe("In order; the first rule that matches decides."),
 });
 
+const rateText = (sentence: string) =>
+  z
+    .string()
+    .refine((text) => parseRate(text) !== undefined, {
+      error: 'must be a rate such as "10/s", "100/min", "1000/h" or "10000/day"',
+    })
+    .meta({ pattern: "^\\d+/(s|min|h|day)$|\\$\\{" })
+    .exactOptional()
+    .describe(sentence);
+
 const limit = z.strictObject({
   name: z
     .string()
@@ -112,19 +122,15 @@ const limit = z.strictObject({
     .exactOptional()
     .describe("What refusals and metrics call it. Default: `limit-N`, with its place in the list."),
   ...subject,
-  rate: z
-    .string()
-    .refine((text) => parseRate(text) !== undefined, {
-      error: 'must be a rate such as "10/s", "100/min", "1000/h" or "10000/day"',
-    })
-    .meta({ pattern: "^\\d+/(s|min|h|day)$|\\$\\{" })
-    .exactOptional()
-    .describe("How many calls may start in a time."),
+  rate: rateText("How many calls may start in a time, spread evenly: what is used up comes back bit by bit."),
   burst: z
     .int()
     .min(1)
     .exactOptional()
     .describe("How many may start at once. Default: as many as the rate counts."),
+  quota: rateText(
+    "How many calls may start in a time that begins with the first one, and never more; then it begins anew.",
+  ),
   concurrency: z.int().min(1).exactOptional().describe("How many may run at the same time."),
   queue: z
     .int()

@@ -1,5 +1,6 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
+import { checksSchema, overridesSchema } from "./tool-schema.js";
 import { MAX_DURATION_MS, parseDuration } from "./units.js";
 
 /** Every revision that can be pinned; the wire's own list may not be imported here, a test compares them. */
@@ -136,6 +137,12 @@ export const serverSchema = z.strictObject({
   resources: nameFilter("the server's own URIs and URI templates")
     .default({ allow: ["*"], deny: [] })
     .describe("Which of its resources and resource templates are shown."),
+  checks: checksSchema
+    .exactOptional()
+    .describe("What is looked at in calls of its tools and in their results. Default: nothing."),
+  overrides: overridesSchema
+    .exactOptional()
+    .describe("How single tools are shown and called, by the server's own names for them."),
 });
 
 export type ServerShape = z.infer<typeof serverSchema>;

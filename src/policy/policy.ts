@@ -144,7 +144,7 @@ function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
     limits: limits.about("call", call, route).map((limit) => ({
       limit: limit.config.name,
       per: limit.config.per,
-      waitMs: Math.ceil(limit.bucket(call, route)?.waitMs ?? 0),
+      waitMs: Math.ceil(limit.waitMs(call, route)),
       ...(limit.config.timeoutMs !== undefined && { timeoutMs: limit.config.timeoutMs }),
       ...(limit.config.concurrency !== undefined && { concurrency: limit.config.concurrency }),
     })),

@@ -1,4 +1,5 @@
 /** A bucket of tokens that fills up evenly; exact, and by a clock that nobody sets. */
+import type { Purse } from "./purse.js";
 
 export interface BucketSettings {
   /** How many it holds, and has when it is new. */
@@ -7,7 +8,7 @@ export interface BucketSettings {
   readonly perMs: number;
 }
 
-export class Bucket {
+export class Bucket implements Purse {
   #tokens: number;
   #at: number;
   readonly #settings: BucketSettings;
@@ -18,21 +19,17 @@ export class Bucket {
     this.#at = performance.now();
   }
 
-  /** How long until there is a token; 0 when there is one. */
   get waitMs(): number {
     this.#fill();
     return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#settings.perMs;
   }
 
-  /** Takes a token; ask `waitMs` first. */
-  take(): void {
+  take(): () => void {
     this.#fill();
     this.#tokens -= 1;
-  }
-
-  /** Puts back what was taken for nothing. */
-  giveBack(): void {
-    this.#tokens = Math.min(this.#settings.capacity, this.#tokens + 1);
+    return () => {
+      this.#tokens = Math.min(this.#settings.capacity, this.#tokens + 1);
+    };
   }
 
   #fill(): void {

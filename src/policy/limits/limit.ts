@@ -1,41 +1,51 @@
-/** One limit of the config: its buckets and its lines, one for each of those who share it. */
+/** One limit of the config: its purses and its lines, one for each of those who share it. */
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { Line } from "../line.js";
 import type { PolicyFault } from "../rules/rule.js";
 import { compileSubject, type Subject } from "../rules/subject.js";
-import { Bucket, type BucketSettings } from "./bucket.js";
+import { Bucket } from "./bucket.js";
+import type { Purse } from "./purse.js";
+import { Quota } from "./quota.js";
 
 /** Where the config gives a concurrency and says nothing of a queue. */
 const DEFAULT_QUEUE = 100;
-/** The one that was used longest ago goes first, and a bucket that goes is full when it comes again. */
-const MOST_BUCKETS = 10_000;
+/** The one that was used longest ago goes first, and one that goes is full when it comes again. */
+const MOST_PURSES = 10_000;
+const NONE: readonly Purse[] = [];
 
 export class Limit {
   readonly subject: Subject;
-  readonly #fill: BucketSettings | undefined;
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MOST_BUCKETS });
+  readonly #purses = new LRUCache<string, readonly Purse[]>({ max: MOST_PURSES });
   /** Only those that somebody is in. */
   readonly #lines = new Map<string, Line>();
 
   constructor(readonly config: LimitConfig) {
     this.subject = compileSubject(config);
-    const { rate, burst } = config;
-    this.#fill =
-      rate === undefined ? undefined : { capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs };
   }
 
-  /** The bucket that pays for this call; undefined where the limit has no rate. */
-  bucket(call: Call, route: Route): Bucket | undefined {
-    if (this.#fill === undefined) return undefined;
+  /** What pays for this call, each for itself; nothing where the limit does not count. */
+  purses(call: Call, route: Route): readonly Purse[] {
+    const { rate, burst, quota } = this.config;
+    if (rate === undefined && quota === undefined) return NONE;
     const key = this.#sharer(call, route);
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      bucket = new Bucket(this.#fill);
-      this.#buckets.set(key, bucket);
+    let purses = this.#purses.get(key);
+    if (purses === undefined) {
+      purses = [
+        ...(rate === undefined
+          ? NONE
+          : [new Bucket({ capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs })]),
+        ...(quota === undefined ? NONE : [new Quota(quota)]),
+      ];
+      this.#purses.set(key, purses);
     }
-    return bucket;
+    return purses;
+  }
+
+  /** How long until a call would be let through by the purses; 0 for now. */
+  waitMs(call: Call, route: Route): number {
+    return Math.max(0, ...this.purses(call, route).map((purse) => purse.waitMs));
   }
 
   /** The line that this call must go through, and how to leave it; undefined where the limit has none. */
@@ -73,8 +83,9 @@ export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFaul
   return limits.flatMap((limit, at) => {
     const path = ["limits", at] as const;
     const faults: PolicyFault[] = [];
-    if (limit.rate === undefined && limit.concurrency === undefined && limit.timeoutMs === undefined) {
-      faults.push({ path, message: 'a limit needs a "rate", a "concurrency" or a "timeout"' });
+    const { rate, quota, concurrency, timeoutMs } = limit;
+    if ([rate, quota, concurrency, timeoutMs].every((bound) => bound === undefined)) {
+      faults.push({ path, message: 'a limit needs a "rate", a "quota", a "concurrency" or a "timeout"' });
     }
     if (limit.burst !== undefined && limit.rate === undefined) {
       faults.push({ path: [...path, "burst"], message: 'this key needs a "rate"' });
@@ -83,7 +94,7 @@ export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFaul
       faults.push({ path: [...path, "queue"], message: 'this key needs a "concurrency"' });
     }
     if (limit.on !== "call" && (limit.concurrency !== undefined || limit.timeoutMs !== undefined)) {
-      faults.push({ path, message: "what a server asks can only be limited by a rate" });
+      faults.push({ path, message: "what a server asks can only be limited by a rate or a quota" });
     }
     return faults;
   });

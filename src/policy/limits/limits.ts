@@ -6,9 +6,9 @@ import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import type { Handler, Middleware } from "../../core/handler.js";
 import { TASK_METHODS } from "../../core/tasks.js";
 import type { Metrics } from "../../telemetry/metrics.js";
-import type { Bucket } from "./bucket.js";
 import { Credits } from "./credits.js";
 import { Limit } from "./limit.js";
+import type { Purse } from "./purse.js";
 
 /** Refusals that never reached a server: the call that got one is not charged for it. */
 const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
@@ -53,12 +53,12 @@ export class Limits {
   /** Spends one question of a server; the name of the limit that has nothing left, where one has not. */
   spendQuestion(kind: JudgedKind, call: Call, route: Route): string | undefined {
     const limits = this.about(kind, call, route);
-    const empty = limits.find((limit) => (limit.bucket(call, route)?.waitMs ?? 0) > 0);
+    const empty = limits.find((limit) => limit.waitMs(call, route) > 0);
     if (empty !== undefined) {
       this.#metrics.rateLimited(route.upstream, empty.config.name);
       return empty.config.name;
     }
-    for (const limit of limits) limit.bucket(call, route)?.take();
+    for (const limit of limits) for (const purse of limit.purses(call, route)) purse.take();
     return undefined;
   }
 
@@ -91,7 +91,7 @@ export class Limits {
       return reply;
     } catch (error) {
       if (error instanceof GatewayError && COSTS_NOTHING.has(error.code)) {
-        for (const bucket of spent) bucket.giveBack();
+        for (const giveBack of spent) giveBack();
         if (paid) this.#credits.grant(call, route);
       }
       throw error;
@@ -100,26 +100,25 @@ export class Limits {
     }
   }
 
-  /** Takes a token from every bucket, or from none. */
-  #spend(limits: readonly Limit[], call: Call, route: Route): readonly Bucket[] {
-    const buckets: Bucket[] = [];
-    let waitMs = 0;
+  /** Spends one of every purse, or of none. Returns how each is given back. */
+  #spend(limits: readonly Limit[], call: Call, route: Route): readonly (() => void)[] {
+    const purses: Purse[] = [];
+    let longest = 0;
     let refusing: LimitConfig | undefined;
     for (const limit of limits) {
-      const bucket = limit.bucket(call, route);
-      if (bucket === undefined) continue;
-      buckets.push(bucket);
-      if (bucket.waitMs > waitMs) {
-        waitMs = bucket.waitMs;
+      for (const purse of limit.purses(call, route)) {
+        purses.push(purse);
+        const { waitMs } = purse;
+        if (waitMs <= longest) continue;
+        longest = waitMs;
         refusing = limit.config;
       }
     }
     if (refusing !== undefined) {
       this.#metrics.rateLimited(route.upstream, refusing.name);
-      throw rateLimited(refusing, route, waitMs);
+      throw rateLimited(refusing, route, longest);
     }
-    for (const bucket of buckets) bucket.take();
-    return buckets;
+    return purses.map((purse) => purse.take());
   }
 
   #coveringRoute(kind: JudgedKind, route: Route): readonly Limit[] {
@@ -141,8 +140,11 @@ export class Limits {
 
 const NONE: readonly Limit[] = [];
 
-function rateLimited({ name, rate, per }: LimitConfig, route: Route, waitMs: number): GatewayError {
-  const allowed = rate === undefined ? "" : `: ${rate.count} in ${rate.windowMs / 1000} s`;
+function rateLimited({ name, rate, quota, per }: LimitConfig, route: Route, waitMs: number): GatewayError {
+  const bounds = [rate, quota].flatMap((bound) =>
+    bound === undefined ? [] : `${bound.count} in ${bound.windowMs / 1000} s`,
+  );
+  const allowed = bounds.length === 0 ? "" : `: ${bounds.join(", ")}`;
   const whose = per === "all" ? "" : ` per ${per}`;
   return new GatewayError(
     "rate_limited",

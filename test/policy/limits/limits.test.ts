@@ -148,6 +148,53 @@ describe("a rate", () => {
   });
 });
 
+describe("a quota", () => {
+  test("lets through exactly so many in its time, and says when it begins anew", async () => {
+    const { handle } = policyOf({
+      limits: [{ name: "day", quota: { count: 10, windowMs: 86_400_000 }, per: "principal" }],
+    });
+    const call = () => toolCall("search", "web", {}, { client: ann });
+    expect(
+      await passed(
+        handle,
+        many(64, () => call()),
+      ),
+    ).toBe(10);
+    vi.advanceTimersByTime(86_000_000);
+    expect(
+      await passed(
+        handle,
+        many(64, () => call()),
+      ),
+    ).toBe(0);
+    const reply = await handle(call());
+    expect(reply.kind === "result" && reply.result.object).toMatchObject({
+      content: [{ text: expect.stringContaining('limit "day": 10 in 86400 s per principal') }],
+      _meta: { "cardea/refusal": { code: "rate_limited", rule: "day", retryAfterMs: 400_000 } },
+    });
+    expect(await passed(handle, [toolCall("search", "web", {}, { client: bob })])).toBe(1);
+    vi.advanceTimersByTime(400_000);
+    expect(
+      await passed(
+        handle,
+        many(64, () => call()),
+      ),
+    ).toBe(10);
+  });
+
+  test("beside a rate both are asked, and neither pays for what the other refuses", async () => {
+    const { handle } = policyOf({
+      limits: [{ rate: perMinute(60), burst: 2, quota: { count: 3, windowMs: 86_400_000 } }],
+    });
+    const calls = many(9, () => toolCall("search", "web"));
+    expect(await passed(handle, calls)).toBe(2);
+    vi.advanceTimersByTime(60_000);
+    expect(await passed(handle, calls)).toBe(1);
+    vi.advanceTimersByTime(60_000);
+    expect(await passed(handle, calls)).toBe(0);
+  });
+});
+
 describe("a later round", () => {
   const asking = async (call: Call): Promise<Reply> =>
     call.answers === undefined ? { kind: "input_required", requests: { a: { method: "x" } } } : result({});

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { formatProblem } from "../../src/config/problem.js";
+import { readConfig } from "../../src/config/read.js";
+
+const read = (server: object, env = {}) =>
+  readConfig(JSON.stringify({ mcpServers: { db: { command: "x", ...server } } }, null, 1), "c.json", { env });
+
+test("checks and overrides come out complete, values as they were written", () => {
+  const outcome = read(
+    {
+      checks: { arguments: true, maxResultBytes: 1000 },
+      overrides: {
+        run_sql: {
+          name: "query",
+          description: "",
+          arguments: { defaults: { limit: 10, tags: [null, { a: 1 }] }, fixed: { dsn: "$" + "{DSN}" } },
+        },
+      },
+    },
+    { DSN: "postgres://secret" },
+  );
+  const [server] = outcome.ok ? outcome.config.servers : [];
+  expect(server?.checks).toEqual({ arguments: true, results: false, maxResultBytes: 1000 });
+  expect(server?.overrides).toEqual({
+    run_sql: {
+      name: "query",
+      description: "",
+      arguments: { defaults: { limit: 10, tags: [null, { a: 1 }] }, fixed: { dsn: "postgres://secret" } },
+    },
+  });
+  expect(outcome.ok && outcome.secrets).toContain("postgres://secret");
+});
+
+test("a server of which nothing is said has neither", () => {
+  const outcome = read({});
+  const [server = {}] = outcome.ok ? outcome.config.servers : [];
+  expect(Object.keys(server)).not.toContain("checks");
+  expect(Object.keys(server)).not.toContain("overrides");
+});
+
+test.each([
+  [{ checks: { argument: true } }, /checks has an unknown key "argument"; did you mean "arguments"\?/],
+  [{ checks: { maxArgumentBytes: 0 } }, /checks\.maxArgumentBytes must be at least 1/],
+  [{ overrides: { a: { rename: "b" } } }, /overrides\.a has an unknown key "rename"/],
+  [{ overrides: { a: { name: "" } } }, /overrides\.a\.name cannot be empty/],
+  [{ overrides: { a: { name: "x\u0007" } } }, /overrides\.a\.name cannot hold control characters/],
+  [
+    { overrides: { a: { arguments: { defaults: { x: 1 }, fixed: { x: 2 } } } } },
+    /argument "x" of "a" is both fixed and a default/,
+  ],
+  [{ overrides: { a: { name: "z" }, b: { name: "z" } } }, /"overrides" that give "a" and "b" the same name/],
+])("%j is refused at its place", (server, message) => {
+  const outcome = read(server);
+  const problems = outcome.ok ? [] : outcome.problems.map(formatProblem);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(message);
+  expect(problems[0]).toMatch(/^c\.json:\d+:\d+: /);
+});

@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Quota } from "../../../src/policy/limits/quota.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const DAY = 86_400_000;
+
+test("it counts from the first call, and begins anew when its time is over", () => {
+  vi.advanceTimersByTime(5_000);
+  const quota = new Quota({ count: 2, windowMs: DAY });
+  quota.take();
+  vi.advanceTimersByTime(1000);
+  expect(quota.waitMs).toBe(0);
+  quota.take();
+  expect(quota.waitMs).toBe(DAY - 1000);
+  vi.advanceTimersByTime(DAY - 1001);
+  expect(quota.waitMs).toBe(1);
+  vi.advanceTimersByTime(1);
+  expect(quota.waitMs).toBe(0);
+});
+
+test("what is given back can be spent again, but not in another time than its own", () => {
+  const quota = new Quota({ count: 1, windowMs: 1000 });
+  const giveBack = quota.take();
+  giveBack();
+  expect(quota.waitMs).toBe(0);
+  const late = quota.take();
+  vi.advanceTimersByTime(1000);
+  quota.take();
+  late();
+  expect(quota.waitMs).toBe(1000);
+});
+
+test("there are never more than so many from the first call of a time to its end, whatever the pattern", () => {
+  const pauses = fc.array(fc.integer({ min: 0, max: 700 }), { minLength: 1, maxLength: 60 });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5 }), pauses, (count, times) => {
+      const quota = new Quota({ count, windowMs: 1000 });
+      let began = Number.NEGATIVE_INFINITY;
+      let taken = 0;
+      for (const pause of times) {
+        vi.advanceTimersByTime(pause);
+        const now = performance.now();
+        if (quota.waitMs > 0) {
+          expect(taken).toBe(count);
+          expect(quota.waitMs).toBe(began + 1000 - now);
+          continue;
+        }
+        quota.take();
+        if (now - began >= 1000) {
+          began = now;
+          taken = 0;
+        }
+        taken += 1;
+        expect(taken).toBeLessThanOrEqual(count);
+      }
+    }),
+  );
+});
+
+test("a clock that is set changes nothing", () => {
+  const quota = new Quota({ count: 1, windowMs: DAY });
+  quota.take();
+  vi.setSystemTime(Date.now() + 3_600_000);
+  expect(quota.waitMs).toBe(DAY);
+  vi.setSystemTime(Date.now() - 7_200_000);
+  expect(quota.waitMs).toBe(DAY);
+});
