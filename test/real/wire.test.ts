@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { inRepository, MAIN, serve, writeConfig } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture, type Transport } from "../support/fixture.js";
+import { ASKABLE } from "../support/peers/askable.js";
 import type { Json, Place } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { type Recorded, tapHttp } from "../support/tap.mjs";
@@ -49,15 +50,15 @@ async function tappedUrl(url: string): Promise<Tapped<{ readonly url: string }>>
 
 /** Lets `act` be a host of a gateway with one server behind it, over one transport on both sides. */
 async function listenIn(
-  eras: { readonly host: Era; readonly upstream: Era },
+  era: Era,
   transport: Transport,
-  act: (host: RawHost) => Promise<void>,
+  act: (place: Place) => Promise<void>,
 ): Promise<Traffic> {
   const folder = mkdtempSync(join(tmpdir(), "tap-"));
-  const fixture = transport === "http" ? await startFixture(eras.upstream, "http") : undefined;
+  const fixture = transport === "http" ? await startFixture(era, "http") : undefined;
   const upstream = fixture
     ? await tappedUrl(String(fixture.entry.url))
-    : tapped(fixtureCommand(eras.upstream), folder, "upstream.jsonl");
+    : tapped(fixtureCommand(era), folder, "upstream.jsonl");
   const config = { mcpServers: { fix: upstream.place } };
   const { file, remove } = writeConfig(config);
   const gateway = transport === "http" ? await serve(config) : undefined;
@@ -68,13 +69,9 @@ async function listenIn(
         folder,
         "downstream.jsonl",
       );
-  const host = await (eras.host === "legacy" ? openLegacy : openModern)(downstream.place, {
-    logLevel: "debug",
-  });
   try {
-    await act(host);
+    await act(downstream.place);
   } finally {
-    await host.close();
     await downstream.close();
     await gateway?.stop();
     await upstream.close();
@@ -87,7 +84,18 @@ async function listenIn(
 }
 
 /** Uses every method that there is in the era of the host, well and badly. */
-async function useEverything(host: RawHost): Promise<void> {
+const useEverything =
+  (era: Era) =>
+  async (place: Place): Promise<void> => {
+    const host = await (era === "legacy" ? openLegacy : openModern)(place, { logLevel: "debug" });
+    try {
+      await callEverything(host);
+    } finally {
+      await host.close();
+    }
+  };
+
+async function callEverything(host: RawHost): Promise<void> {
   for (const list of ["tools", "prompts", "resources", "resourceTemplates"] as const) await host.list(list);
   const call = (name: string, args: Json = {}) => host.request("tools/call", { name, arguments: args });
   if (host.era === "legacy") {
@@ -127,6 +135,31 @@ async function useEverything(host: RawHost): Promise<void> {
   stop();
 }
 
+/** Calls every tool that asks, as a host that answers. */
+const answerEverything =
+  (era: Era) =>
+  async (place: Place): Promise<void> => {
+    const kind = ASKABLE.find((one) => one.name === `SDK 2.4 ${era}`);
+    const host = await kind?.connect(place, {
+      elicit: () => ({ action: "accept", content: { name: "eve", ok: true, color: "blue" } }),
+      sample: () => ({ role: "assistant", model: "m", content: { type: "text", text: "yes" } }),
+      roots: () => ({ roots: [{ uri: "file:///home", name: "home" }] }),
+    });
+    try {
+      for (const name of [
+        "test_input_required_result_multiple_inputs",
+        "test_input_required_result_multi_round",
+        "test_input_required_result_request_state",
+        "test_elicitation_sep1034_defaults",
+        "test_elicitation_sep1330_enums",
+      ]) {
+        await host?.call(`fix__${name}`);
+      }
+    } finally {
+      await host?.close();
+    }
+  };
+
 async function cancelOne(host: RawHost): Promise<void> {
   const letGo = new AbortController();
   await new Promise<void>((resolve) => {
@@ -154,6 +187,11 @@ const TO_SERVER = [
   ...["prompts/get", "resources/read", "completion/complete"],
 ];
 
+/** A modern peer is asked in the answer to its call, and answers by calling again. */
+const ASKED = ["elicitation/create", "sampling/createMessage", "roots/list"];
+const QUESTIONS = { legacy: ASKED, modern: ["answer to tools/call"] };
+const ANSWERS = { legacy: ASKED.map((method) => `answer to ${method}`), modern: ["tools/call"] };
+
 const expectAll = ({ seen, wrong }: Findings, revision: string, methods: readonly string[]): void => {
   expect(wrong).toEqual([]);
   expect([...seen]).toEqual(expect.arrayContaining(methods.map((method) => `${revision} ${method}`)));
@@ -162,8 +200,15 @@ const expectAll = ({ seen, wrong }: Findings, revision: string, methods: readonl
 const PAIRS = ERAS.flatMap((host) => ERAS.map((upstream) => ({ host, upstream })));
 
 describe.each(PAIRS)("a $host host of a $upstream server", (eras) => {
+  test.each(["http", "stdio"] as const)("asks and answers over %s", async (transport) => {
+    const traffic = await listenIn(eras.upstream, transport, answerEverything(eras.host));
+    const [asks, answers] = [QUESTIONS[eras.host], ANSWERS[eras.upstream]];
+    expectAll(checkTraffic(traffic.downstream, "server"), REVISION[eras.host], asks);
+    expectAll(checkTraffic(traffic.upstream, "client"), REVISION[eras.upstream], answers);
+  });
+
   test.each(["http", "stdio"] as const)("over %s", async (transport) => {
-    const traffic = await listenIn(eras, transport, useEverything);
+    const traffic = await listenIn(eras.upstream, transport, useEverything(eras.host));
     expectAll(checkTraffic(traffic.downstream, "server"), REVISION[eras.host], [...TO_HOST, ...NEWS]);
     expectAll(checkTraffic(traffic.upstream, "client"), REVISION[eras.upstream], TO_SERVER);
     // The test's own host is held to the same; what it asks for by a wrong name is still well formed.
