@@ -14,6 +14,7 @@ import { createPolicy, type Policy } from "./policy/policy.js";
 import { rescue } from "./policy/rescue.js";
 import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
+import { directoryFor, tellOfTask } from "./routing/task-news.js";
 import type { Tasks } from "./routing/tasks.js";
 import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
@@ -110,14 +111,15 @@ function stackOf({ config, upstream, breaker, line }: Running, policy: Policy, m
 }
 
 function run(config: ServerConfig, options: InsideOptions): Running {
-  const { info, logger, metrics, directory, parked, aggregated } = options;
+  const { info, logger, metrics, parked, aggregated, tasks } = options;
   const { name } = config;
   const upstream = createUpstream(config, {
     gateway: info,
-    directory,
+    directory: directoryFor(name, options.directory, tasks),
     log: logger,
     aggregated,
     parked,
+    onTaskStatus: (notice) => tellOfTask(name, notice, options.directory, tasks),
     onRefusedQuestion: (why) => metrics.refusedQuestion(name, why),
     onRestart: (reason) => metrics.restarted(name, reason),
     onStray: () => metrics.strayed(name),

@@ -1,5 +1,6 @@
 /** What an upstream can be given to work with, and what it takes where nothing is given. */
 import type { ServerConfig } from "../config/config.js";
+import type { Notice } from "../core/call.js";
 import type { ClientDirectory } from "../core/client.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { RestartReason } from "../core/upstream.js";
@@ -29,6 +30,8 @@ export interface UpstreamOptions {
   readonly roots?: readonly JsonObject[];
   /** Told of each question that reached nobody. */
   readonly onRefusedQuestion?: (why: RefusedQuestion) => void;
+  /** Told what the server says of tasks by itself, which belongs to no call; it names them by its own ids. */
+  readonly onTaskStatus?: (notice: Notice) => void;
   /** Told of each message of the server that nobody waited for, such as an answer that came too late. */
   readonly onStray?: () => void;
   /** How many connections may be kept for single clients. Default: 100. */
@@ -58,6 +61,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
     parked: options.parked ?? new ParkedCalls(),
     roots: undefined,
     onRefusedQuestion: () => {},
+    onTaskStatus: () => {},
     onStray: () => {},
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,

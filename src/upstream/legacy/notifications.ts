@@ -1,4 +1,5 @@
 /** What a notification of a legacy server is about: everybody, one call, one session, or nobody any more. */
+import type { Notice } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
@@ -20,6 +21,8 @@ export interface NotificationSettings {
   readonly withdrawn: (id: unknown) => void;
   /** What a person was sent to a link for is done. */
   readonly visited: (elicitationId: string) => void;
+  /** A task is not as it was; the notice names it by the server's own id. */
+  readonly onTaskStatus: (notice: Notice) => void;
 }
 
 const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
@@ -37,7 +40,7 @@ export class Notifications {
 
   /** `on` is the call on whose own stream it came. */
   hear(message: Notification, on: RunningCall | undefined): void {
-    const { observer, calls, withdrawn } = this.#settings;
+    const { observer, calls, withdrawn, onTaskStatus } = this.#settings;
     const { method, params } = message;
     if (method === "notifications/resources/updated") {
       const uri = stringAt(params, "uri");
@@ -49,6 +52,9 @@ export class Notifications {
       calls.named(params)?.hear(message);
     } else if (method === "notifications/cancelled") {
       withdrawn(params?.requestId);
+    } else if (method === "notifications/tasks/status") {
+      // It may come on any stream (2025-11-25: basic/utilities/tasks, "Input Required Status").
+      onTaskStatus(params === undefined ? { method } : { method, params });
     } else {
       this.#relay(message, on);
     }

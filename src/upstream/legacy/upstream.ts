@@ -37,6 +37,8 @@ export interface LegacySettings extends ConversationSettings {
   /** Roots for servers that ask for them where no client can be asked. */
   readonly roots: readonly JsonObject[] | undefined;
   readonly refusedQuestion: (why: RefusedQuestion) => void;
+  /** Told when a task is not as it was; the notice names it by the server's own id. */
+  readonly onTaskStatus: (notice: Notice) => void;
 }
 
 export class LegacyConnection implements Connection {
