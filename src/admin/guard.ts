@@ -2,7 +2,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
 
 const HASHED = /^sha256:[0-9a-f]{64}$/i;
-/** RFC 6750, 2.1; a token made elsewhere may have other characters than that. */
+/** RFC 6750, 2.1; one made elsewhere may have other characters than that. */
 const BEARER = /^bearer +([!-~]+) *$/i;
 
 /**

@@ -10,8 +10,8 @@ export interface Credential {
 
 /** Three parts in base64url: header, claims and signature (RFC 7515, 7.1); that of `alg: none` has no third. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-/** RFC 6750, 2.1. */
-const BEARER = /^bearer +([\w.~+/-]+=*) *$/i;
+/** RFC 6750, 2.1; a key made elsewhere may have other characters than those of a token. */
+const BEARER = /^bearer +([!-~]+) *$/i;
 
 /**
  * What stands in `Authorization: Bearer` or `X-API-Key`; undefined when nothing does. Neither the query nor a

@@ -25,7 +25,8 @@ export async function fetchJson(url: string, signal: AbortSignal): Promise<unkno
       headers: { accept: "application/json" },
     });
     if (statusCode === 200) return await body.json();
-    body.destroy();
+    // What is given up ends with an error, which must have a listener.
+    body.on("error", () => {}).destroy();
     throw new Error(`${url} answered ${statusCode}`);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "it failed";
