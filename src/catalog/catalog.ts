@@ -30,7 +30,7 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly logger?: Logger;
   /** The catalog of an earlier config: what it knows of the very same upstreams is taken over. It is not closed. */
   readonly before?: Catalog;
-  /** A server's list really differs from what was known of it. */
+  /** A server's list really differs from what was known of it; told once, however many audiences hear it. */
   readonly onListChanged?: (server: string, list: ListKind) => void;
 }
 
@@ -152,7 +152,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
       });
       return introduction(introduced, self, naming);
     },
-    tool: (client, name) => views.of(client).find("tools", name)?.item,
+    tool(client, name) {
+      const route = views.of(client).find("tools", name);
+      return route?.shown ?? route?.item;
+    },
     capabilities: (server) => servers.get(server)?.facts?.capabilities,
     learn: (client, uri, server) => learned.learn(client.affinity, uri, server),
     hasScope: (name) => scopes.has(name),

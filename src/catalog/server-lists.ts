@@ -12,8 +12,10 @@ import {
   type Upstream,
 } from "../core/upstream.js";
 import { AudienceLists, type HeldList, type KnownList, type Listener } from "./audience-lists.js";
+import { ChangeWaves } from "./change-waves.js";
 import { Foundings } from "./foundings.js";
 import { remaining, STALE } from "./freshness.js";
+import type { JsonObject } from "../wire/json.js";
 import { ListRefresh } from "./list-refresh.js";
 import { offers, outdated } from "./offered-lists.js";
 import { type ServerSpace, shownItems } from "./server-space.js";
@@ -38,7 +40,7 @@ export interface ServerListsOptions {
   readonly logger: Logger;
   /** Somebody may see other lists than before. */
   readonly changed: () => void;
-  /** The server's list really differs from what was known of it. */
+  /** The server's list really differs from what was known of it; told once, however many audiences hear it. */
   readonly listChanged: (kind: ListKind) => void;
   readonly resourceUpdated: (uri: string, audience: Audience | undefined) => void;
   /** What was known of the same server under an earlier config. */
@@ -64,6 +66,7 @@ export class ServerLists {
   readonly #lists = new AudienceLists();
   readonly #refresh: ListRefresh;
   readonly #foundings = new Foundings();
+  readonly #waves = new ChangeWaves();
   readonly #unwatch: () => void;
   readonly #bornAt = performance.now();
   readonly #settled: Promise<void>;
@@ -178,6 +181,8 @@ export class ServerLists {
     this.#facts = before.facts;
     this.#away = before.#away;
     this.#lists.inherit(before.#lists, (kind, given) => shownItems(this.#options.space, kind, given));
+    const tools = this.#lists.shared.lists.get("tools");
+    if (tools !== undefined) this.#tellMissing(tools.given);
     this.#settle();
     if (this.upstream.state !== "ready") this.#unavailable();
     for (const listener of this.#lists.all()) {
@@ -223,11 +228,23 @@ export class ServerLists {
 
   #heard(listener: Listener, kind: ListKind, { items, freshness }: ServerList): void {
     const shown = shownItems(this.#options.space, kind, items);
+    if (kind === "tools" && listener === this.#lists.shared) this.#tellMissing(items);
+    const own = listener.lists.get(kind)?.list;
     const { before, now } = this.#lists.take(listener, kind, { shown, given: items, freshness });
     const wasAway = this.#away;
     this.#away = false;
-    if (before !== undefined && before !== now) this.#options.listChanged(kind);
+    // What it was only taken to see before it was asked for is no list that has changed.
+    const changed = own !== undefined && own !== now;
+    if (changed && this.#waves.isNews(kind, listener)) this.#options.listChanged(kind);
     if (before !== now || wasAway) this.#options.changed();
+  }
+
+  /** What the config says of a tool that is not there has most likely been misspelt. */
+  #tellMissing(tools: readonly JsonObject[]): void {
+    const { space, logger } = this.#options;
+    for (const tool of space.overrides?.missing(tools) ?? []) {
+      logger.warn({ server: this.name, tool }, "the config overrides a tool that the server does not list");
+    }
   }
 
   // ---- what clients need ------------------------------------------------------------------------------------

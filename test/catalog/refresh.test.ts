@@ -151,6 +151,35 @@ describe("when a server says that a list changed", () => {
     expect(changes).toEqual(["files/tools"]);
   });
 
+  test("the metric counts a change once, however many audiences hear of it, and the next one again", async () => {
+    const changes: string[] = [];
+    const files = fakeUpstream("files", {
+      lists: { tools: [tool("read")] },
+      audience: ({ affinity }) => ({ key: affinity, class: affinity }),
+    });
+    const catalog = catalogOf([files], { onListChanged: (_, list) => changes.push(list) });
+    await settle();
+    const clients = ["a", "b", "c", "d", "e"].map((affinity) => fakeClient({ affinity }));
+    files.setList("tools", [tool("read"), tool("ask")], "b");
+    await Promise.all(clients.map((client) => catalog.prepare(client)));
+    expect(changes).toEqual([]);
+    const announce = async (name: string): Promise<void> => {
+      for (const audience of ["", "b"]) files.setList("tools", [tool(name)], audience);
+      files.listChanged("tools");
+      for (const client of clients) files.listChanged("tools", files.audience(client));
+      await pass(50);
+    };
+    await announce("write");
+    expect(changes).toEqual(["tools"]);
+    await announce("append");
+    expect(changes).toEqual(["tools", "tools"]);
+    files.setList("tools", [], "c");
+    await pass(10_000);
+    files.listChanged("tools", files.audience(fakeClient({ affinity: "c" })));
+    await pass(50);
+    expect(changes).toEqual(["tools", "tools", "tools"]);
+  });
+
   test("calls keep the route they have", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
