@@ -32,11 +32,10 @@ export function readMessages(document: Buffer | string): readonly Envelope[] {
  */
 export function looksLikeMessage(line: Buffer): boolean {
   if (line.length < SHORTEST) return false;
-  for (const byte of line) {
-    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) return true;
-    if (byte !== SPACE && byte !== TAB) return false;
-  }
-  return false;
+  // A server that switches its encoding on late puts a byte order mark in front of any line.
+  let at = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
+  while (line[at] === SPACE || line[at] === TAB) at += 1;
+  return line[at] === OPEN_OBJECT || line[at] === OPEN_ARRAY;
 }
 
 /** As long as `{"id":1,"result":1}`, which is no message yet but tells whose answer it would be. */

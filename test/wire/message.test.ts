@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FrameError } from "../../src/wire/envelope.js";
-import { readMessages } from "../../src/wire/message.js";
+import { looksLikeMessage, readMessages } from "../../src/wire/message.js";
 
 const read = (text: string) => readMessages(Buffer.from(text));
 
@@ -20,7 +20,18 @@ test("a message comes as it is, unknown members included", () => {
 });
 
 test("a byte order mark before it does no harm", () => {
-  expect(read('\ufeff{"jsonrpc":"2.0","method":"a"}')).toEqual([{ jsonrpc: "2.0", method: "a" }]);
+  const text = '\ufeff{"jsonrpc":"2.0","method":"a"}';
+  expect(looksLikeMessage(Buffer.from(text))).toBe(true);
+  expect(read(text)).toEqual([{ jsonrpc: "2.0", method: "a" }]);
+});
+
+test.each([
+  ["a word", "listening on port 3000, ready"],
+  ["a coloured word", "\u001b[32mready\u001b[0m and waiting"],
+  ["nothing but space", " ".repeat(40)],
+  ["too little", '{"a":1}'],
+])("%s is told apart from a message without parsing it", (_what, line) => {
+  expect(looksLikeMessage(Buffer.from(line))).toBe(false);
 });
 
 test("a batch is several messages", () => {
