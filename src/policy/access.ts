@@ -167,9 +167,8 @@ async function redactedReply(reply: Reply, results: Redaction): Promise<Reply> {
   if (!results.active) return reply;
   switch (reply.kind) {
     case "result": {
-      const before = reply.result.object;
-      const after = await redactedResult(before, results);
-      return after === before ? reply : { ...reply, result: Payload.ofObject(after) };
+      // Also where nothing was found: text may hold what parsing drops, the first of two members of one name.
+      return { ...reply, result: Payload.ofObject(await redactedResult(reply.result.object, results)) };
     }
     case "error":
       return { ...reply, error: { ...reply.error, message: results.text(reply.error.message) } };

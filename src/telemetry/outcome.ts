@@ -20,6 +20,7 @@ export function outcomeOf(call: Call, reply: Reply): Outcome {
 const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, word);
 
 function saysIsError({ result }: Extract<Reply, { kind: "result" }>): boolean {
+  if (result.parsed !== undefined) return result.parsed.isError === true;
   if (!result.mayContain('"isError"')) return false;
   // Many servers write `"isError":false` into every result; parsing a large one just to read that would cost
   // more than carrying it. No serializer in use puts anything but nothing or one space after the colon.

@@ -2,13 +2,15 @@
 import type { Client } from "../core/client.js";
 import { TASKS_EXTENSION } from "../core/tasks.js";
 import { canonicalText } from "../wire/canonical.js";
-import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
+import { isEmpty, isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 
 /**
  * What the gateway can relay to a server of any revision of what `client` declared, whichever revision it declared
  * it in. With `aggregated`, the context of "this server" is not promised: for the client that would be all servers.
  */
 export function relayable(client: Client, aggregated: boolean): JsonObject {
+  // Most declare nothing.
+  if (isEmpty(client.capabilities)) return NOTHING;
   const { sampling, elicitation, roots, extensions, experimental } = client.capabilities;
   const others = isObject(extensions) ? without(extensions, [TASKS_EXTENSION]) : {};
   return {
@@ -20,6 +22,8 @@ export function relayable(client: Client, aggregated: boolean): JsonObject {
     ...(isObject(experimental) && { experimental }),
   };
 }
+
+const NOTHING: JsonObject = {};
 
 /** True when a server may ask something of a client to whom `promised` was promised. */
 export const canBeAsked = (promised: JsonObject): boolean =>

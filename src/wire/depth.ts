@@ -1,11 +1,12 @@
 /** How deeply a JSON text is nested, told in one pass and without parsing it. */
 
+import { endOfString } from "./result-span.js";
+
 /** The deepest nesting taken from a client. */
 export const MAX_DEPTH = 64;
 
 const QUOTE = 34;
 const OPEN_ARRAY = 91;
-const BACKSLASH = 92;
 const CLOSE_ARRAY = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
@@ -39,14 +40,4 @@ export function exceedsDepth(text: string, limit: number = MAX_DEPTH): boolean {
     }
   }
   return false;
-}
-
-/** The index of the quote that ends the string begun at `start`, or -1 when nothing ends it. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let first = end;
-    while (text.charCodeAt(first - 1) === BACKSLASH) first--;
-    if ((end - first) % 2 === 0) return end;
-  }
-  return -1;
 }

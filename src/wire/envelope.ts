@@ -9,6 +9,9 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
+/** Keeps what no name on the wire can collide with, and what JSON.stringify passes over. */
+export const RESULT_TEXT = Symbol("result text");
+
 /** One JSON-RPC message. Which of the members are there tells request, notification and response apart. */
 export interface Envelope {
   readonly jsonrpc: "2.0";
@@ -17,6 +20,8 @@ export interface Envelope {
   readonly params?: JsonObject;
   readonly result?: JsonObject;
   readonly error?: RpcError;
+  /** The text of `result` as it came, where it is known; see `readMessages`. */
+  readonly [RESULT_TEXT]?: string | Buffer;
 }
 
 export interface Request extends Envelope {

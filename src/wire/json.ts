@@ -20,6 +20,12 @@ export function stringAt(object: JsonObject | undefined, key: string): string | 
   return typeof value === "string" ? value : undefined;
 }
 
+/** True for an object without members. */
+export function isEmpty(object: JsonObject): boolean {
+  for (const _key in object) return false;
+  return true;
+}
+
 /** A copy of `object` without `keys`; the object itself when it has none of them. */
 export function without(object: JsonObject, keys: readonly string[]): JsonObject {
   if (!keys.some((key) => Object.hasOwn(object, key))) return object;

@@ -1,7 +1,8 @@
 /** The one place where bytes from a server become checked messages. */
-import { exceedsDepth } from "./depth.js";
-import { checkFrame, type Envelope, FrameError, type MessageId } from "./envelope.js";
+import { isAscii } from "node:buffer";
+import { checkFrame, type Envelope, FrameError, type MessageId, RESULT_TEXT } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
+import { type Span, scanResponse } from "./result-span.js";
 
 /**
  * The deepest nesting taken from a server. More than from a client, because answers (syntax trees, say) may
@@ -20,10 +21,25 @@ const MAX_ANSWER_DEPTH = 512;
 export function readMessages(document: Buffer | string): readonly Envelope[] {
   const text = typeof document === "string" ? document : document.toString("utf8");
   const value = parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
-  if (exceedsDepth(text, MAX_ANSWER_DEPTH)) {
+  const { tooDeep, result } = scanResponse(text, MAX_ANSWER_DEPTH);
+  if (tooDeep) {
     throw new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, idOf(value));
   }
-  return Array.isArray(value) ? value.map(check) : [check(value)];
+  if (Array.isArray(value)) return value.map(check);
+  const message: Received = check(value);
+  if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
+  return [message];
+}
+
+type Received = Envelope & { [RESULT_TEXT]?: string | Buffer };
+
+/** From here on bytes are worth keeping as bytes: to write them out again, they need not be encoded anew. */
+const MANY_BYTES = 4096;
+
+/** A long result stays the bytes it came as, where a place in the text is the same place in the bytes. */
+function textOf(document: Buffer | string, text: string, { start, end }: Span): string | Buffer {
+  const asBytes = typeof document !== "string" && end - start >= MANY_BYTES && isAscii(document);
+  return asBytes ? document.subarray(start, end) : text.slice(start, end);
 }
 
 /**

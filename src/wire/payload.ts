@@ -2,43 +2,60 @@
  * A JSON object that is carried rather than looked at: kept as the text it came as, or as the object it was
  * made as, and turned into the other only when somebody asks.
  */
+import { type Envelope, RESULT_TEXT } from "./envelope.js";
 import { isObject, type JsonObject } from "./json.js";
 
 export class Payload {
-  #text: string | Buffer | undefined;
+  /** Everything after the opening brace, so that members can be put before it without touching it. */
+  #members: string | Buffer | undefined;
   #object: JsonObject | undefined;
-  /** What `escapesIn` found in the text, once somebody has searched it. */
-  #escapes: string | undefined;
-  /** Answers of earlier searches, kept where a search takes longer than looking it up. */
-  #found: Map<string, boolean> | undefined;
+  /** What was searched for in a long text, and whether it may be there: lists are searched for every answer. */
+  #searched: Map<string, boolean> | undefined;
 
-  private constructor(text: string | Buffer | undefined, object: JsonObject | undefined) {
-    this.#text = text;
+  private constructor(members: string | Buffer | undefined, object: JsonObject | undefined) {
+    this.#members = members;
     this.#object = object;
   }
 
   /** `text` must be the whole text of one JSON object, without white space around it; nobody checks it again. */
   static ofText(text: string | Buffer): Payload {
-    return new Payload(text, undefined);
+    return new Payload(behind(text, 1), undefined);
+  }
+
+  /** The result of a response: the parsed object, and the text it came as where that is known. */
+  static ofResponse(response: Envelope): Payload {
+    const text = response[RESULT_TEXT];
+    return new Payload(text === undefined ? undefined : behind(text, 1), response.result ?? {});
   }
 
   static ofObject(object: JsonObject): Payload {
     return new Payload(undefined, object);
   }
 
-  /** The JSON text, as it came where it came as text. */
+  /** The JSON text without its opening brace, as it came where it came as text. */
+  get members(): string | Buffer {
+    this.#members ??= JSON.stringify(this.#object).slice(1);
+    return this.#members;
+  }
+
+  /** The whole JSON text. Bytes are copied for it. */
   get text(): string | Buffer {
-    this.#text ??= JSON.stringify(this.#object);
-    return this.#text;
+    const { members } = this;
+    return typeof members === "string" ? `{${members}` : Buffer.concat([BRACE, members]);
   }
 
   /** The parsed object; whoever asks pays for the parsing, once. */
   get object(): JsonObject {
     if (this.#object === undefined) {
-      const value: unknown = JSON.parse(String(this.#text));
+      const value: unknown = JSON.parse(String(this.text));
       if (!isObject(value)) throw new TypeError("a payload must be a JSON object");
       this.#object = value;
     }
+    return this.#object;
+  }
+
+  /** The object where it is there for nothing; undefined where the text would have to be parsed. */
+  get parsed(): JsonObject | undefined {
     return this.#object;
   }
 
@@ -47,36 +64,53 @@ export class Payload {
    * not. Where only the object is there the answer is true, because looking is then as cheap as searching.
    */
   mayContain(marker: string): boolean {
-    const text = this.#text;
+    const text = this.#members;
     if (text === undefined) return true;
-    this.#escapes ??= escapesIn(text);
-    if (this.#escapes !== "" && sharesCharacter(this.#escapes, marker)) return true;
-    if (text.length < LONG) return text.includes(marker);
-    this.#found ??= new Map();
-    const known = this.#found.get(marker);
-    if (known !== undefined) return known;
-    const found = text.includes(marker);
-    this.#found.set(marker, found);
+    if (text.length < LONG) return contains(text, marker);
+    this.#searched ??= new Map();
+    let found = this.#searched.get(marker);
+    if (found === undefined) {
+      found = contains(text, marker);
+      this.#searched.set(marker, found);
+    }
     return found;
   }
+
+  /** Whether `key` may be one of its own members; false is certain, and so is true where it is parsed. */
+  mayHave(key: string): boolean {
+    return this.#object === undefined ? this.mayContain(`"${key}"`) : Object.hasOwn(this.#object, key);
+  }
+
+  /**
+   * The same without its first member, if that is `key` with `value` as serializers write it and no other member may
+   * be of that name; else undefined. Cutting text is much cheaper than writing it anew.
+   */
+  withoutFirst(key: string, value: string): Payload | undefined {
+    const text = this.#members;
+    const member = `"${key}":${JSON.stringify(value)},`;
+    if (text === undefined || startOf(text, member.length) !== member) return undefined;
+    const rest = new Payload(behind(text, member.length), undefined);
+    return rest.mayContain(`"${key}"`) ? undefined : rest;
+  }
 }
 
-/** From this length on several layers that look for the same marker are worth a Map. */
-const LONG = 8192;
+/** Searching so many characters costs more than remembering what was found. */
+const LONG = 4096;
+const BRACE = Buffer.from("{");
 
-/** The ASCII characters that stand in the text as escapes, where a search for them finds nothing. */
-function escapesIn(text: string | Buffer): string {
-  let found = "";
+const behind = (text: string | Buffer, at: number): string | Buffer =>
+  typeof text === "string" ? text.slice(at) : text.subarray(at);
+const startOf = (text: string | Buffer, length: number): string =>
+  typeof text === "string" ? text.slice(0, length) : text.toString("latin1", 0, length);
+const contains = (text: string | Buffer, marker: string): boolean =>
+  text.includes(marker) || hides(text, marker);
+
+/** Whether a character of `marker` stands in `text` as an escape, where a search for it finds nothing. */
+function hides(text: string | Buffer, marker: string): boolean {
   for (let at = text.indexOf(ESCAPE); at !== -1; at = text.indexOf(ESCAPE, at + ESCAPE.length)) {
     const digits = text.slice(at + ESCAPE.length, at + ESCAPE.length + 2).toString();
-    const character = String.fromCharCode(Number.parseInt(digits, 16));
-    if (character < "\u0080" && !found.includes(character)) found += character;
+    if (marker.includes(String.fromCharCode(Number.parseInt(digits, 16)))) return true;
   }
-  return found;
-}
-
-function sharesCharacter(characters: string, marker: string): boolean {
-  for (const character of characters) if (marker.includes(character)) return true;
   return false;
 }
 

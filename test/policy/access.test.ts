@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
 import type { Call, InputAnswers, Notice, Reply } from "../../src/core/call.js";
 import type { Handler } from "../../src/core/handler.js";
+import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { Payload } from "../../src/wire/payload.js";
 import { unroutedCall } from "../support/fake-call.js";
 import { clientOf, policyOf, result, toolCall, wordOf } from "./support.js";
 
@@ -461,8 +463,21 @@ describe("redaction", () => {
       async () => reply,
     );
     const call = toolCall("db", "query", { a: 1 });
-    expect(await handle(call)).toBe(reply);
+    expect(await handle(call)).toEqual(reply);
     expect(calls[0]?.params).toBe(call.params);
+  });
+
+  test("covers what a text says twice, of which only the last is parsed", async () => {
+    const text = '{"a":"secret","a":"plain"}';
+    const message = { jsonrpc: "2.0", id: 1, result: JSON.parse(text), [RESULT_TEXT]: text } as const;
+    const { handle } = policyOf(
+      { rules: [redact({ results: { paths: [], patterns: ["secret"] } })] },
+      async () => ({
+        kind: "result",
+        result: Payload.ofResponse(message),
+      }),
+    );
+    expect(await handle(toolCall("db", "query"))).toMatchObject({ result: { text: '{"a":"plain"}' } });
   });
 
   test("holds back a text that is too long to be looked through", async () => {

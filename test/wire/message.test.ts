@@ -16,7 +16,8 @@ function refusal(text: string): FrameError {
 
 test("a message comes as it is, unknown members included", () => {
   const message = { jsonrpc: "2.0", id: 1, result: { x: { y: [null] } }, vendor: "z" };
-  expect(read(JSON.stringify(message))).toEqual([message]);
+  // Written out again, so that the text that is kept beside it does not count.
+  expect(JSON.parse(JSON.stringify(read(JSON.stringify(message))))).toEqual([message]);
 });
 
 test("a byte order mark before it does no harm", () => {

@@ -47,7 +47,41 @@ test("text and object are each made from the other once", () => {
   expect(made.text).toBe('{"a":1}');
   expect(made.object).toBe(made.object);
   const bytes = Buffer.from('{"a":1}');
-  expect(Payload.ofText(bytes).text).toBe(bytes);
+  expect(Payload.ofText(bytes).text).toEqual(bytes);
   expect(Payload.ofText(bytes).object).toEqual({ a: 1 });
-  expect(() => Payload.ofText("[]").object).toThrow(TypeError);
+});
+
+describe("without its first member", () => {
+  const shorter = (text: string) =>
+    forms(text).map((payload) => payload.withoutFirst("resultType", "complete")?.text.toString());
+
+  test.each([
+    ['{"resultType":"complete","content":[]}', '{"content":[]}'],
+    ['{"resultType":"complete", "content":[]}', '{ "content":[]}'],
+    // Written in another way, last, alone, another value, and another member that may have the same name.
+    ['{"resultType": "complete","content":[]}', undefined],
+    ['{"content":[],"resultType":"complete"}', undefined],
+    ['{"resultType":"complete"}', undefined],
+    ['{"resultType":"task","content":[]}', undefined],
+    ['{"resultType":"complete","a":1,"resultType":"task"}', undefined],
+    ['{"resultType":"complete","a":1,"\\u0072esultType":"task"}', undefined],
+  ])("%s becomes %s", (text, expected) => {
+    expect(shorter(text)).toEqual([expected, expected]);
+  });
+});
+
+test("whether it may have a member is certain where it is parsed, also of one spelled with escapes", () => {
+  const [payload] = forms('{"\\u0061":{"b":1}}');
+  expect([payload?.mayHave("a"), payload?.mayHave("b"), payload?.mayHave("c")]).toEqual([true, true, false]);
+  expect(payload?.object).toEqual({ a: { b: 1 } });
+  expect([payload?.mayHave("a"), payload?.mayHave("b"), payload?.mayHave("c")]).toEqual([true, false, false]);
+});
+
+test("a long text is searched once for each marker", () => {
+  const text = Buffer.from(`{"text":"${"x".repeat(5000)}"}`);
+  const payload = Payload.ofText(text);
+  expect(payload.mayContain('"isError"')).toBe(false);
+  text.write('"isError"', 20);
+  expect(payload.mayContain('"isError"')).toBe(false);
+  expect(payload.mayContain('"text"')).toBe(true);
 });

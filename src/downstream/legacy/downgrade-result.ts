@@ -10,7 +10,8 @@ import { hasObjectRoot, wrapOutputSchema } from "./wrap-output.js";
 
 /** Members that only modern results have (2026-07-28, basic/index, "Responses"). */
 const MODERN_MEMBERS = ["resultType", "ttlMs", "cacheScope"];
-const MODERN_MARKERS = [...MODERN_MEMBERS, META.serverInfo].map((key) => `"${key}"`);
+/** The last one holds, beside what hosts may read, who answered. */
+const MODERN_ONLY = [...MODERN_MEMBERS, "_meta"];
 
 export function downgradeResult(
   result: Payload,
@@ -18,7 +19,7 @@ export function downgradeResult(
   revision: Revision,
   port: Pick<GatewayPort, "tool">,
 ): Payload {
-  const clean = MODERN_MARKERS.some((marker) => result.mayContain(marker)) ? strip(result) : result;
+  const clean = MODERN_ONLY.some((key) => result.mayHave(key)) ? strip(result) : result;
   switch (call.method) {
     case "tools/call":
       return wrapStructured(downgradeContent(clean, revision), call, revision, port);
@@ -36,6 +37,11 @@ const changed = (before: Payload, after: JsonObject): Payload =>
   after === before.object ? before : Payload.ofObject(after);
 
 function strip(result: Payload): Payload {
+  // Most results of modern servers begin so, and have nothing else to take out.
+  const shorter = result.withoutFirst("resultType", "complete");
+  if (shorter !== undefined && !MODERN_ONLY.some((key) => key !== "resultType" && result.mayHave(key))) {
+    return shorter;
+  }
   const clean = without(result.object, MODERN_MEMBERS);
   const meta = objectAt(clean, "_meta");
   if (meta === undefined || !Object.hasOwn(meta, META.serverInfo)) return changed(result, clean);
@@ -93,9 +99,9 @@ const STRUCTURED = '"structuredContent"';
 
 /** Seen without parsing: the member stands there once, and what follows is an object. The ordinary case. */
 function isSurelyObject(result: Payload): boolean {
-  const { text } = result;
-  const at = text.indexOf(STRUCTURED);
-  return text.indexOf(`${STRUCTURED}:{`) === at && text.indexOf(STRUCTURED, at + 1) === -1;
+  const { members } = result;
+  const at = members.indexOf(STRUCTURED);
+  return members.indexOf(`${STRUCTURED}:{`) === at && members.indexOf(STRUCTURED, at + 1) === -1;
 }
 
 /** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */

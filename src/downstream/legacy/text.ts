@@ -13,9 +13,9 @@ export const stringOf = (text: Text): string => (typeof text === "string" ? text
 
 /** The response to `id` that carries `result`. */
 export function resultText(id: MessageId, result: Payload): Text {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
-  const { text } = result;
-  return typeof text === "string" ? `${head}${text}}` : [head, text, "}"];
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{`;
+  const { members } = result;
+  return typeof members === "string" ? `${head}${members}}` : [head, members, "}"];
 }
 
 /** The array of those messages. */

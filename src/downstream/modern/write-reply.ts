@@ -43,13 +43,14 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
 
   function resultPieces(result: Payload, hints: Freshness | undefined): readonly (string | Buffer)[] {
     // What certainly is not in it can be put in front of it, and the rest stays the bytes it came as.
+    const rest = result.withoutFirst("resultType", "complete") ?? result;
     const untouched =
-      !result.mayContain('"resultType"') &&
-      !result.mayContain('"_meta"') &&
-      (hints === undefined || (!result.mayContain('"ttlMs"') && !result.mayContain('"cacheScope"')));
+      (rest !== result || !result.mayHave("resultType")) &&
+      !result.mayHave("_meta") &&
+      (hints === undefined || (!result.mayHave("ttlMs") && !result.mayHave("cacheScope")));
     if (!untouched) return [JSON.stringify(completed(result.object, hints))];
     const cache = hints === undefined ? "" : `,"ttlMs":${hints.ttlMs},"cacheScope":"${hints.scope}"`;
-    return spliced(`{"resultType":"complete",${ownMeta}${cache}`, result.text);
+    return spliced(`{"resultType":"complete",${ownMeta}${cache}`, rest.members);
   }
 
   function completed(result: JsonObject, hints: Freshness | undefined): JsonObject {
@@ -84,7 +85,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
       ...((state === undefined || Object.keys(requests).length > 0) && { inputRequests: requests }),
       ...(state !== undefined && { requestState: state }),
     };
-    return framed(id, "result", spliced(`{${ownMeta}`, JSON.stringify(result)));
+    return framed(id, "result", spliced(`{${ownMeta}`, JSON.stringify(result).slice(1)));
   }
 }
 
@@ -102,13 +103,13 @@ function framed(id: MessageId, member: "result" | "error", pieces: readonly (str
   };
 }
 
-/** `head`, an object without its closing brace, and all members of `text`, which is a whole object. */
-function spliced(head: string, text: string | Buffer): readonly (string | Buffer)[] {
-  if (typeof text === "string") return [`${head}${EMPTY.test(text) ? "" : ","}${text.slice(1)}`];
-  return [EMPTY.test(text.toString("latin1", 0, 64)) ? head : `${head},`, text.subarray(1)];
+/** `head`, an object without its closing brace, and `members`, which are those of another one with its brace. */
+function spliced(head: string, members: string | Buffer): readonly (string | Buffer)[] {
+  if (typeof members === "string") return [`${head}${NONE.test(members) ? "" : ","}${members}`];
+  return [NONE.test(members.toString("latin1", 0, 64)) ? head : `${head},`, members];
 }
 
-const EMPTY = /^\{\s*\}/;
+const NONE = /^\s*\}/;
 
 /** What the client may keep. A later round depends on answers that are no part of its key, so it may keep nothing. */
 function hintsFor(call: Call, freshness: Freshness | undefined): Freshness | undefined {

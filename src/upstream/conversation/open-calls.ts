@@ -77,11 +77,12 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
 
   remove(open: T, affinity: string): void {
     this.#open.delete(open.id);
+    const now = performance.now();
     this.#gone.delete(affinity);
-    this.#gone.set(affinity, performance.now());
+    this.#gone.set(affinity, now);
     // The oldest stand first; what has stopped echoing goes, so that the map stays as small as recent traffic.
     for (const [client, at] of this.#gone) {
-      if (at + ECHO_MS > performance.now()) break;
+      if (at + ECHO_MS > now) break;
       this.#gone.delete(client);
     }
   }

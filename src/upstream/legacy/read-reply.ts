@@ -8,7 +8,7 @@ import { errorForClient } from "../conversation/hop-errors.js";
 /** Every result of these revisions is complete: there is nothing to decide but whether it is an error. */
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   return message.error === undefined
-    ? { kind: "result", result: Payload.ofObject(message.result ?? {}) }
+    ? { kind: "result", result: Payload.ofResponse(message) }
     : { kind: "error", error: readError(server, call, message.error) };
 }
 

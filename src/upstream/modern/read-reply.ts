@@ -15,14 +15,14 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
   const type = result.resultType;
   // Work that goes on (SEP-2663); to a client that has not declared that it takes such answers it would be none.
   if (type === "task" && mayBeTask(call)) {
-    return { kind: "result", result: Payload.ofObject(result) };
+    return { kind: "result", result: Payload.ofResponse(message) };
   }
   // Servers of drafts before the final revision leave it out of complete results.
   if (type === undefined || type === "complete") {
     const freshness = readFreshness(result);
     return {
       kind: "result",
-      result: Payload.ofObject(result),
+      result: Payload.ofResponse(message),
       ...(freshness !== undefined && { freshness }),
     };
   }

@@ -156,19 +156,18 @@ export class ModernConnection implements Connection {
     signal: StopSignal,
     hear: (message: Envelope) => void = (message) => this.#hear(message),
   ): Promise<Answer> {
-    const tell = (): void => this.#tellCancelled(request.id);
-    if (!signal.aborted) signal.addEventListener("abort", tell, { once: true });
+    // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
+    const tell = this.#channel.association === "pipe" ? () => this.#tellCancelled(request.id) : undefined;
+    if (tell !== undefined && !signal.aborted) signal.addEventListener("abort", tell, { once: true });
     try {
       return await this.#channel.exchange(request, { headers, signal, hear });
     } finally {
-      signal.removeEventListener("abort", tell);
+      if (tell !== undefined) signal.removeEventListener("abort", tell);
       this.#lastHeard = performance.now();
     }
   }
 
-  // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has no such end.
   #tellCancelled(requestId: string | number): void {
-    if (this.#channel.association !== "pipe") return;
     const params = { requestId, reason: "the client gave up" };
     const told = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
     told.catch((error: unknown) => {

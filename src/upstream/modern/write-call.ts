@@ -23,14 +23,19 @@ export interface Speaker {
 /** The request for `call`. `item` is the tool's list entry, in which it may name arguments to mirror. */
 export function writeCall(call: Call, id: number, speaker: Speaker, item = call.route?.item): WrittenRequest {
   const { answers } = call;
-  const params: JsonObject = {
-    ...withProgressToken(call.params, id),
-    ...(answers !== undefined && { inputResponses: answers.responses }),
-    // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
-    ...(answers?.state !== undefined && { requestState: answers.state }),
-  };
+  const own = withProgressToken(call.params, id);
+  const params: JsonObject =
+    answers === undefined
+      ? own
+      : {
+          ...own,
+          inputResponses: answers.responses,
+          // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
+          ...(answers.state !== undefined && { requestState: answers.state }),
+        };
   const written = writeRequest(call.method, params, id, speaker);
-  const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : {};
+  const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : undefined;
+  if (call.extraHeaders === undefined && mirrored === undefined) return written;
   return { ...written, headers: { ...call.extraHeaders, ...written.headers, ...mirrored } };
 }
 
@@ -52,12 +57,27 @@ export function writeRequest(
   const name = key === undefined ? undefined : stringAt(params, key);
   return {
     request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } },
-    headers: {
+    headers: standardHeaders(method, name),
+  };
+}
+
+/** Made once per method and name, which come again and again; emptied when there are too many to come again. */
+const standard = new Map<string, Headers>();
+const MOST_STANDARD = 2_000;
+
+function standardHeaders(method: string, name: string | undefined): Headers {
+  const key = name === undefined ? method : `${method} ${name}`;
+  let headers = standard.get(key);
+  if (headers === undefined) {
+    headers = {
       [HEADER.protocolVersion]: MODERN_REVISION,
       [HEADER.method]: method,
       ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
-    },
-  };
+    };
+    if (standard.size >= MOST_STANDARD) standard.clear();
+    standard.set(key, headers);
+  }
+  return headers;
 }
 
 /** Which parameter `Mcp-Name` repeats (basic/transports/streamable-http; the tasks extension adds its own). */
@@ -70,8 +90,9 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ["tasks/cancel", "taskId"],
 ]);
 
-function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers {
+function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers | undefined {
   const { headers } = paramHeaders(item?.inputSchema);
+  if (headers.length === 0) return undefined;
   const args = objectAt(params, "arguments");
   const mirrored: Record<string, string> = {};
   for (const { header, path } of headers) {

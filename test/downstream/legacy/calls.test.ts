@@ -60,7 +60,7 @@ describe("the answer", () => {
   });
 
   test("is an error of the gateway's own where what came from behind is no JSON after all", async () => {
-    const result = Payload.ofText('{"resultType":"complete",');
+    const result = Payload.ofText('{"ttlMs":1,');
     const server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "result", result }) } });
     const host = await server.host();
     expect((await host.request("tools/call", { name: "t" })).error?.code).toBe(-32603);

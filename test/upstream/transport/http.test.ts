@@ -101,7 +101,7 @@ describe("an answer in JSON", () => {
       }),
     );
     const got = await open(server.url).exchange(request);
-    expect(got.message).toEqual({ jsonrpc: "2.0", id: 7, result });
+    expect(got.message).toMatchObject({ jsonrpc: "2.0", id: 7, result });
     expect([got.status, got.header("mcp-session-id"), got.header("x-many"), got.header("toString")]).toEqual([
       200,
       "abc",
@@ -225,7 +225,7 @@ describe("a stream that drops before its response", () => {
       headers: { "mcp-session-id": "s" },
       hear: (message) => heard.push(message.method ?? ""),
     });
-    expect(got.message).toEqual(response);
+    expect(got.message).toMatchObject(response);
     expect(heard).toEqual(["a", "b"]);
     expect(performance.now() - droppedAt).toBeGreaterThanOrEqual(236);
     expect(server.asked.map(({ method, headers }) => [method, headers["last-event-id"]])).toEqual([
@@ -292,7 +292,7 @@ describe("a stream that drops before its response", () => {
       if (asked.method === "POST") stream(reply, `id: ${id}\nretry: 1\n\n`).end();
       else stream(reply, event(response)).end();
     });
-    expect((await open(server.url).exchange(request)).message).toEqual(response);
+    expect((await open(server.url).exchange(request)).message).toMatchObject(response);
     const sent = server.asked[1]?.headers["last-event-id"];
     expect(Buffer.from(String(sent), "latin1").toString("utf8")).toBe(expected);
   });

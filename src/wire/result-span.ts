@@ -1,0 +1,86 @@
+/**
+ * Where the `result` of a response stands in its text, so that it can be carried on as the text it came as. Asked
+ * only about text that JSON.parse has taken, which is why brackets and quotes are all there is to look at.
+ */
+
+const QUOTE = 34;
+const COLON = 58;
+const OPEN_ARRAY = 91;
+const BACKSLASH = 92;
+const CLOSE_ARRAY = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+/** From `start` up to, and without, `end`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * What one pass over valid JSON tells: whether it is nested more than `limit` deep, and the span of the object that
+ * is the `result` of the outermost object. No span where there is none, where there are several of that name, or
+ * where a key of the outermost object is written with escapes and so could be another one than it looks.
+ */
+export function scanResponse(
+  text: string,
+  limit: number,
+): { readonly tooDeep: boolean; readonly result?: Span } {
+  let depth = 0;
+  let start = -1;
+  let end = -1;
+  let odd = false;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case QUOTE: {
+        const close = endOfString(text, i);
+        if (close === -1) return NOTHING;
+        if (depth === 1) {
+          const after = skipSpace(text, close + 1);
+          if (text.charCodeAt(after) === COLON) {
+            odd ||= text.slice(i, close).includes("\\");
+            if (close - i === 7 && text.startsWith("result", i + 1)) {
+              odd ||= start !== -1;
+              start = skipSpace(text, after + 1);
+              i = start - 1;
+              continue;
+            }
+          }
+        }
+        i = close;
+        break;
+      }
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        if (++depth > limit) return TOO_DEEP;
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        if (--depth === 1 && start !== -1 && end === -1) end = i + 1;
+        break;
+    }
+  }
+  return odd || end === -1 || text.charCodeAt(start) !== OPEN_OBJECT
+    ? NOTHING
+    : { tooDeep: false, result: { start, end } };
+}
+
+const NOTHING = { tooDeep: false };
+const TOO_DEEP = { tooDeep: true };
+
+/** The index of the quote that ends the string begun at `start`, or -1 when nothing ends it. */
+export function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let first = end;
+    while (text.charCodeAt(first - 1) === BACKSLASH) first--;
+    if ((end - first) % 2 === 0) return end;
+  }
+  return -1;
+}
+
+/** The white space of JSON (RFC 8259, 2); nothing else is below these. */
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) <= 32) at++;
+  return at;
+}
