@@ -6,10 +6,12 @@ import type { ListKind } from "./core/upstream.js";
 import type { LegacyEdge } from "./downstream/legacy/edge.js";
 import { explainCall, readSupposed } from "./explain.js";
 import type { Inside } from "./inside.js";
+import type { InputWaits } from "./telemetry/input-wait.js";
 import { stringAt } from "./wire/json.js";
 
 export interface Shown {
   readonly inside: () => Inside;
+  readonly waits: Pick<InputWaits, "open">;
   readonly legacy: Pick<LegacyEdge, "sessions">;
   readonly ready: () => Readiness;
   readonly version: string;
@@ -27,7 +29,7 @@ const OPERATOR: Client = {
   capabilities: {},
 };
 
-export function adminPages({ inside, legacy, ready, version, startedAt, url }: Shown): AdminPages {
+export function adminPages({ inside, waits, legacy, ready, version, startedAt, url }: Shown): AdminPages {
   const rows = (kind: ListKind): readonly CatalogRow[] =>
     inside()
       .catalog.view(OPERATOR)
@@ -49,6 +51,7 @@ export function adminPages({ inside, legacy, ready, version, startedAt, url }: S
         ...ready(),
         ...(address !== undefined && { url: address }),
         sessions: legacy.sessions().length,
+        openQuestions: waits.open().length,
         servers: inside().catalog.status(),
       };
     },
@@ -64,6 +67,7 @@ export function adminPages({ inside, legacy, ready, version, startedAt, url }: S
         inFlight: line.taken,
         waiting: line.waiting,
       })),
+    questions: () => waits.open(),
     decisions: () => inside().policy.decisions(),
     explain: (query) => explainCall(inside(), readSupposed(query)),
     catalog: () => ({

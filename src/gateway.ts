@@ -35,6 +35,7 @@ import { readiness, requiredServers } from "./readiness.js";
 import { followTasks } from "./routing/follow-tasks.js";
 import { Tasks } from "./routing/tasks.js";
 import { SteadyFeed } from "./steady-feed.js";
+import { InputWaits } from "./telemetry/input-wait.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
 import { ParkedCalls } from "./upstream/legacy/parked-calls.js";
@@ -95,7 +96,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     metrics,
     directory,
-    parked: new ParkedCalls(),
+    parked: new ParkedCalls(config.parkedCalls),
+    waits: new InputWaits(metrics),
     aggregated: () => inside.config.servers.length > 1,
     sealedState: sealedState({ key: createSecretKey(randomBytes(32)) }),
     tasks: new Tasks(createSecretKey(randomBytes(32))),
@@ -136,6 +138,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     port,
     sessions: SESSIONS,
     keepAliveMs: KEEP_ALIVE_MS,
+    answerMs: () => (inside.config.parkedCalls.answerMs * 2) / 3, // sooner than its call is given up
     logger,
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
@@ -192,7 +195,15 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     metrics,
     ready,
-    pages: adminPages({ inside: () => inside, legacy, ready, version, startedAt, url: () => url }),
+    pages: adminPages({
+      inside: () => inside,
+      waits: insideOptions.waits,
+      legacy,
+      ready,
+      version,
+      startedAt,
+      url: () => url,
+    }),
   });
   let url: string | undefined;
   let listening = false;
@@ -218,6 +229,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     // The new catalog knows nothing yet; hosts go on with the old one until it does.
     await built.catalog.prepare(COMMAND_LINE);
     inside = built;
+    insideOptions.parked.limit(next.parkedCalls);
     // Whoever is known stays the same object as long as nothing about them changes.
     if (!isDeepStrictEqual(next.auth, before.config.auth)) authentication = authenticationOf(next);
     feed.switchTo(built.catalog.changes, (client, change) => {

@@ -12,13 +12,14 @@ import { deadline } from "./policy/deadline.js";
 import { Line } from "./policy/line.js";
 import { createPolicy, type Policy } from "./policy/policy.js";
 import { rescue } from "./policy/rescue.js";
+import { givenArguments } from "./routing/given-arguments.js";
 import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
 import { directoryFor, tellOfTask } from "./routing/task-news.js";
 import type { Tasks } from "./routing/tasks.js";
 import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
-import { inputWait } from "./telemetry/input-wait.js";
+import type { InputWaits } from "./telemetry/input-wait.js";
 import type { Metrics } from "./telemetry/metrics.js";
 import type { ParkedCalls } from "./upstream/legacy/parked-calls.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
@@ -28,6 +29,8 @@ export interface InsideOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly directory: ClientDirectory;
+  /** Which calls wait for a person or a model. */
+  readonly waits: InputWaits;
   /** Where calls wait for the answers to their servers' questions. */
   readonly parked: ParkedCalls;
   /** Whether hosts see several servers at this moment. */
@@ -57,7 +60,7 @@ export interface Inside {
 
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
-  const { info, logger, metrics, sealedState, tasks } = options;
+  const { info, logger, metrics, waits, sealedState, tasks } = options;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = new Map(
     config.servers.map((server): [string, Running] => {
@@ -85,9 +88,10 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       locate(catalog, tasks), // outermost: log, metrics and policy know the server and the tool of every call
       accessLog(logger), // refusals are logged like everything else
       callMetrics(metrics),
-      inputWait(metrics), // a question and the round that answers it are two calls
+      waits.middleware, // a question and the round that answers it are two calls
       rescue(logger), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
+      ...(config.servers.some(givesArguments) ? [givenArguments] : []), // rules judge what the server will get
       policy.access, // refuse before anything is spent
       policy.limits, // a refused call costs no token; a later round was paid by the first
     ],
@@ -95,6 +99,9 @@ export function createInside(config: Config, options: InsideOptions, before?: In
   );
   return { config, servers, catalog, policy, handle };
 }
+
+const givesArguments = ({ overrides = {} }: ServerConfig): boolean =>
+  Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
 /** The stack of one server. */
 function stackOf({ config, upstream, breaker, line }: Running, policy: Policy, metrics: Metrics): Handler {
@@ -119,6 +126,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     log: logger,
     aggregated,
     parked,
+    ...(config.roots !== undefined && { roots: config.roots.map((root) => ({ ...root })) }),
     onTaskStatus: (notice) => tellOfTask(name, notice, options.directory, tasks),
     onRefusedQuestion: (why) => metrics.refusedQuestion(name, why),
     onRestart: (reason) => metrics.restarted(name, reason),
@@ -165,11 +173,12 @@ function forgivingAfterRestart(breaker: CircuitBreaker): UpstreamObserver {
 
 /** Whether a running server can go on under `next`: filters, prefix and time-outs are not its affair. */
 function runsTheSame(now: ServerConfig, next: ServerConfig): boolean {
-  const essence = ({ transport, protocol, lease, connectTimeoutMs }: ServerConfig) => ({
+  const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
     transport,
     protocol,
     lease,
     connectTimeoutMs,
+    roots,
   });
   return isDeepStrictEqual(essence(now), essence(next));
 }

@@ -66,6 +66,18 @@ export interface Route {
   readonly kind: ListKind;
   /** The server's own list entry; absent where a URI was routed by its form alone. */
   readonly item?: JsonObject;
+  /** The entry as hosts see it, but for its name, where the config shows it otherwise. */
+  readonly shown?: JsonObject;
+  /** What the config puts into the arguments of every call. */
+  readonly given?: GivenArguments;
+}
+
+/** Arguments of a tool that come from the config. */
+export interface GivenArguments {
+  /** For those that a client leaves out. */
+  readonly defaults: JsonObject;
+  /** Whatever a client sends. */
+  readonly fixed: JsonObject;
 }
 
 export interface Notice {
@@ -110,4 +122,19 @@ export type Reply =
       /** A token that grants all of these would be let through; over HTTP the client is told so. */
       readonly scopes?: readonly string[];
     }
-  | { readonly kind: "input_required"; readonly requests: JsonObject; readonly state?: string };
+  | {
+      readonly kind: "input_required";
+      readonly requests: JsonObject;
+      readonly state?: string;
+      /** Tells which of the requests nobody waits for any more; absent where nobody here would learn of it. */
+      readonly open?: OpenRequests;
+    };
+
+/** The requests of one round, while a server waits for the answers. */
+export interface OpenRequests {
+  /**
+   * Calls `gone` with the key of each request that wants no answer any more: the server took it back, answered the
+   * call without it, or is gone. At once for those that are gone already; until the returned function is called.
+   */
+  watch(gone: (key: string) => void): () => void;
+}

@@ -1,4 +1,4 @@
-/** Times how long calls wait for a person or a model: from a question to the round that brings its answer. */
+/** Which calls wait for a person or a model, and for how long: from a question to the round that brings its answer. */
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Handler, Middleware } from "../core/handler.js";
@@ -6,51 +6,127 @@ import { isObject, stringAt } from "../wire/json.js";
 import { serverLabel } from "./labels.js";
 import type { InputKind, Metrics } from "./metrics.js";
 
+type InputRequired = Extract<Reply, { kind: "input_required" }>;
+
+/** A question that somebody was asked and has not answered yet; never what it says. */
+export interface OpenQuestion {
+  readonly server: string;
+  readonly kind: InputKind;
+  readonly principal: string;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
 interface Waiting {
+  readonly server: string;
+  readonly principal: string;
+  /** By `performance.now()`, and by `Date.now()`. */
   readonly since: number;
-  readonly kinds: ReadonlySet<InputKind>;
+  readonly askedAt: number;
+  /** By the keys of the round. */
+  readonly questions: Map<string, InputKind>;
+  /** Ends what tells of questions that nobody need answer any more. */
+  readonly forget: () => void;
 }
 
 /** Questions that are remembered at once; the ones longest without an answer are forgotten first. */
 const MOST_WAITING = 10_000;
+/** A client without a session may never come back, and nobody would know. In ms; no state is good for longer. */
+const LONGEST_WAIT_MS = 3_600_000;
 const KINDS: ReadonlyMap<string, InputKind> = new Map([
   ["sampling/createMessage", "sampling"],
   ["elicitation/create", "elicitation"],
   ["roots/list", "roots"],
 ]);
 
-/** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
-export function inputWait(metrics: Metrics): Middleware {
-  const waiting = new LRUCache<string, Waiting>({ max: MOST_WAITING });
-  return (next: Handler): Handler =>
-    async function inputWait(call) {
-      if (call.answers !== undefined) answered(call, call.answers.state);
+export class InputWaits {
+  readonly #metrics: Metrics;
+  readonly #waiting = new LRUCache<string, Waiting>({
+    max: MOST_WAITING,
+    ttl: LONGEST_WAIT_MS,
+    perf: { now: () => performance.now() }, // asked each time, so that tests can turn the clock
+    dispose: (waiting) => waiting.forget(),
+  });
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  /** Those that are open now, the oldest first. */
+  open(): readonly OpenQuestion[] {
+    this.#waiting.purgeStale();
+    const open: OpenQuestion[] = [];
+    for (const waiting of this.#waiting.rvalues()) {
+      if (waiting === undefined) continue;
+      const { server, principal, askedAt, questions } = waiting;
+      const since = new Date(askedAt).toISOString();
+      for (const kind of questions.values()) open.push({ server, kind, principal, since });
+    }
+    return open;
+  }
+
+  /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
+  readonly middleware: Middleware = (next: Handler): Handler => {
+    const waits = this;
+    return async function inputWait(call) {
+      if (call.answers !== undefined) waits.#answered(call, call.answers.state);
       const reply = await next(call);
-      if (reply.kind === "input_required") {
-        waiting.set(keyOf(call, reply.state), { since: performance.now(), kinds: kindsOf(reply) });
-      }
+      if (reply.kind === "input_required") waits.#asked(call, reply);
       return reply;
     };
+  };
 
-  function answered(call: Call, state: string | undefined): void {
+  #asked(call: Call, reply: InputRequired): void {
+    const key = keyOf(call, reply.state);
+    const questions = kindsOf(reply);
+    if (questions.size === 0) return;
+    const { signal } = call;
+    // The request of a session stays open while its client is asked; of a client without one nothing more is heard.
+    const { principal, session } = call.client;
+    const givenUp = (): void => void this.#waiting.delete(key);
+    if (session) signal.addEventListener("abort", givenUp, { once: true });
+    const unwatch = reply.open?.watch((gone) => {
+      if (questions.delete(gone) && questions.size === 0) this.#waiting.delete(key);
+    });
+    const forget = (): void => {
+      signal.removeEventListener("abort", givenUp);
+      unwatch?.();
+    };
+    if (questions.size === 0 || (session && signal.aborted)) {
+      forget();
+      return;
+    }
+    this.#waiting.set(key, {
+      server: serverLabel(call),
+      principal: principal.id,
+      since: performance.now(),
+      askedAt: Date.now(),
+      questions,
+      forget,
+    });
+  }
+
+  #answered(call: Call, state: string | undefined): void {
     const key = keyOf(call, state);
-    const asked = waiting.get(key);
+    const asked = this.#waiting.get(key);
     if (asked === undefined) return;
-    waiting.delete(key);
+    this.#waiting.delete(key);
     const seconds = (performance.now() - asked.since) / 1000;
-    for (const kind of asked.kinds) metrics.waitedForInput({ server: serverLabel(call), kind, seconds });
+    for (const kind of new Set(asked.questions.values())) {
+      this.#metrics.waitedForInput({ server: serverLabel(call), kind, seconds });
+    }
   }
 }
 
 const keyOf = ({ client, method, route }: Call, state: string | undefined): string =>
   JSON.stringify([client.affinity, method, route?.exposed, state]);
 
-function kindsOf({ requests }: Extract<Reply, { kind: "input_required" }>): ReadonlySet<InputKind> {
-  return new Set(
-    Object.entries(requests).flatMap(([key, request]) => {
-      if (key === APPROVAL_KEY) return ["approval" as const];
-      const method = isObject(request) ? stringAt(request, "method") : undefined;
-      return (method === undefined ? undefined : KINDS.get(method)) ?? [];
-    }),
-  );
+function kindsOf({ requests }: InputRequired): Map<string, InputKind> {
+  const kinds = Object.entries(requests).flatMap(([key, request]): [string, InputKind][] => {
+    if (key === APPROVAL_KEY) return [[key, "approval"]];
+    const method = isObject(request) ? stringAt(request, "method") : undefined;
+    const kind = method === undefined ? undefined : KINDS.get(method);
+    return kind === undefined ? [] : [[key, kind]];
+  });
+  return new Map(kinds);
 }

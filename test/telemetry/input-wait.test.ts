@@ -1,10 +1,11 @@
 /** How long calls wait for input. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Reply } from "../../src/core/call.js";
-import { inputWait } from "../../src/telemetry/input-wait.js";
+import { Stop } from "../../src/core/stop.js";
+import { InputWaits } from "../../src/telemetry/input-wait.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { Payload } from "../../src/wire/payload.js";
-import { fakeCall } from "../support/fake-upstream.js";
+import { fakeCall, fakeClient } from "../support/fake-upstream.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -20,7 +21,7 @@ const done: Reply = { kind: "result", result: Payload.ofObject({ content: [] }) 
 test("the time between a question and its answer is counted for the server and the kind of question", async () => {
   const metrics = new Metrics({ version: "1", process: false });
   const replies = [asks("elicitation/create", "one"), done];
-  const handle = inputWait(metrics)(async () => replies.shift() ?? done);
+  const handle = new InputWaits(metrics).middleware(async () => replies.shift() ?? done);
   await handle(fakeCall("tools/call", { name: "quiz__start" }, { route }));
   vi.advanceTimersByTime(4_000);
   await handle(
@@ -33,9 +34,82 @@ test("the time between a question and its answer is counted for the server and t
 
 test("an answer to a question that was never asked here is not counted", async () => {
   const metrics = new Metrics({ version: "1", process: false });
-  const handle = inputWait(metrics)(async () => done);
+  const handle = new InputWaits(metrics).middleware(async () => done);
   await handle(
     fakeCall("tools/call", { name: "quiz__start" }, { route, answers: { responses: {}, state: "other" } }),
   );
   expect(await metrics.text()).not.toContain("cardea_input_wait_seconds_count{");
+});
+
+describe("the questions that are open", () => {
+  const waiting = () => new InputWaits(new Metrics({ version: "1", process: false }));
+  const session = () => fakeClient({ session: true, affinity: "s" });
+  /** A round that tells when its questions want no answer any more. */
+  const watched = (state: string) => {
+    const hearers = new Set<(key: string) => void>();
+    const reply: Reply = {
+      kind: "input_required",
+      requests: { a: { method: "roots/list" }, b: { method: "sampling/createMessage" } },
+      state,
+      open: {
+        watch(gone) {
+          hearers.add(gone);
+          return () => hearers.delete(gone);
+        },
+      },
+    };
+    return { reply, hearers, gone: (key: string) => [...hearers].forEach((hear) => void hear(key)) };
+  };
+
+  test("are known by server, kind, principal and since when, and by nothing of what they say", async () => {
+    vi.setSystemTime("2026-11-20T08:00:00Z");
+    const waits = waiting();
+    const handle = waits.middleware(async () => asks("elicitation/create", "one"));
+    await handle(fakeCall("tools/call", { name: "quiz__start" }, { route }));
+    expect(waits.open()).toEqual([
+      { server: "quiz", kind: "elicitation", principal: "anonymous", since: "2026-11-20T08:00:00.000Z" },
+    ]);
+  });
+
+  test("are open until they are answered", async () => {
+    const waits = waiting();
+    const replies = [asks("elicitation/create", "one"), done];
+    const handle = waits.middleware(async () => replies.shift() ?? done);
+    await handle(fakeCall("tools/call", {}, { route }));
+    await handle(fakeCall("tools/call", {}, { route, answers: { responses: {}, state: "one" } }));
+    expect(waits.open()).toEqual([]);
+  });
+
+  test("are no longer open when nobody waits for them, one by one", async () => {
+    const waits = waiting();
+    const { reply, gone, hearers } = watched("one");
+    await waits.middleware(async () => reply)(fakeCall("tools/call", {}, { route }));
+    gone("a");
+    expect(waits.open().map(({ kind }) => kind)).toEqual(["sampling"]);
+    gone("b");
+    expect(waits.open()).toEqual([]);
+    expect(hearers.size).toBe(0);
+  });
+
+  test("end with the request of a session that gives up, and not with that of a client without one", async () => {
+    for (const [client, left] of [
+      [session(), 0],
+      [fakeClient(), 1],
+    ] as const) {
+      const waits = waiting();
+      const stop = new Stop();
+      const call = fakeCall("tools/call", {}, { route, client, signal: stop.signal });
+      await waits.middleware(async () => asks("roots/list", "one"))(call);
+      stop.abort();
+      expect(waits.open()).toHaveLength(left);
+    }
+  });
+
+  test("are forgotten after an hour, when no state is good any more", async () => {
+    const waits = waiting();
+    vi.advanceTimersByTime(1);
+    await waits.middleware(async () => asks("roots/list", "one"))(fakeCall("tools/call", {}, { route }));
+    vi.advanceTimersByTime(3_600_001);
+    expect(waits.open()).toEqual([]);
+  });
 });

@@ -28,8 +28,8 @@ export interface LegacyEdgeOptions {
   readonly keepAliveMs: number;
   readonly logger?: Logger;
   readonly hooks?: LegacyHooks;
-  /** So long has a person to answer a server's question, in ms. Default 10 minutes. */
-  readonly answerMs?: number;
+  /** So long has a person to answer a server's question, in ms; asked for each one. Default 10 minutes. */
+  readonly answerMs?: number | (() => number);
   /** Rounds of questions one call may take. Default 8. */
   readonly maxRounds?: number;
   /** When a host that lost its stream should come back, in ms. Default 1 s. */
@@ -65,7 +65,7 @@ const LISTEN_MS = 10_000;
 const MIB = 1024 * 1024;
 
 export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
-  const { port, hooks = {}, logger = SILENT } = options;
+  const { port, hooks = {}, logger = SILENT, answerMs = 600_000 } = options;
   const store = new SessionStore(options.sessions, (session, why) => {
     hooks.sessionEnded?.(why);
     port.forget(session.client.affinity);
@@ -73,7 +73,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
   const opener = {
     port,
     store,
-    questions: { answerMs: options.answerMs ?? 600_000, maxOpen: 100 },
+    questions: { answerMs: typeof answerMs === "number" ? () => answerMs : answerMs, maxOpen: 100 },
     opened: () => hooks.sessionOpened?.(),
   };
   const behind = {

@@ -4,7 +4,7 @@ import { type Call, type InputAnswers, nextCallId, type Reply } from "../../core
 import { GatewayError } from "../../core/errors.js";
 import type { Handler } from "../../core/handler.js";
 import { REFUSAL_META, refusalError, refusalOf } from "../../core/refusal.js";
-import type { StopSignal } from "../../core/stop.js";
+import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import { Payload } from "../../wire/payload.js";
@@ -89,9 +89,12 @@ async function answersTo(
 ): Promise<Answers> {
   const questions = Object.entries(reply.requests);
   if (questions.length === 0) await pause(settings.paceMs, call.signal);
+  const wanted = new Wanted(reply, call.signal);
   try {
     const outcomes = await Promise.all(
-      questions.map(async ([key, question]) => [key, await ask(question, call, asking, settings)] as const),
+      questions.map(
+        async ([key, question]) => [key, await ask(question, key, wanted, asking, settings)] as const,
+      ),
     );
     return {
       kind: "answers",
@@ -101,28 +104,78 @@ async function answersTo(
   } catch (error) {
     if (error instanceof GatewayError) return { kind: "cancelled", error };
     throw error;
+  } finally {
+    wanted.stopWatching();
   }
 }
 
+/** Undefined for a question that the server took back meanwhile: it wants no answer, and no refusal either. */
 async function ask(
   question: unknown,
-  call: Call,
+  key: string,
+  wanted: Wanted,
   asking: Asking,
   settings: InputLoopSettings,
-): Promise<Outcome> {
+): Promise<Outcome | undefined> {
   const began = performance.now();
-  const outcome = await askClient(asking.session, question, asking.outlet, call.signal);
-  settings.onAsked(methodOf(question), performance.now() - began);
-  return outcome;
+  try {
+    return await askClient(asking.session, question, asking.outlet, wanted.signalOf(key));
+  } catch (error) {
+    if (wanted.isTakenBack(key)) return undefined;
+    throw error;
+  } finally {
+    settings.onAsked(methodOf(question), performance.now() - began);
+  }
+}
+
+/** Which questions of a round want an answer still: one signal each, because a server may take back some of them. */
+class Wanted {
+  readonly #signal: StopSignal;
+  readonly #stops: ReadonlyMap<string, Stop>;
+  readonly #takenBack = new Set<string>();
+  readonly #unwatch: () => void;
+
+  constructor({ requests, open }: InputRequired, signal: StopSignal) {
+    this.#signal = signal;
+    this.#stops = new Map(Object.keys(requests).map((key) => [key, new Stop()]));
+    signal.addEventListener("abort", this.#giveUp);
+    if (signal.aborted) this.#giveUp();
+    this.#unwatch = open?.watch((key) => this.#takeBack(key)) ?? (() => {});
+  }
+
+  signalOf(key: string): StopSignal {
+    return this.#stops.get(key)?.signal ?? this.#signal;
+  }
+
+  isTakenBack(key: string): boolean {
+    return this.#takenBack.has(key) && !this.#signal.aborted;
+  }
+
+  stopWatching(): void {
+    this.#signal.removeEventListener("abort", this.#giveUp);
+    this.#unwatch();
+  }
+
+  readonly #giveUp = (): void => {
+    for (const stop of this.#stops.values()) stop.abort(this.#signal.reason);
+  };
+
+  #takeBack(key: string): void {
+    this.#takenBack.add(key);
+    const reason = new GatewayError("cancelled", "upstream", "the server wants no answer to it any more");
+    this.#stops.get(key)?.abort(reason);
+  }
 }
 
 /** Nothing at all can be given to the server in its place. */
-const isLost = (outcome: Outcome): boolean => outcome.kind === "refused" && outcome.instead === undefined;
+const isLost = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === "refused" && outcome.instead === undefined;
 
-function readOutcomes(outcomes: readonly (readonly [string, Outcome])[]): InputAnswers {
+function readOutcomes(outcomes: readonly (readonly [string, Outcome | undefined])[]): InputAnswers {
   const responses: [string, unknown][] = [];
   const refusals: [string, RpcError][] = [];
   for (const [key, outcome] of outcomes) {
+    if (outcome === undefined) continue;
     if (outcome.kind === "answered") responses.push([key, outcome.result]);
     else {
       refusals.push([key, outcome.error]);

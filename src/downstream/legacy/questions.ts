@@ -13,8 +13,8 @@ export type Answer =
   | { readonly kind: "error"; readonly error: RpcError };
 
 export interface QuestionLimits {
-  /** So long has a person to answer, in ms. */
-  readonly answerMs: number;
+  /** So long has a person to answer the question that is asked now, in ms. */
+  readonly answerMs: () => number;
   /** Questions that may be open at once in one session. */
   readonly maxOpen: number;
 }
@@ -54,6 +54,7 @@ export class Questions {
     }
     this.#lastId += 1;
     const id = this.#lastId;
+    const answerMs = this.limits.answerMs();
     return new Promise<Answer>((resolve, reject) => {
       const over = () => {
         clearTimeout(timer);
@@ -65,9 +66,9 @@ export class Questions {
         outlet.say(noticeText("notifications/cancelled", { requestId: id, reason }));
         reject(error);
       };
-      const aborted = () => takeBack(cancelled(), "the call it belonged to was cancelled");
-      const late = () => takeBack(timedOut(this.limits.answerMs), "nobody answered in time");
-      const timer = setTimeout(late, this.limits.answerMs);
+      const aborted = () => takeBack(cancelled(), whyTakenBack(signal));
+      const late = () => takeBack(timedOut(answerMs), "nobody answered in time");
+      const timer = setTimeout(late, answerMs);
       const settle = (answer: Answer) => {
         over();
         resolve(answer);
@@ -97,6 +98,9 @@ export class Questions {
     for (const open of this.#open.values()) open.fail(cancelled());
   }
 }
+
+const whyTakenBack = ({ reason }: StopSignal): string =>
+  reason instanceof GatewayError ? reason.message : "the call it belonged to was cancelled";
 
 const cancelled = () =>
   new GatewayError("cancelled", "downstream", "the question was taken back before the client answered it");

@@ -4,6 +4,7 @@ import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, Request } from "../../wire/envelope.js";
+import { CODE } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCalls } from "../conversation/open-calls.js";
 import type { Presentation } from "../conversation/questions.js";
@@ -63,6 +64,7 @@ export class LegacyCalls {
       for (;;) {
         const turn = await running.next();
         if (turn.kind === "ended") return this.#read(turn.message, call);
+        this.#requireParking(running, call);
         const reply = this.#park(running, call);
         if (reply !== undefined) return reply;
         running.refuse("too many calls wait for answers already");
@@ -78,6 +80,20 @@ export class LegacyCalls {
     return links ?? readReply(server, call, message);
   }
 
+  /** @throws GatewayError -32021 where nothing may wait for a client that must come back; the server is told. */
+  #requireParking(running: RunningCall, { client }: Call): void {
+    const { server, parked } = this.#settings;
+    if (client.session || parked.isAllowed) return;
+    const required = Object.fromEntries(running.askedUnder.map((capability) => [capability, {}]));
+    running.cancel("no call may wait for answers here");
+    const sentence = `${server} asks in the middle of this call, and no call may wait for answers here`;
+    throw new GatewayError("denied", "gateway", sentence, {
+      server,
+      rpc: CODE.missingClientCapability,
+      data: { requiredCapabilities: required },
+    });
+  }
+
   /** The questions of the call, under a state with which it goes on; undefined when no more calls may wait. */
   #park(running: RunningCall, call: Call): Reply | undefined {
     const { server, parked, presentation } = this.#settings;
@@ -86,6 +102,7 @@ export class LegacyCalls {
       owner: ownerOf(call, server),
       principal: client.principal.id,
       server,
+      isOpen: client.session,
       resume: (next, answers) => this.#resume(running, next, answers),
       expire: () => running.cancel("nobody answered in time"),
     });
@@ -99,7 +116,12 @@ export class LegacyCalls {
         running.cancel(GAVE_UP);
       });
     }
-    return { kind: "input_required", requests: running.questions(presentation(), client.session), state };
+    return {
+      kind: "input_required",
+      requests: running.questions(presentation(), client.session),
+      state,
+      open: running.openRequests(),
+    };
   }
 
   async #resume(running: RunningCall, call: Call, answers: InputAnswers): Promise<Reply> {

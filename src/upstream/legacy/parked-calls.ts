@@ -6,7 +6,7 @@ import { targetOf } from "../../core/methods.js";
 import { canonicalText } from "../../wire/canonical.js";
 
 export interface ParkingLimits {
-  /** Calls that may be parked at once: in all, for one principal, and at one server. */
+  /** Calls that may be parked at once: in all (0: none at all), for one principal, and at one server. */
   readonly total: number;
   readonly perPrincipal: number;
   readonly perServer: number;
@@ -28,6 +28,8 @@ export interface Parkable {
   readonly owner: string;
   readonly principal: string;
   readonly server: string;
+  /** The request that made it stays open meanwhile, as that of a session does: its session bounds it, not we. */
+  readonly isOpen: boolean;
   /** Goes on with the answers of `call`. */
   readonly resume: (call: Call, answers: InputAnswers) => Promise<Reply>;
   /** Nobody came in time. */
@@ -38,13 +40,14 @@ interface Parked extends Parkable {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** Tokens that were used a moment ago, so that a repeated one can be told from one that never was. */
+/** Tokens that are over, the youngest, so that one that comes again can be told from one that never was. */
 const REMEMBERED = 1_000;
 
 export class ParkedCalls {
-  readonly #limits: ParkingLimits;
+  #limits: ParkingLimits;
   readonly #parked = new Map<string, Parked>();
-  readonly #used = new Set<string>();
+  /** What became of tokens that are over. */
+  readonly #over = new Map<string, string>();
 
   constructor(limits: ParkingLimits = PARKING) {
     this.#limits = limits;
@@ -54,12 +57,22 @@ export class ParkedCalls {
     return this.#parked.size;
   }
 
+  /** False where the config wants no call to wait for a client that must come back. */
+  get isAllowed(): boolean {
+    return this.#limits.total > 0;
+  }
+
+  /** For the calls that are parked from now on. */
+  limit(limits: ParkingLimits): void {
+    this.#limits = limits;
+  }
+
   /** The token under which the call goes on, once; undefined when there is no room. */
   park(call: Parkable): string | undefined {
     if (!this.#hasRoom(call)) return undefined;
     const token = randomBytes(18).toString("base64url");
     const timer = setTimeout(() => {
-      this.leave(token);
+      this.#leave(token, "has expired");
       call.expire();
     }, this.#limits.answerMs);
     timer.unref();
@@ -70,13 +83,14 @@ export class ParkedCalls {
   /**
    * Takes the call out: a token is good for one round.
    *
-   * @throws GatewayError `state_rejected` for somebody else's token or one that was used; `outcome_unknown` when
+   * @throws GatewayError `state_rejected` for somebody else's token or one that is over; `outcome_unknown` when
    * nothing is known of it (any more): then the call must not be made again as if it had never been.
    */
   take(token: string, owner: string, server: string): Parkable {
     const parked = this.#parked.get(token);
     if (parked === undefined) {
-      if (this.#used.has(token)) throw rejected(server, "was used already");
+      const fate = this.#over.get(token);
+      if (fate !== undefined) throw rejected(server, fate);
       const sentence = `${server} was working on this call, and the gateway has lost sight of it; what came of it is not known`;
       throw new GatewayError("outcome_unknown", "gateway", sentence, { server });
     }
@@ -87,24 +101,30 @@ export class ParkedCalls {
 
   /** The call is not parked any more. */
   leave(token: string): void {
+    this.#leave(token, "was used already");
+  }
+
+  #leave(token: string, fate: string): void {
     const parked = this.#parked.get(token);
     if (parked === undefined) return;
     clearTimeout(parked.timer);
     this.#parked.delete(token);
-    this.#used.add(token);
-    const [oldest] = this.#used;
-    if (this.#used.size > REMEMBERED && oldest !== undefined) this.#used.delete(oldest);
+    this.#over.set(token, fate);
+    const [oldest] = this.#over.keys();
+    if (this.#over.size > REMEMBERED && oldest !== undefined) this.#over.delete(oldest);
   }
 
-  #hasRoom({ principal, server }: Parkable): boolean {
+  #hasRoom({ principal, server, isOpen }: Parkable): boolean {
+    if (isOpen) return true;
     const { total, perPrincipal, perServer } = this.#limits;
-    if (this.#parked.size >= total) return false;
-    let [ofPrincipal, ofServer] = [0, 0];
+    let [inAll, ofPrincipal, ofServer] = [0, 0, 0];
     for (const parked of this.#parked.values()) {
+      if (parked.isOpen) continue;
+      inAll += 1;
       if (parked.principal === principal) ofPrincipal += 1;
       if (parked.server === server) ofServer += 1;
     }
-    return ofPrincipal < perPrincipal && ofServer < perServer;
+    return inAll < total && ofPrincipal < perPrincipal && ofServer < perServer;
   }
 }
 

@@ -1,5 +1,5 @@
 /** One call under way at a server that may ask questions, through as many rounds as it takes. */
-import type { Call, InputAnswers } from "../../core/call.js";
+import type { Call, InputAnswers, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, without } from "../../wire/json.js";
@@ -34,6 +34,8 @@ export class RunningCall extends OpenCall {
   readonly #settings: RunningCallSettings;
   /** What waits for an answer, by the keys that the client sees. */
   readonly #questions = new Map<string, Question>();
+  /** Who wants to know of questions that nobody need answer any more. */
+  readonly #watchers = new Set<(key: string) => void>();
   #lastKey = 0;
   #ending: Ending | undefined;
   #settled = false;
@@ -68,17 +70,39 @@ export class RunningCall extends OpenCall {
   /** The server takes its question back; false when it was none of this call's. */
   withdraw(id: MessageId): boolean {
     for (const [key, { request }] of this.#questions) {
-      if (request.id === id) return this.#questions.delete(key);
+      if (request.id !== id) continue;
+      this.#drop(key);
+      return true;
     }
     return false;
+  }
+
+  /** The capabilities that a client needs to answer what waits. */
+  get askedUnder(): readonly string[] {
+    return [...new Set([...this.#questions.values()].map(({ kind }) => kind))];
+  }
+
+  /** What waits for an answer at this moment, as long as it does. */
+  openRequests(): OpenRequests {
+    const keys = [...this.#questions.keys()];
+    return {
+      watch: (gone) => {
+        const hear = (key: string): void => {
+          if (keys.includes(key)) gone(key);
+        };
+        this.#watchers.add(hear);
+        for (const key of keys) if (!this.#questions.has(key)) gone(key);
+        return () => this.#watchers.delete(hear);
+      },
+    };
   }
 
   /** The exchange is over. */
   end(ending: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
-    this.#questions.clear();
     clearTimeout(this.#timer);
+    for (const key of [...this.#questions.keys()]) this.#drop(key);
     this.#wake?.();
   }
 
@@ -130,6 +154,7 @@ export class RunningCall extends OpenCall {
     for (const [key, { request, kind }] of [...this.#questions]) {
       const error: RpcError = { code: CODE.internalError, message: why };
       this.#respond(key, request, kind === "elicitation" ? { result: { action: "cancel" } } : { error });
+      this.#tell(key);
     }
     this.#settled = false;
   }
@@ -140,6 +165,15 @@ export class RunningCall extends OpenCall {
     this.#settings.cancel();
     this.refuse(why);
     this.end({ error: new GatewayError("cancelled", "downstream", why) });
+  }
+
+  #drop(key: string): void {
+    this.#questions.delete(key);
+    this.#tell(key);
+  }
+
+  #tell(key: string): void {
+    for (const hear of [...this.#watchers]) hear(key);
   }
 
   #respond(key: string, request: Request, content: { result: JsonObject } | { error: RpcError }): void {

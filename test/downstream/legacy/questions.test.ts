@@ -261,6 +261,55 @@ describe("questions without end", () => {
   });
 });
 
+describe("a question that the server takes back", () => {
+  /** A round of two questions, and what takes them back. */
+  const watched = () => {
+    const hearers = new Set<(key: string) => void>();
+    const reply: Reply = {
+      kind: "input_required",
+      requests: { a: form("a?"), b: form("b?") },
+      state: "s",
+      open: {
+        watch(gone) {
+          hearers.add(gone);
+          return () => hearers.delete(gone);
+        },
+      },
+    };
+    return { reply, hearers, takeBack: (key: string) => hearers.forEach((hear) => void hear(key)) };
+  };
+
+  test("is taken back from the host, and the others are answered without it", async () => {
+    const { reply, hearers, takeBack } = watched();
+    const server = await edgeServer({ handlers: rounds(reply, textReply("went on")) });
+    const host = await server.host({ capabilities: CAN_ALL });
+    const events = new Events(await host.open(callTool(3)));
+    const [first, second] = [await events.message(), await events.message()];
+    takeBack("a");
+    expect(await events.message()).toMatchObject({
+      method: "notifications/cancelled",
+      params: { requestId: first.id, reason: "the server wants no answer to it any more" },
+    });
+    await host.respond(second.id, { action: "accept" });
+    expect(await events.rest()).toMatchObject([{ id: 3, result: { content: [{ text: "went on" }] } }]);
+    expect(server.port.calls[1]?.answers).toEqual({ responses: { b: { action: "accept" } }, state: "s" });
+    expect(hearers.size).toBe(0);
+  });
+
+  test("as the last of its round lets the call go on at once", async () => {
+    const { reply, takeBack } = watched();
+    const server = await edgeServer({ handlers: rounds(reply, textReply("went on")) });
+    const host = await server.host({ capabilities: CAN_ALL });
+    const events = new Events(await host.open(callTool(3)));
+    await events.message();
+    await events.message();
+    takeBack("a");
+    takeBack("b");
+    expect((await events.rest()).at(-1)).toMatchObject({ id: 3, result: { content: [{ text: "went on" }] } });
+    expect(server.port.calls[1]?.answers).toEqual({ responses: {}, state: "s" });
+  });
+});
+
 describe("a call that is given up while its question is open", () => {
   test("takes the question back on the same stream, and is not made again", async () => {
     const server = await edgeServer({ handlers: rounds(asks({ q: form("?") }), textReply("never")) });

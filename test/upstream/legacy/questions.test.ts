@@ -174,6 +174,27 @@ describe.each([
     expect(server.received.filter(({ message }) => message.id === "question-1")).toEqual([]);
   });
 
+  test("tells whoever watches when it wants no answer any more: taken back, or its server is gone", async () => {
+    const server = legacyServer().on("tools/call", async (_params, ask) => {
+      const answers = ["a", "b"].map((message) => ask.ask("elicitation/create", { ...who, message }));
+      return { told: (await Promise.all(answers)).map(({ result }) => result) };
+    });
+    const { upstream } = await meet(server, config);
+    const reply = await soon(upstream.call(calling({ client: host() }).call));
+    const open = reply.kind === "input_required" ? reply.open : undefined;
+    const gone: string[] = [];
+    const stop = open?.watch((key) => gone.push(key));
+    server.channel.say("notifications/cancelled", { requestId: "question-1" });
+    expect(gone).toEqual(["elicitation_1"]);
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(gone).toEqual(["elicitation_1", "elicitation_2"]);
+    stop?.();
+    const late: string[] = [];
+    open?.watch((key) => late.push(key));
+    expect(late).toEqual(gone);
+  });
+
   test("goes unheard by others: progress and log of a call without a session are dropped while it waits", async () => {
     let say: (method: string, params: JsonObject) => void = () => {};
     const server = legacyServer().on("tools/call", async (_params, ask) => {
@@ -266,6 +287,7 @@ describe("a parked call", () => {
     expect(parked.size).toBe(0);
     expect(await failure(upstream.call(answering(first, accept).call))).toMatchObject({
       code: "state_rejected",
+      message: "the requestState has expired",
     });
   });
 
@@ -347,6 +369,29 @@ describe("a parked call", () => {
     const reply = await soon(upstream.call(calling({ client: host() }).call));
     expect(resultOf(reply)).toEqual({ told: { action: "cancel" } });
     await upstream.close();
+  });
+
+  test("of a session counts towards no limit: its request is open all the while", async () => {
+    const { upstream } = await parking({}, { total: 1 });
+    for (const affinity of ["s1", "s2"]) {
+      const mine = calling({ client: session({ affinity }) });
+      expect(asked(await soon(upstream.call(mine.call))).keys).toEqual(["elicitation_1"]);
+    }
+    await upstream.close();
+  });
+
+  test("there is none where the config allows none: the client hears what it cannot have, the server that nobody waits", async () => {
+    const parked = new ParkedCalls({ total: 0, perPrincipal: 1, perServer: 1, answerMs: 60_000 });
+    const server = curious();
+    const { upstream } = await meet(server, {}, { parked });
+    const error = await failure(soon(upstream.call(calling({ client: host() }).call)));
+    expect(error).toMatchObject({
+      code: "denied",
+      options: { rpc: -32021, data: { requiredCapabilities: { elicitation: {} } } },
+    });
+    expect(server.params("notifications/cancelled").requestId).toBe(server.sent("tools/call")[0]?.message.id);
+    const mine = calling({ client: session() });
+    expect(asked(await soon(upstream.call(mine.call))).keys).toEqual(["elicitation_1"]);
   });
 });
 
