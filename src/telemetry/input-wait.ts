@@ -67,13 +67,13 @@ export class InputWaits {
 
   /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
   readonly middleware: Middleware = (next: Handler): Handler => {
-    const waits = this;
-    return async function inputWait(call) {
-      if (call.answers !== undefined) waits.#answered(call, call.answers.state);
+    const inputWait: Handler = async (call) => {
+      if (call.answers !== undefined) this.#answered(call, call.answers.state);
       const reply = await next(call);
-      if (reply.kind === "input_required") waits.#asked(call, reply);
+      if (reply.kind === "input_required") this.#asked(call, reply);
       return reply;
     };
+    return inputWait;
   };
 
   #asked(call: Call, reply: InputRequired): void {
