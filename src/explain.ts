@@ -4,6 +4,7 @@ import { nextCallId } from "./core/call.js";
 import type { Client } from "./core/client.js";
 import type { Inside } from "./inside.js";
 import type { Explanation } from "./policy/policy.js";
+import { withGivenArguments } from "./routing/given-arguments.js";
 import { isObject, type JsonObject } from "./wire/json.js";
 
 export interface Supposed {
@@ -30,7 +31,7 @@ export function explainCall(
   const route = catalog.view(client).find("tools", name);
   if (route === undefined)
     return { unknown: `for ${as} there is no tool ${name}: none has this name, or it is hidden` };
-  return policy.explain({
+  const call = {
     id: nextCallId(),
     method: "tools/call",
     params: { name, arguments: args },
@@ -38,7 +39,8 @@ export function explainCall(
     route,
     signal: new AbortController().signal,
     notify: () => {},
-  });
+  };
+  return policy.explain(withGivenArguments(call));
 }
 
 /**

@@ -14,6 +14,7 @@ import type { Naming } from "./naming.js";
 import { type CatalogProfile, scopesOf } from "./scopes.js";
 import { type RefreshTimes, ServerLists, type ServerListsStatus } from "./server-lists.js";
 import { type CatalogServer, serverSpace } from "./server-space.js";
+import { ShownPages } from "./shown-pages.js";
 import type { CatalogView, Visible } from "./view.js";
 import { Views } from "./views.js";
 
@@ -60,6 +61,8 @@ export interface Catalog {
   capabilities(server: string): JsonObject | undefined;
   /** Remembers that `server` gave `client` an address that does not tell by its form whose it is. */
   learn(client: Client, uri: string, server: string): void;
+  /** Remembers that `client` has fetched a page of `server`, on which an app may run. */
+  showed(client: Client, server: string): void;
   hasScope(name: string): boolean;
   /** A session is over: what was kept for its affinity alone goes. */
   forget(affinity: string): void;
@@ -78,6 +81,7 @@ const TIMES: RefreshTimes = {
 interface Estate {
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly learned: LearnedUris;
+  readonly pages: ShownPages;
 }
 const estates = new WeakMap<Catalog, Estate>();
 
@@ -96,7 +100,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const scopes = scopesOf(spaces, profiles);
   const before = options.before === undefined ? undefined : estates.get(options.before);
   const learned = before?.learned ?? new LearnedUris();
-  const views = new Views({ scopes, servers, naming, visible, learned });
+  const pages = before?.pages ?? new ShownPages();
+  const views = new Views({ scopes, servers, naming, visible, learned, pages });
   const changes = new Changes({ view: (client) => views.of(client), servers, logger });
 
   for (const space of spaces) {
@@ -158,6 +163,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     capabilities: (server) => servers.get(server)?.facts?.capabilities,
     learn: (client, uri, server) => learned.learn(client.affinity, uri, server),
+    showed: (client, server) => pages.show(client.affinity, server),
     hasScope: (name) => scopes.has(name),
     forget(affinity) {
       for (const server of servers.values()) server.forget(affinity);
@@ -176,6 +182,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
       for (const server of servers.values()) server.close();
     },
   };
-  estates.set(catalog, { servers, learned });
+  estates.set(catalog, { servers, learned, pages });
   return catalog;
 }

@@ -23,10 +23,18 @@ export function mergeLists(kind: ListKind, contributions: readonly Contribution[
     for (const item of items) {
       const key = LIST_MEMBERS[kind].key;
       const target = stringAt(item, key) ?? "";
-      const exposed = names ? freeName(space.prefix, target, naming, taken) : exposeUri(space, target);
+      const override = kind === "tools" ? space.overrides?.of(target) : undefined;
+      const name = override?.name ?? target;
+      const exposed = names ? freeName(space.prefix, name, naming, taken) : exposeUri(space, target);
       taken.add(exposed);
-      const route: Route = { upstream: space.name, target, exposed, kind, item };
-      entries.push({ route, item: exposeItem(space, item, key, exposed) });
+      const shown = override?.show(item);
+      const given = override?.given;
+      const route: Route = {
+        ...{ upstream: space.name, target, exposed, kind, item },
+        ...(shown !== undefined && { shown }),
+        ...(given !== undefined && { given }),
+      };
+      entries.push({ route, item: exposeItem(space, shown ?? item, key, exposed) });
     }
   }
   return new Snapshot(kind, entries);
@@ -36,13 +44,19 @@ export function mergeLists(kind: ListKind, contributions: readonly Contribution[
  * The part of the whole that is `space`'s, under its own names and in its own order. Cut out of the whole, so
  * that each route knows exactly what the whole calls it.
  */
-export function underOwnNames(whole: Snapshot, space: ServerSpace): Snapshot {
+export function underOwnNames(whole: Snapshot, space: ServerSpace, naming: Naming): Snapshot {
   const { key } = LIST_MEMBERS[whole.kind];
+  const overrides = whole.kind === "tools" ? space.overrides : undefined;
+  const taken = new Set<string>();
   const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {
-    const { upstream, target, exposed, item } = route;
+    const { upstream, target, item, shown } = route;
     if (upstream !== space.name || item === undefined) return [];
-    const own: Route = { ...route, exposed: target, ...(exposed !== target && { whole: exposed }) };
-    return [{ route: own, item: exposeItem(space, item, key, target) }];
+    // A server's own names differ; what the config puts in the place of one may be another's.
+    const name =
+      overrides === undefined ? target : freeName("", overrides.of(target)?.name ?? target, naming, taken);
+    taken.add(name);
+    const own: Route = { ...route, exposed: name, ...(route.exposed !== name && { whole: route.exposed }) };
+    return [{ route: own, item: exposeItem(space, shown ?? item, key, name) }];
   });
   return new Snapshot(whole.kind, entries);
 }

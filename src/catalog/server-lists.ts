@@ -11,11 +11,11 @@ import {
   type ServerList,
   type Upstream,
 } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
 import { AudienceLists, type HeldList, type KnownList, type Listener } from "./audience-lists.js";
 import { ChangeWaves } from "./change-waves.js";
 import { Foundings } from "./foundings.js";
 import { remaining, STALE } from "./freshness.js";
-import type { JsonObject } from "../wire/json.js";
 import { ListRefresh } from "./list-refresh.js";
 import { offers, outdated } from "./offered-lists.js";
 import { type ServerSpace, shownItems } from "./server-space.js";

@@ -4,6 +4,7 @@ import { type NameFilter, nameTest } from "../core/globs.js";
 import type { ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
+import { type ToolOverride, ToolOverrides } from "./overrides.js";
 import { LIST_MEMBERS } from "./snapshot.js";
 import { type UriSpace, uriSpace } from "./uris.js";
 
@@ -20,6 +21,8 @@ export interface CatalogServer extends Filters {
   readonly name: string;
   /** "" leaves names and URIs as they are. */
   readonly prefix: string;
+  /** Tools that are shown or called otherwise than the server lists them, by its own names. */
+  readonly overrides?: Readonly<Record<string, ToolOverride>>;
 }
 
 export interface ServerSpace {
@@ -29,6 +32,8 @@ export interface ServerSpace {
   readonly uris: UriSpace | undefined;
   /** The same server as the gateway as a whole shows it, where this is not that. */
   readonly whole?: ServerSpace;
+  /** Undefined where every tool is shown as it is. */
+  readonly overrides: ToolOverrides | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;
 }
@@ -38,6 +43,7 @@ export function serverSpace(config: CatalogServer): ServerSpace {
     name: config.name,
     prefix: config.prefix,
     uris: uriSpace(config.prefix),
+    overrides: config.overrides && new ToolOverrides(config.overrides),
     passes: filterTest(config),
   };
 }

@@ -7,6 +7,7 @@ import { exposeUri } from "./merge.js";
 import { exposedName, exposedStart, type Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerSpace } from "./server-space.js";
+import type { ShownPages } from "./shown-pages.js";
 import type { Snapshot } from "./snapshot.js";
 import { couldExpandTo } from "./templates.js";
 import { isWebAddress } from "./uris.js";
@@ -19,7 +20,8 @@ export interface CatalogView {
   list(kind: ListKind): Snapshot;
   /**
    * Where `name` leads: an exposed name or URI, a URI that tells its server by its form, or a server's own name
-   * when exactly one server in the view has it (an app in a host's window knows no other).
+   * (an app in a host's window knows no other) when exactly one server in the view has it, or one of which the
+   * client has fetched a page.
    */
   find(kind: ListKind, name: string): Route | undefined;
   /**
@@ -38,6 +40,7 @@ export interface ViewParts {
   readonly naming: Naming;
   readonly visible: Visible | undefined;
   readonly learned: LearnedUris;
+  readonly pages: ShownPages;
   /** Whether the list of a server is known now. */
   readonly isKnown: (server: string, kind: ListKind) => boolean;
   /** False for a server that has said it offers no resources. */
@@ -53,7 +56,9 @@ export function catalogView(parts: ViewParts): CatalogView {
     const isUri = kind === "resources" || kind === "resourceTemplates";
     // What several servers list under one address has no owner, whatever else it looks like.
     const routed = isUri && !lists[kind].has(name) ? byForm(kind, name) : undefined;
-    return routed ?? lists[kind].findOwn(name);
+    const own = routed ?? lists[kind].findOwn(name);
+    if (own !== undefined || kind !== "tools") return own;
+    return parts.pages.meant(client.affinity, lists.tools.ownersOf(name));
   }
 
   function byForm(kind: ListKind, uri: string): Route | undefined {
@@ -100,7 +105,9 @@ export function catalogView(parts: ViewParts): CatalogView {
     if (space === undefined) return undefined;
     const listed = lists[kind].ownersOf(own).find(({ upstream }) => upstream === server);
     if (listed !== undefined) return listed;
-    const nameIn = ({ prefix }: ServerSpace): string => exposedName(prefix, own, parts.naming);
+    const override = kind === "tools" ? space.overrides?.of(own) : undefined;
+    const name = override?.name ?? own;
+    const nameIn = ({ prefix }: ServerSpace): string => exposedName(prefix, name, parts.naming);
     const [exposed, whole] = [nameIn(space), nameIn(space.whole ?? space)];
     return { upstream: server, target: own, exposed, ...(whole !== exposed && { whole }), kind };
   }

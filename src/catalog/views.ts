@@ -7,6 +7,7 @@ import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js
 import type { Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerLists } from "./server-lists.js";
+import type { ShownPages } from "./shown-pages.js";
 import { Snapshot } from "./snapshot.js";
 import { type CatalogView, catalogView, type Visible } from "./view.js";
 
@@ -16,6 +17,7 @@ export interface ViewsOptions {
   readonly naming: Naming;
   readonly visible: Visible | undefined;
   readonly learned: LearnedUris;
+  readonly pages: ShownPages;
 }
 
 /** What a scope shows that nobody serves. */
@@ -74,7 +76,7 @@ export class Views {
   }
 
   #make(client: Client): CatalogView {
-    const { scopes, servers, naming, visible, learned } = this.#options;
+    const { scopes, servers, naming, visible, learned, pages } = this.#options;
     const scope = scopes.get(client.scope) ?? NOWHERE;
     const lists = Object.fromEntries(
       LIST_KINDS.map((kind) => [kind, this.#listOf(client, scope, kind)]),
@@ -85,6 +87,7 @@ export class Views {
       naming,
       visible,
       learned,
+      pages,
       isKnown: (server: string, kind: ListKind) => servers.get(server)?.read(client, kind) !== undefined,
       mayHaveResources: (server: string) =>
         facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
@@ -109,7 +112,8 @@ export class Views {
     return this.#shared(`${scope.name}\0${whole.id}`, () => {
       const { part, spaces } = scope;
       const [only] = spaces;
-      if (part === undefined) return only === undefined ? nothing(kind) : underOwnNames(whole, only);
+      if (part === undefined)
+        return only === undefined ? nothing(kind) : underOwnNames(whole, only, this.#options.naming);
       const names = new Set(spaces.map(({ name }) => name));
       return subset(
         whole,

@@ -6,7 +6,7 @@ import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js
 import { GatewayError } from "../core/errors.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
-import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { objectAt, stringAt, without } from "../wire/json.js";
 import { type RoundState, writeRound } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
 
@@ -99,7 +99,8 @@ function digest(rule: RuleConfig, call: Call, route: Route): string {
 
 /** Everything that could fool the eye of the person is written as an escape. */
 function question(rule: RuleConfig, call: Call, route: Route): string {
-  const args: JsonObject = argsOf(call);
+  // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
+  const args = without(argsOf(call), Object.keys(route.given?.fixed ?? {}));
   const text = escapeHidden(JSON.stringify(args));
   const shown = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
   const why = rule.message === undefined ? "" : `${rule.message}\n`;

@@ -1,0 +1,95 @@
+/** How single tools of a server are shown and called, where the config says otherwise than the server. */
+import type { GivenArguments } from "../core/call.js";
+import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+
+/** What the config says of one tool. */
+export interface ToolOverride {
+  readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: GivenArguments;
+}
+
+/** A tool that is overridden. */
+export interface OverriddenTool {
+  /** The name in place of its own. */
+  readonly name: string;
+  readonly given: GivenArguments | undefined;
+  /** Its list entry as hosts see it, but for the name. */
+  show(item: JsonObject): JsonObject;
+}
+
+export class ToolOverrides {
+  readonly #tools: ReadonlyMap<string, OverriddenTool>;
+  /** Names that stood in no list, and were told. */
+  readonly #missed = new Set<string>();
+
+  /** @param overrides by the server's own names */
+  constructor(overrides: Readonly<Record<string, ToolOverride>>) {
+    this.#tools = new Map(
+      Object.entries(overrides).map(([own, override]) => [own, overridden(own, override)]),
+    );
+  }
+
+  of(own: string): OverriddenTool | undefined {
+    return this.#tools.get(own);
+  }
+
+  /** The overridden names that are not in this list of the server's tools, each told once. */
+  missing(items: readonly JsonObject[]): readonly string[] {
+    const listed = new Set(items.map((item) => stringAt(item, "name")));
+    const missing = [...this.#tools.keys()].filter((own) => !listed.has(own) && !this.#missed.has(own));
+    for (const own of missing) this.#missed.add(own);
+    return missing;
+  }
+}
+
+function overridden(
+  own: string,
+  { name, title, description, arguments: given }: ToolOverride,
+): OverriddenTool {
+  const words: JsonObject = {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+  };
+  // List entries never change, and are shown again with every list that is merged.
+  const shown = new WeakMap<JsonObject, JsonObject>();
+  return {
+    name: name ?? own,
+    given,
+    show(item) {
+      let entry = shown.get(item);
+      if (entry === undefined) {
+        const schema = objectAt(item, "inputSchema");
+        const asks = schema !== undefined && given !== undefined;
+        entry = { ...item, ...words, ...(asks && { inputSchema: schemaFor(schema, given) }) };
+        shown.set(item, entry);
+      }
+      return entry;
+    },
+  };
+}
+
+/** The schema without what is fixed; what has a default may be left out, and says what it then is. */
+function schemaFor(schema: JsonObject, { defaults, fixed }: GivenArguments): JsonObject {
+  const properties = objectAt(schema, "properties");
+  const open = properties && without(properties, Object.keys(fixed));
+  const asked: readonly unknown[] | undefined = Array.isArray(schema.required) ? schema.required : undefined;
+  const required = asked?.filter(
+    (name) => typeof name !== "string" || !(Object.hasOwn(fixed, name) || Object.hasOwn(defaults, name)),
+  );
+  return {
+    // An empty list is not allowed in every draft.
+    ...(required?.length === 0 ? without(schema, ["required"]) : schema),
+    ...(open !== undefined && { properties: withDefaults(open, defaults) }),
+    ...(required !== undefined && required.length > 0 && { required }),
+  };
+}
+
+const withDefaults = (properties: JsonObject, defaults: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => {
+      const known = Object.hasOwn(defaults, name) && objectAt(properties, name) !== undefined;
+      return [name, known ? { ...objectAt(properties, name), default: defaults[name] } : property];
+    }),
+  );

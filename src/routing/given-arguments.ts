@@ -1,0 +1,31 @@
+/** Puts the arguments that the config gives into a call, so that rules judge the very call that its server gets. */
+import type { Call, GivenArguments } from "../core/call.js";
+import type { Middleware } from "../core/handler.js";
+import { objectAt, without } from "../wire/json.js";
+import { paramHeaders } from "../wire/param-headers.js";
+
+/** Belongs below `sealedState`, which binds what the client sent, and above everything that looks at arguments. */
+export const givenArguments: Middleware = (next) =>
+  function givenArguments(call) {
+    return next(withGivenArguments(call));
+  };
+
+/** The call as its server gets it; the very same object where the config gives it nothing. */
+export function withGivenArguments(call: Call): Call {
+  const given = call.route?.given;
+  return given === undefined || call.method !== "tools/call" ? call : filled(call, given);
+}
+
+function filled(call: Call, { defaults, fixed }: GivenArguments): Call {
+  const { extraHeaders, route } = call;
+  const params = {
+    ...call.params,
+    // Whatever is no object is not what the server asks for, and must not keep what is fixed from it.
+    arguments: { ...defaults, ...objectAt(call.params, "arguments"), ...fixed },
+  };
+  if (extraHeaders === undefined) return { ...call, params };
+  // The client cannot know that a header is about a fixed argument; that one is said by the argument alone.
+  const known = paramHeaders(route?.item?.inputSchema).headers.map(({ header }) => header);
+  const rest = without(extraHeaders, known) as Readonly<Record<string, string>>;
+  return { ...call, params, extraHeaders: rest };
+}
