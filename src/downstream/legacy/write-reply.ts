@@ -21,6 +21,7 @@ export function writeReply(
     case "result":
       return resultText(id, downgradeResult(reply.result, call, revision, port));
     case "error": {
+      if (reply.error.code === CODE.missingClientCapability) return incapable(id, call, reply.error);
       const links = urlsToOpen(reply.error);
       if (links === undefined || revision.elicitationModes)
         return errorText(id, downgradeError(reply.error, call));
@@ -35,6 +36,12 @@ export function writeReply(
         message: "the server asked for input in a place where it may not",
       });
   }
+}
+
+/** A code that legacy hosts do not know says that they lack a capability; a tool that needs it has failed as a tool. */
+function incapable(id: MessageId, { method }: Call, { message, data }: RpcError): Text {
+  if (method === "tools/call") return resultText(id, failedTool(message));
+  return errorText(id, { code: CODE.internalError, message, ...(data !== undefined && { data }) });
 }
 
 /** Before 2026-07-28 a missing resource had a code of its own. */

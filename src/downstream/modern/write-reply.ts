@@ -2,7 +2,7 @@
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
 import type { MessageId, RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import type { Payload } from "../../wire/payload.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
@@ -35,7 +35,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
       case "input_required":
         return inputRequired(id, call, reply);
       case "error": {
-        const response = writeError(id, reply.error, reply.refusal);
+        const response = writeError(id, inThisRevision(reply.error, call), reply.refusal);
         return reply.scopes === undefined ? response : { ...response, scopes: reply.scopes };
       }
     }
@@ -87,6 +87,17 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
     };
     return framed(id, "result", spliced(`{${ownMeta}`, JSON.stringify(result).slice(1)));
   }
+}
+
+/**
+ * Before 2026-07-28 a missing resource had a code of its own, which must not be used any more; now it is invalid
+ * parameters that name the URI (server/resources, "Error Handling"; basic/index, "Error Codes").
+ */
+function inThisRevision(error: RpcError, { params }: Call): RpcError {
+  if (error.code !== CODE.legacyResourceNotFound) return error;
+  const uri = stringAt(params, "uri");
+  const data = isObject(error.data) ? error.data : error.data !== undefined && { detail: error.data };
+  return { ...error, code: CODE.invalidParams, data: { ...(uri !== undefined && { uri }), ...data } };
 }
 
 /** The response to `id` that says `error`; `refusal` is the gateway's own word for it, where it has one. */

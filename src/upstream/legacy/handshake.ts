@@ -84,7 +84,10 @@ export async function shakeHands(channel: Channel, settings: HandshakeSettings):
 function factsOf(result: JsonObject, revision: string): ServerFacts {
   const instructions = stringAt(result, "instructions");
   return {
-    capabilities: knownCapabilities(objectAt(result, "capabilities") ?? {}, revision),
+    capabilities: withCompletions(
+      knownCapabilities(objectAt(result, "capabilities") ?? {}, revision),
+      revision,
+    ),
     serverInfo: objectAt(result, "serverInfo") ?? {},
     ...(instructions !== undefined && { instructions }),
   };
@@ -96,4 +99,10 @@ function knownCapabilities(said: JsonObject, revision: string): JsonObject {
   const extensions = objectAt(known, "extensions");
   const kept = extensions && without(extensions, [TASKS_EXTENSION]);
   return kept === extensions ? known : { ...known, extensions: kept };
+}
+
+/** 2024-11-05 had completions for prompts and resources, and no capability to say so: such a server is tried. */
+function withCompletions(known: JsonObject, revision: string): JsonObject {
+  const may = Object.hasOwn(known, "prompts") || Object.hasOwn(known, "resources");
+  return may && revision < "2025-03-26" ? { completions: {}, ...known } : known;
 }

@@ -7,10 +7,16 @@ import { errorForClient } from "../conversation/hop-errors.js";
 
 /** Every result of these revisions is complete: there is nothing to decide but whether it is an error. */
 export function readReply(server: string, call: Call, message: Envelope): Reply {
+  if (call.method === "completion/complete" && message.error?.code === CODE.methodNotFound) {
+    return { kind: "result", result: NO_COMPLETIONS };
+  }
   return message.error === undefined
     ? { kind: "result", result: Payload.ofResponse(message) }
     : { kind: "error", error: readError(server, call, message.error) };
 }
+
+// Servers of 2024-11-05 cannot say beforehand whether they have any.
+const NO_COMPLETIONS = Payload.ofObject({ completion: { values: [] } });
 
 // -32042 is a code of 2025-11-25 that clients of that revision know; the next revision forbids it, and its
 // clients have no session (basic/index, "Error Codes").

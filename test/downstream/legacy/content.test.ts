@@ -233,6 +233,19 @@ describe("errors", () => {
     expect((await seen(errorReply(-32602, "bad"), { method: "resources/read" })).error?.code).toBe(-32602);
   });
 
+  test("a capability that the host lacks is told to the model of a tool, and by a code that hosts know", async () => {
+    const lacking = errorReply(-32021, "this needs roots", { requiredCapabilities: { roots: {} } });
+    expect((await seen(lacking)).result).toEqual({
+      content: [{ type: "text", text: "this needs roots" }],
+      isError: true,
+    });
+    expect((await seen(lacking, { method: "resources/read" })).error).toEqual({
+      code: -32603,
+      message: "this needs roots",
+      data: { requiredCapabilities: { roots: {} } },
+    });
+  });
+
   test("a URL that must be opened first is told in text to hosts that cannot be told otherwise", async () => {
     const required = errorReply(-32042, "Sign in first.", {
       elicitations: [{ mode: "url", url: "https://x.test/in", message: "Please go to", elicitationId: "e" }],

@@ -166,6 +166,17 @@ describe("an error", () => {
   });
 });
 
+test.each<[string, JsonObject | undefined, JsonObject]>([
+  ["names the URI it was asked for", undefined, { uri: "x://y" }],
+  ["keeps the URI it names itself", { uri: "x://z", more: 1 }, { uri: "x://z", more: 1 }],
+])("a missing resource of an older revision is invalid parameters, and %s", (_what, data, expected) => {
+  const call = callOf("resources/read", { params: { uri: "x://y" } });
+  const response = write(7, call, errorReply(-32002, "no such resource", data));
+  expect(JSON.parse(textOf(response))).toMatchObject({
+    error: { code: -32602, message: "no such resource", data: expected },
+  });
+});
+
 describe("a request for input", () => {
   const requests = { q: { method: "elicitation/create", params: { message: "?" } } };
   const able = { client: { ...callOf("x").client, capabilities: { elicitation: {}, roots: {} } } };

@@ -84,6 +84,31 @@ describe("a call", () => {
   });
 });
 
+describe("completions", () => {
+  const completion = { method: "completion/complete", params: { ref: { type: "ref/prompt", name: "p" } } };
+  const serverOf = (protocolVersion: string, capabilities: object) =>
+    legacyServer().on("initialize", {
+      protocolVersion,
+      capabilities,
+      serverInfo: { name: "old", version: "1" },
+    });
+
+  test.each([
+    ["2024-11-05", { prompts: {} }, true],
+    ["2024-11-05", { resources: {} }, true],
+    ["2024-11-05", { tools: {} }, false],
+    ["2025-03-26", { prompts: {} }, false],
+  ])("may be offered by a server of %s with %j: %s", async (revision, capabilities, may) => {
+    const { upstream } = await meet(serverOf(revision, capabilities));
+    expect(Object.hasOwn(upstream.facts?.capabilities ?? {}, "completions")).toBe(may);
+  });
+
+  test("are none where such a server turns out not to know the method", async () => {
+    const { upstream } = await meet(serverOf("2024-11-05", { prompts: {} }));
+    expect(resultOf(await upstream.call(calling(completion).call))).toEqual({ completion: { values: [] } });
+  });
+});
+
 describe("giving up", () => {
   test.each([
     ["a pipe", {}],
