@@ -17,7 +17,7 @@ import { taskCalls } from "./task-calls.js";
 import type { Tasks } from "./tasks.js";
 
 export interface RouterOptions {
-  readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn">;
+  readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed">;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly tasks: Pick<Tasks, "find" | "expose" | "listed">;
@@ -40,12 +40,16 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
   const ofTasks = taskCalls({ catalog, tasks, send });
   const ofSkills = skills({ catalog, send });
 
-  function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
+  async function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
     const { method, params } = call;
     const own = Object.hasOwn(TARGETED_METHODS, method)
       ? retarget(method, params, target)
       : retargetLoosely(params, target);
-    return send(upstream, call, own);
+    const reply = await send(upstream, call, own);
+    if (method === "resources/read" && /^ui:/i.test(target) && reply.kind === "result") {
+      catalog.showed(call.client, upstream);
+    }
+    return reply;
   }
 
   function refuseTarget(call: Call): GatewayError {

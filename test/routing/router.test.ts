@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Notice } from "../../src/core/call.js";
+import type { JsonObject } from "../../src/wire/json.js";
 import { server, tool } from "../catalog/support.js";
 import { fakeCall, fakeClient, fakeUpstream, resultReply } from "../support/fake-upstream.js";
 import { errorOf, frontOf, received, resultOf } from "./support.js";
@@ -326,5 +327,40 @@ test("a server that is not served any more is unavailable, not unknown", async (
   const call = fakeCall("tools/call", { name: "files__read" }, route === undefined ? {} : { route });
   await expect(router({ catalog, handlers: new Map(), tasks })(call)).rejects.toMatchObject({
     code: "upstream_unavailable",
+  });
+});
+
+describe("an app on a page that a host shows", () => {
+  const ui = (name: string) => ({ resources: [{ uri: `ui://${name}/page`, name }] });
+  const serving = (name: string, tools: readonly JsonObject[]) =>
+    fakeUpstream(name, { lists: { tools, ...ui(name) } });
+  const refresh = { name: "refresh", inputSchema: { type: "object" } };
+
+  test("calls its own server's tool by the name it has there, when the host has fetched a page of one server", async () => {
+    const [sales, stock] = [serving("sales", [refresh]), serving("stock", [refresh])];
+    const { handle } = frontOf([sales, stock]);
+    await settle();
+    const call = () => handle(fakeCall("tools/call", { name: "refresh" }));
+    expect(errorOf(await call()).code).toBe(-32602);
+    await handle(fakeCall("resources/read", { uri: "ui://stock/stock/page" }));
+    expect(received(stock)?.params).toEqual({ uri: "ui://stock/page" });
+    expect(resultOf(await call())).toMatchObject({ method: "tools/call" });
+    expect(received(stock)?.params).toEqual({ name: "refresh" });
+    expect(sales.calls).toEqual([]);
+    // Of whom it is meant cannot be told any more.
+    await handle(fakeCall("resources/read", { uri: "ui://sales/sales/page" }));
+    expect(errorOf(await call()).code).toBe(-32602);
+  });
+
+  test("does not reach a tool that is for models alone, nor the pages of another client", async () => {
+    const modelsOnly = { ...refresh, _meta: { ui: { visibility: ["model"] } } };
+    const { handle } = frontOf([serving("sales", [refresh]), serving("stock", [modelsOnly])]);
+    await settle();
+    await handle(fakeCall("resources/read", { uri: "ui://stock/stock/page" }));
+    const call = (client = fakeClient()) => handle(fakeCall("tools/call", { name: "refresh" }, { client }));
+    expect(errorOf(await call()).code).toBe(-32602);
+    await handle(fakeCall("resources/read", { uri: "ui://sales/sales/page" }));
+    expect(resultOf(await call())).toMatchObject({ method: "tools/call" });
+    expect(errorOf(await call(fakeClient({ affinity: "another" }))).code).toBe(-32602);
   });
 });
