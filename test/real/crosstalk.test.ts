@@ -8,16 +8,16 @@ import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 const CALLS = 10_000;
 const IN_FLIGHT = 8;
 
-let fixtures: readonly Fixture[];
+let old: Fixture;
+let young: Fixture;
 let gateway: Serving;
 beforeAll(async () => {
-  fixtures = await Promise.all([startFixture("legacy", "stdio"), startFixture("modern", "stdio")]);
-  const [old, young] = fixtures;
-  gateway = await serve({ mcpServers: { old: old?.entry, young: young?.entry } });
+  [old, young] = await Promise.all([startFixture("legacy", "stdio"), startFixture("modern", "stdio")]);
+  gateway = await serve({ mcpServers: { old: old.entry, young: young.entry } });
 });
 afterAll(async () => {
   await gateway.stop();
-  await Promise.all(fixtures.map((fixture) => fixture.stop()));
+  await Promise.all([old.stop(), young.stop()]);
 });
 
 /** What came back when `host`, called `name`, made call number `id`; ids alternate between the two servers. */

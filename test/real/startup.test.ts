@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { MAIN, serve, writeConfig } from "../support/cardea.js";
+import { MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { fixtureCommand } from "../support/fixture.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 
@@ -54,7 +54,7 @@ describe("with two processes and a URL that hang at start", () => {
     ["modern", openModern],
   ] as const)("a %s host over HTTP lists the others within 2 s of the ready line", async (_era, open) => {
     await withHanging(async (config) => {
-      const gateway = await serve(config);
+      const gateway = await serveAtOnce(config);
       const { ms, tools } = await timeToList(() => open({ url: gateway.url }));
       await gateway.stop();
       expect(tools).toContain("good__echo");

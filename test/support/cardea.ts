@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Exit, type Started, start } from "./processes.js";
+import { until } from "./until.js";
 
 /** The built program: `dist/main.js`, or another build that `CARDEA_TEST_MAIN` names. */
 export const MAIN =
@@ -35,10 +36,30 @@ const PORTS = ["--port", "0", "--admin-port", "0"];
 /** The ready line: the endpoint and the admin listener stand in one line of stderr. */
 const READY = /(http:\/\/[^\s"',]+\/mcp)\b.*?(http:\/\/[^\s"',/]+)/;
 
-/** `cardea serve` with this config, resolved when it says that it is ready. */
-export async function serve(config: object, flags: readonly string[] = []): Promise<Serving> {
+/** `cardea serve` with this config, resolved as soon as it says that it is ready: its servers may still be starting. */
+export async function serveAtOnce(config: object): Promise<Serving> {
   const { file, remove } = writeConfig(config);
-  return startServing(["serve", "--config", file, ...PORTS, ...flags], remove);
+  return startServing(["serve", "--config", file, ...PORTS], remove);
+}
+
+interface Config {
+  readonly mcpServers: Readonly<Record<string, object>>;
+}
+
+/** `cardea serve` with this config, resolved when all of its servers are there, however busy the machine is. */
+export async function serve(config: Config): Promise<Serving> {
+  const required = Object.entries(config.mcpServers).map(([name, entry]) => [
+    name,
+    { required: true, ...entry },
+  ]);
+  const gateway = await serveAtOnce({ ...config, mcpServers: Object.fromEntries(required) as object });
+  try {
+    await until("every server", async () => (await fetch(`${gateway.admin}/readyz`)).ok, 20_000);
+    return gateway;
+  } catch (error) {
+    await gateway.stop();
+    throw new Error(`the servers did not start:\n${gateway.process.stderr()}`, { cause: error });
+  }
 }
 
 /** `cardea -- COMMAND ARGS…`: one server as HTTP. */
