@@ -77,19 +77,12 @@ export function adminPages({ inside, waits, legacy, ready, version, startedAt, u
       resourceTemplates: rows("resourceTemplates"),
     }),
     sessions: () =>
-      legacy
-        .sessions()
-        .map(({ principal, scope, client, openedAt, revision, transport, inFlight, openQuestions }) => ({
-          principal,
-          era: "legacy",
-          ...(client !== undefined && { client }),
-          scope,
-          ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
-          idleSeconds: 0,
-          revision,
-          transport,
-          inFlight,
-          openQuestions,
-        })),
+      legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
+        ...shown,
+        era: "legacy",
+        ...(client !== undefined && { client }),
+        ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
+        idleSeconds: Math.round(idleMs / 1000),
+      })),
   };
 }

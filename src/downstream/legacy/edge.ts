@@ -46,6 +46,8 @@ interface SessionStatus {
   readonly client: string | undefined;
   readonly transport: "http" | "pipe";
   readonly openedAt: Date;
+  /** Since its last message, in ms; 0 while something is under way. */
+  readonly idleMs: number;
   readonly inFlight: number;
   readonly openQuestions: number;
   readonly followed: number;
@@ -131,6 +133,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         client: typeof session.client.info?.name === "string" ? session.client.info.name : undefined,
         transport: session.streams === undefined ? "pipe" : "http",
         openedAt: new Date(session.openedAt),
+        idleMs: session.inFlight > 0 ? 0 : performance.now() - session.usedAt,
         inFlight: session.inFlight,
         openQuestions: session.questions.size,
         followed: session.subscriptions.followed.size,
