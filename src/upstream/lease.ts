@@ -47,7 +47,9 @@ export function audienceFor(mode: ServerConfig["lease"], client: Client, promise
   const group = differs ? audienceOf(promised) : EVERYBODY;
   if (mode === "auto" && !canBeAsked(promised)) return group;
   const own = mode !== "principal" || !client.session;
-  const key = own ? client.affinity : `principal:${client.principal.id}:${classOf(promised)}`;
+  // Of separate parts: an id may have been chosen to look like that of another with something after it.
+  const shared = () => JSON.stringify(["principal", client.principal.id, classOf(promised)]);
+  const key = own ? client.affinity : shared();
   return { key, class: group.class };
 }
 

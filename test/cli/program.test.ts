@@ -87,6 +87,22 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
   });
 });
 
+describe("listening beyond this machine without asking who comes", () => {
+  test.each([
+    [[], {}, false],
+    [["--insecure"], {}, true],
+    [[], { CARDEA_INSECURE: "1" }, true],
+    [[], { CARDEA_INSECURE: "0" }, false],
+    [[], { CARDEA_INSECURE: "" }, false],
+    [["--insecure"], { CARDEA_INSECURE: "false" }, true],
+  ] as [string[], Record<string, string>, boolean][])("%j %j: %s", async (argv, env, insecure) => {
+    const shell = fakeShell({ cwd: folder, env });
+    shell.signal("SIGTERM");
+    expect(await runCommandLine(["serve", ...argv], shell)).toBe(0);
+    expect(shell.configs[0]?.listen.http.insecure).toBe(insecure);
+  });
+});
+
 describe("flag beats environment beats file beats default", () => {
   const env = {
     CARDEA_HOST: "envhost",
