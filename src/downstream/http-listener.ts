@@ -83,7 +83,12 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       const sweep = setInterval(() => server.closeIdleConnections(), 50);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       try {
-        await Promise.all([options.modern.close(), options.legacy.close(), options.sse?.close(), closed]);
+        await Promise.all([
+          options.modern.close(graceMs),
+          options.legacy.close(graceMs),
+          options.sse?.close(graceMs),
+          closed,
+        ]);
       } finally {
         clearInterval(sweep);
         clearTimeout(cut);
