@@ -298,6 +298,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         method: "tools/call",
         params: { name, arguments: args },
         client: COMMAND_LINE,
+        route: undefined,
+        answers: undefined,
+        logLevel: undefined,
+        extraHeaders: undefined,
         signal: new Stop().signal,
         notify: () => {},
       });

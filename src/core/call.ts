@@ -20,7 +20,13 @@ export const LOG_LEVELS = [
 ] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** One thing a client wants done, in the words both protocol eras share. */
+/**
+ * One thing a client wants done, in the words both protocol eras share.
+ *
+ * On its way in a call is copied by every layer that changes something. Whoever makes one writes down all members,
+ * in this order, the absent ones as `undefined`: to copy an object and replace a member takes V8 20 ns, to copy it
+ * and add one 500.
+ */
 export interface Call {
   /** Unique in this process; a later round of the same call has an id of its own. */
   readonly id: number;
@@ -29,13 +35,13 @@ export interface Call {
   readonly params: JsonObject;
   readonly client: Client;
   /** Where its target leads in the client's own view; absent when the method has no target or nobody owns it. */
-  readonly route?: Route;
+  readonly route?: Route | undefined;
   /** Present when this call resumes a round that ended in `input_required`. */
-  readonly answers?: InputAnswers;
+  readonly answers?: InputAnswers | undefined;
   /** The least severe log level the client asked for; absent when it asked for none. */
-  readonly logLevel?: LogLevel;
+  readonly logLevel?: LogLevel | undefined;
   /** `Mcp-Param-*` headers that no schema explains; they are carried on to an HTTP upstream (SEP-2243). */
-  readonly extraHeaders?: Readonly<Record<string, string>>;
+  readonly extraHeaders?: Readonly<Record<string, string>> | undefined;
   /** Aborted when the client gives up, whatever giving up looks like in its era. */
   readonly signal: StopSignal;
   /** Progress and log messages that belong to this call and to nothing else. */

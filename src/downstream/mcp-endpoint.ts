@@ -61,7 +61,8 @@ export function mcpEndpoint({ port, modern, legacy, maxBodyBytes }: McpEndpointS
     const message = parseDocument(text);
     const era = eraOfMessage(message, versionOf(request));
     try {
-      await edges[era].post({ ...exchange, message });
+      const { response, principal, scope, challenge } = exchange;
+      await edges[era].post({ request, response, principal, scope, challenge, message });
     } catch (error) {
       throw new FailedMessage(error, idOf(message));
     }

@@ -16,7 +16,7 @@ export function callMetrics(metrics: Metrics): Middleware {
       const start = performance.now();
       const reply = await next(call);
       const outcome = outcomeOf(call, reply);
-      metrics.called({ ...finished(call, start, serverSideError(reply, outcome)), outcome });
+      metrics.called(finished(call, start, serverSideError(reply, outcome)), outcome);
       return reply;
     };
 }

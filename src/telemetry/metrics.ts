@@ -3,9 +3,11 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { ListKind, RestartReason } from "../core/upstream.js";
 import { CappedLabel } from "./labels.js";
 import type { Outcome } from "./outcome.js";
+import { Tallies } from "./tallies.js";
 
 /** OpenTelemetry's advice for MCP durations, in seconds. */
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const;
 const TOOLS_PER_SERVER = 200;
 
 /** What a server asked for, or the gateway itself before it let a call through. */
@@ -67,16 +69,17 @@ export class Metrics {
   readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
   readonly #gauges = new Map<keyof Readings, Map<string, Reading>>();
 
-  readonly #requests = this.#counter("cardea_requests_total", "Calls of hosts, by how they ended.", [
-    "method",
-    "server",
-    "outcome",
-  ]);
-  readonly #durations = this.#histogram(
-    "cardea_request_duration_seconds",
-    "Time from a host's call to its reply; waiting for a person or a model is not part of it.",
-    ["method", "server", "tool"],
-  );
+  readonly #requests = new Tallies({
+    name: "cardea_requests_total",
+    help: "Calls of hosts, by how they ended.",
+    labels: ["method", "server", "outcome"],
+  });
+  readonly #durations = new Tallies({
+    name: "cardea_request_duration_seconds",
+    help: "Time from a host's call to its reply; waiting for a person or a model is not part of it.",
+    labels: ["method", "server", "tool"],
+    buckets: BUCKETS,
+  });
   readonly #inputWait = this.#histogram(
     "cardea_input_wait_seconds",
     "Time that calls waited for a person or a model.",
@@ -118,16 +121,18 @@ export class Metrics {
     help: "Whether the config was applied the last time it was read (1) or refused (0).",
     registers: [this.#registry],
   });
-  readonly #serverOperations = this.#histogram(
-    "mcp_server_operation_duration_seconds",
-    "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
-    ["mcp_method_name", "gen_ai_tool_name", "error_type"],
-  );
-  readonly #clientOperations = this.#histogram(
-    "mcp_client_operation_duration_seconds",
-    "OpenTelemetry mcp.client.operation.duration: calls to servers, seen as their client.",
-    ["mcp_method_name", "gen_ai_tool_name", "error_type"],
-  );
+  readonly #serverOperations = new Tallies({
+    name: "mcp_server_operation_duration_seconds",
+    help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
+    labels: OPERATION,
+    buckets: BUCKETS,
+  });
+  readonly #clientOperations = new Tallies({
+    name: "mcp_client_operation_duration_seconds",
+    help: "OpenTelemetry mcp.client.operation.duration: calls to servers, seen as their client.",
+    labels: OPERATION,
+    buckets: BUCKETS,
+  });
 
   constructor(options: MetricsOptions) {
     if (options.process ?? true) collectDefaultMetrics({ register: this.#registry });
@@ -141,18 +146,18 @@ export class Metrics {
   }
 
   /** A call of a host has its reply. */
-  called(call: FinishedCall & { readonly outcome: Outcome }): void {
-    const { method, server, outcome } = call;
+  called(call: FinishedCall, outcome: Outcome): void {
+    const { method, server } = call;
     const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
-    this.#requests.inc({ method, server, outcome }, 1);
-    this.#durations.observe({ method, server, tool }, call.seconds);
-    this.#serverOperations.observe(operation(method, tool, call.errorType), call.seconds);
+    this.#requests.add(method, server, outcome);
+    this.#durations.add(method, server, tool, call.seconds);
+    this.#serverOperations.add(method, tool, call.errorType ?? "", call.seconds);
   }
 
   /** A server has answered a call, or failed to. */
   forwarded(call: FinishedCall): void {
     const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
-    this.#clientOperations.observe(operation(call.method, tool, call.errorType), call.seconds);
+    this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds);
   }
 
   /** A question was answered, declined or given up. */
@@ -213,8 +218,9 @@ export class Metrics {
   }
 
   /** The whole text for a scrape. */
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  async text(): Promise<string> {
+    const own = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
+    return [await this.#registry.metrics(), ...own.map(({ text }) => text)].join("\n");
   }
 
   get contentType(): string {
@@ -251,9 +257,3 @@ interface Reading {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: () => number;
 }
-
-const operation = (method: string, tool: string, errorType: string | undefined) => ({
-  mcp_method_name: method,
-  gen_ai_tool_name: tool,
-  error_type: errorType ?? "",
-});

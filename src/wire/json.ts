@@ -29,5 +29,11 @@ export function isEmpty(object: JsonObject): boolean {
 /** A copy of `object` without `keys`; the object itself when it has none of them. */
 export function without(object: JsonObject, keys: readonly string[]): JsonObject {
   if (!keys.some((key) => Object.hasOwn(object, key))) return object;
-  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+  // An assignment to that name would do something else.
+  if (Object.hasOwn(object, "__proto__")) {
+    return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+  }
+  const rest: Record<string, unknown> = {};
+  for (const key in object) if (!keys.includes(key)) rest[key] = object[key];
+  return rest;
 }

@@ -21,7 +21,10 @@ export function readCall(
     method: request.method,
     params,
     client: session.client,
-    ...(session.logLevel !== undefined && { logLevel: session.logLevel }),
+    route: undefined,
+    answers: undefined,
+    logLevel: session.logLevel,
+    extraHeaders: undefined,
     signal,
     notify: (notice) => {
       if (fitsCall(notice, token, session)) say(notice);

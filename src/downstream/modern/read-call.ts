@@ -23,7 +23,7 @@ import {
 /** What comes with a request beside its message. */
 export interface Circumstances extends Sender {
   /** Absent on a pipe, which has no headers to disagree with. */
-  readonly headers?: IncomingHttpHeaders;
+  readonly headers?: IncomingHttpHeaders | undefined;
   readonly signal: StopSignal;
   /** Hears what the client asked to hear of this request, and nothing else. */
   readonly notify: (notice: Notice) => void;
@@ -56,9 +56,10 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
     method: request.method,
     params: without(params, answers === undefined ? LEGACY_KEYS : [...ANSWER_KEYS, ...LEGACY_KEYS]),
     client,
-    ...(answers !== undefined && { answers }),
-    ...(logLevel !== undefined && { logLevel }),
-    ...(extraHeaders !== undefined && { extraHeaders }),
+    route: undefined,
+    answers,
+    logLevel,
+    extraHeaders,
     signal: came.signal,
     notify: (notice) => {
       if (isWished(notice, wishes)) came.notify(notice);

@@ -4,19 +4,19 @@ import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
 import type { Client, Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { canonicalText } from "../../wire/canonical.js";
-import { type JsonObject, objectAt } from "../../wire/json.js";
+import { isEmpty, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_REVISION];
 
 /** Keys that describe the client's own hop; each hop writes its own. */
-const HOP_KEYS: ReadonlySet<string> = new Set([
+const HOP_KEYS: readonly string[] = [
   META.protocolVersion,
   META.clientCapabilities,
   META.clientInfo,
   META.logLevel,
-]);
+];
 
 export interface Sender {
   readonly principal: Principal;
@@ -76,8 +76,8 @@ export function progressToken(meta: JsonObject): string | number | undefined {
 
 /** The parameters as they may travel on: trace context, progress token and vendor keys stay. */
 export function withoutHopKeys(params: JsonObject, meta: JsonObject): JsonObject {
-  const kept = Object.entries(meta).filter(([key]) => !HOP_KEYS.has(key));
-  if (kept.length > 0) return { ...params, _meta: Object.fromEntries(kept) };
+  const kept = without(meta, HOP_KEYS);
+  if (!isEmpty(kept)) return { ...params, _meta: kept };
   const { _meta, ...rest } = params;
   return rest;
 }
@@ -92,5 +92,3 @@ export const malformed = (message: string): GatewayError =>
 function affinityOf(principal: Principal, capabilities: JsonObject): string {
   return JSON.stringify([principal.id, isEmpty(capabilities) ? "" : canonicalText(capabilities)]);
 }
-
-const isEmpty = (object: JsonObject): boolean => Object.keys(object).length === 0;

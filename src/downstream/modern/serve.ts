@@ -19,7 +19,7 @@ import { type WriteReply, writeError } from "./write-reply.js";
 /** Where a request came from. */
 export interface Origin extends Sender {
   /** Absent on a pipe. */
-  readonly headers?: IncomingHttpHeaders;
+  readonly headers?: IncomingHttpHeaders | undefined;
 }
 
 /** Serves one request through its outlet; never rejects. */
@@ -34,7 +34,9 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
   return async function serve(request, origin, outlet, subscriptions) {
     const { id } = request;
     try {
-      const call = readCall(request, { ...origin, signal: outlet.signal, notify: noticesTo(outlet) }, port);
+      const { principal, scope, headers } = origin;
+      const came = { principal, scope, headers, signal: outlet.signal, notify: noticesTo(outlet) };
+      const call = readCall(request, came, port);
       if (call.method === OWN_METHODS.listen) await subscriptions.open(request, call, outlet);
       else outlet.answer(writeReply(id, call, await replyTo(call)));
     } catch (error) {

@@ -56,7 +56,13 @@ export function writeRequest(
   const key = NAMED_BY.get(method);
   const name = key === undefined ? undefined : stringAt(params, key);
   return {
-    request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } },
+    // A new member goes in front: behind the copied ones it costs 20 times as much, and more again to write out.
+    request: {
+      jsonrpc: "2.0",
+      id,
+      method,
+      params: Object.hasOwn(params, "_meta") ? { ...params, _meta } : { _meta, ...params },
+    },
     headers: standardHeaders(method, name),
   };
 }
