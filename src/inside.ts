@@ -62,13 +62,7 @@ export interface Inside {
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
   const { info, logger, metrics, waits, sealedState, tasks } = options;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
-  const servers = new Map(
-    config.servers.map((server): [string, Running] => {
-      const known = before?.servers.get(server.name);
-      const kept = known !== undefined && runsTheSame(known.config, server);
-      return [server.name, kept ? { ...known, config: server } : run(server, options)];
-    }),
-  );
+  const servers = runningServers(config, options, before);
   const catalog = createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),
     servers: config.servers,
@@ -98,6 +92,17 @@ export function createInside(config: Config, options: InsideOptions, before?: In
     router({ catalog, handlers, tasks }),
   );
   return { config, servers, catalog, policy, handle };
+}
+
+/** Apart from `createInside`, whose functions live on and would hold on to `before`, and that to the one before it. */
+function runningServers(config: Config, options: InsideOptions, before?: Inside): Map<string, Running> {
+  return new Map(
+    config.servers.map((server): [string, Running] => {
+      const known = before?.servers.get(server.name);
+      const kept = known !== undefined && runsTheSame(known.config, server);
+      return [server.name, kept ? { ...known, config: server } : run(server, options)];
+    }),
+  );
 }
 
 const givesArguments = ({ overrides = {} }: ServerConfig): boolean =>

@@ -62,7 +62,7 @@ export interface ServerListsStatus {
 export class ServerLists {
   readonly name: string;
   readonly upstream: Upstream;
-  readonly #options: ServerListsOptions;
+  readonly #options: Omit<ServerListsOptions, "before">;
   readonly #lists = new AudienceLists();
   readonly #refresh: ListRefresh;
   readonly #foundings = new Foundings();
@@ -77,7 +77,8 @@ export class ServerLists {
   #away = false;
   #grace: NodeJS.Timeout | undefined;
 
-  constructor(options: ServerListsOptions) {
+  /** What was known before is read once and not held on to, or every config there ever was would stay in memory. */
+  constructor({ before, ...options }: ServerListsOptions) {
     const { upstream, times, logger } = options;
     this.#options = options;
     this.upstream = upstream;
@@ -109,7 +110,7 @@ export class ServerLists {
       resourceUpdated: (uri, audience) => options.resourceUpdated(uri, audience),
       unavailable: () => this.#unavailable(),
     });
-    if (options.before?.upstream === upstream && options.before.#isSettled) this.#inherit(options.before);
+    if (before?.upstream === upstream && before.#isSettled) this.#inherit(before);
     else if (upstream.facts !== undefined) this.#opened(EVERYBODY);
     else if (upstream.state !== "starting") this.#settle();
   }

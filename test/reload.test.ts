@@ -1,0 +1,37 @@
+/** A gateway whose config is replaced while it runs. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import type { Config } from "../src/config/config.js";
+import { readConfig } from "../src/config/read.js";
+import { SILENT } from "../src/core/logger.js";
+import { createGateway } from "../src/gateway.js";
+import { until } from "./support/until.js";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** As it would stand in a file. */
+function configOf(file: object): Config {
+  const read = readConfig(JSON.stringify(file), "cardea.json", { env: {}, cwd: "/" });
+  if (!read.ok) throw new Error(read.problems[0]?.message);
+  return read.config;
+}
+
+test("nothing of a config stays in memory when others have taken its place", async () => {
+  // Nobody listens at that address, which makes it a server like any other.
+  const config = (): Config => configOf({ mcpServers: { away: { url: "http://127.0.0.1:1/mcp" } } });
+  const gateway = createGateway(config(), { logger: SILENT, version: "0.0.0-test" });
+  const replaced: WeakRef<Config>[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    const next = config();
+    replaced.push(new WeakRef(next));
+    await gateway.reload(next);
+  }
+  await until("all but the last config to be collected", () => {
+    collectGarbage();
+    return replaced.slice(0, -1).every((config) => config.deref() === undefined);
+  });
+  expect(replaced.at(-1)?.deref()).toBeDefined();
+  await gateway.stop({ immediate: true });
+});
