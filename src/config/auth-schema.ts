@@ -3,13 +3,13 @@ import { z } from "zod";
 import { isLoopbackName } from "./loopback.js";
 
 /** Signatures made with a private key. `none` and the HS family are not among them and cannot be configured. */
-export const TOKEN_ALGORITHMS = [
+const TOKEN_ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ] as const;
 
 /** A SHA-256 in hexadecimal, as `cardea key` and `sha256sum` print it. */
-export const KEY_HASH = /^(?:sha256:)?[0-9a-f]{64}$/i;
+const KEY_HASH = /^(?:sha256:)?[0-9a-f]{64}$/i;
 
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 

@@ -316,4 +316,24 @@ describe("beyond this machine", () => {
     expect((await process_.stop()).code).toBe(0);
     await remove();
   });
+
+  test("a config without keys is not taken over while strangers could come in by it", async () => {
+    const { file, remove } = writeConfig({ auth: { keys }, mcpServers: {} });
+    const flags = ["--host", "0.0.0.0", "--port", "0", "--admin-port", "0"];
+    const process_ = start(process.execPath, [MAIN, "serve", "--config", file, ...flags]);
+    try {
+      const [, port = ""] = await process_.says(/http:\/\/0\.0\.0\.0:(\d+)\/mcp/);
+      writeFileSync(file, JSON.stringify({ mcpServers: {} }));
+      await process_.says(/could not be applied/);
+      const url = `http://127.0.0.1:${port}/mcp`;
+      const answer = await send(url, {
+        ...modernRequest("tools/list"),
+        headers: { host: `0.0.0.0:${port}` },
+      });
+      expect([401, 403]).toContain(answer.status);
+    } finally {
+      await process_.stop();
+      await remove();
+    }
+  });
 });

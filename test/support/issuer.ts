@@ -23,7 +23,7 @@ export interface Issuer {
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-export interface Signing {
+interface Signing {
   readonly kid?: string | undefined;
   /** Sign with a key that it does not publish. */
   readonly secretly?: boolean;
