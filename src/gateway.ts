@@ -52,7 +52,10 @@ export interface Gateway {
   start(): Promise<{ readonly url: string; readonly adminUrl: string }>;
   /** Resolves when a server that the config calls `required` could not be met after the start; else never. */
   readonly failed: Promise<GatewayError>;
-  /** Takes no new calls, lets those under way finish for `DRAIN_MS`, and ends everything it owns. */
+  /**
+   * Says that it is not ready, and takes no new calls: at once, or where somebody asks for `/readyz`, 5 s later. Lets
+   * those under way finish for 25 s in all, and ends everything it owns.
+   */
   stop(options?: { readonly immediate?: boolean }): Promise<void>;
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal, by default nobody's. */
   stdio(input: Readable, output: Writable, as?: string): Promise<void>;
@@ -66,8 +69,12 @@ export interface Gateway {
   reloadFailed(reasons: readonly string[]): void;
 }
 
-/** Calls under way may take so long to finish when the gateway stops, in ms. */
+/** So long may stopping take until calls under way are cut off, in ms. */
 const DRAIN_MS = 25_000;
+/** So much of it (ms) is served on, where somebody in front asks whether anything may be sent here. */
+const LINGER_MS = 5_000;
+/** Whoever has not asked for so long (ms) does not ask any more. */
+const ASKS_MS = 60_000;
 const KEEP_ALIVE_MS = 25_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
@@ -156,6 +163,11 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 
   const ready = () => readiness({ draining, servers: inside.servers, refused });
+  let askedAt = Number.NEGATIVE_INFINITY;
+  const probed = () => {
+    askedAt = performance.now();
+    return ready();
+  };
   const sse = createHttpSse({
     edge: legacy,
     keepAliveMs: KEEP_ALIVE_MS,
@@ -186,7 +198,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       metadata: () => authentication.metadata(),
       challenge: (scopes) => authentication.challenge(scopes),
     },
-    ready,
+    ready: probed,
     logger,
   });
   const admin = createAdmin({
@@ -194,7 +206,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     allowedHosts: config.listen.http.allowedHosts,
     logger,
     metrics,
-    ready,
+    ready: probed,
     pages: adminPages({
       inside: () => inside,
       waits: insideOptions.waits,
@@ -215,7 +227,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     draining = true;
     await reloading.catch(() => {});
     const listeners = [...pipes].map((pipe) => pipe.stop(graceMs));
-    await Promise.all([...listeners, listening ? http.stop(graceMs) : closeEdges()]);
+    // A load balancer that asks would otherwise send calls to a closed door until it asks again.
+    const lingerMs = graceMs > 0 && performance.now() - askedAt < ASKS_MS ? LINGER_MS : 0;
+    await Promise.all([...listeners, listening ? http.stop(graceMs - lingerMs, lingerMs) : closeEdges()]);
     inside.catalog.close();
     await Promise.all([...inside.servers.values()].map((server) => server.close()));
     await admin.stop();

@@ -44,8 +44,12 @@ export interface HttpTimeouts {
 export interface HttpListener {
   /** Binds. @throws GatewayError when that would let strangers in, or the error of the system. */
   start(): Promise<{ readonly url: string; readonly port: number }>;
-  /** Takes no more connections, ends what streams, lets requests finish for `graceMs`, then cuts them off. */
-  stop(graceMs: number): Promise<void>;
+  /**
+   * Takes no more connections, ends what streams, lets requests finish for `graceMs`, then cuts them off. Before
+   * that it serves on for `lingerMs` (default 0), closing each connection behind its answer, so that whoever is in
+   * front finds out in time that nothing may be sent here any more.
+   */
+  stop(graceMs: number, lingerMs?: number): Promise<void>;
 }
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
@@ -74,8 +78,9 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
       return { url: `http://${host}:${port}${listen.path}`, port };
     },
-    async stop(graceMs) {
+    async stop(graceMs, lingerMs = 0) {
       stopping = true;
+      if (lingerMs > 0) await new Promise((resolve) => setTimeout(resolve, lingerMs));
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });

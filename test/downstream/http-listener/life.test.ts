@@ -103,6 +103,18 @@ test("stopping ends subscriptions with their answer, waits for calls, and takes 
   await stopped;
 });
 
+test("with time to linger it serves on, closes each connection behind its answer, and then takes no more", async () => {
+  const { url, listener } = await listening({
+    port: fakePort({ handlers: { "tools/list": () => resultReply({ tools: [] }) } }),
+  });
+  const stopped = listener.stop(10_000, 500);
+  const served = await send(url, modernRequest("tools/list"));
+  expect(served.status).toBe(200);
+  expect(served.headers.connection).toBe("close");
+  await stopped;
+  await expect(send(url, modernRequest("tools/list"))).rejects.toThrow(/ECONNREFUSED/);
+});
+
 test("what does not finish within the grace is cut off, and aborted", async () => {
   const { handler, called } = pendingHandler();
   const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
