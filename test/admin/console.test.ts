@@ -1,0 +1,141 @@
+/** The console's script on a page of the test's own: what it shows with and without a token, and what it sends. */
+import { readFileSync } from "node:fs";
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+
+const file = (name: string): string =>
+  readFileSync(new URL(`../../src/admin/console/${name}`, import.meta.url), "utf8");
+
+/** As much of an element as the script uses. */
+class FakeElement {
+  readonly dataset: Record<string, string> = {};
+  readonly heard = new Map<string, (event: { preventDefault: () => void }) => void>();
+  children: (FakeElement | string)[] = [];
+  className = "";
+  title = "";
+  value = "";
+  hidden = false;
+  open = false;
+  focused = 0;
+
+  append(...children: (FakeElement | string)[]): void {
+    this.children.push(...children);
+  }
+  replaceChildren(...children: (FakeElement | string)[]): void {
+    this.children = children;
+  }
+  addEventListener(name: string, hear: (event: { preventDefault: () => void }) => void): void {
+    this.heard.set(name, hear);
+  }
+  focus(): void {
+    this.focused += 1;
+  }
+  set textContent(text: string) {
+    this.children = [text];
+  }
+  get textContent(): string {
+    return this.children.map((child) => (typeof child === "string" ? child : child.textContent)).join("");
+  }
+}
+
+const PAGES: Readonly<Record<string, unknown>> = {
+  status: { version: "1", node: "v20", uptimeSeconds: 5, ready: true, reasons: [] },
+  servers: [{ name: "files", transport: "stdio", state: "ready", required: false }],
+  catalog: {
+    tools: [{ name: "files__read", server: "files" }],
+    prompts: [],
+    resources: [],
+    resourceTemplates: [],
+  },
+  sessions: [],
+  decisions: [],
+};
+
+/** Opens the page in front of a gateway that wants `token`. */
+async function opened(token: string | undefined, kept?: string) {
+  const elements = new Map<string, FakeElement>();
+  for (const [tag, id = ""] of file("index.html").matchAll(/<\w[^>]*\sid="([^"]+)"[^>]*>/g)) {
+    const element = new FakeElement();
+    element.hidden = /\shidden(\s|>|\/)/.test(tag);
+    elements.set(id, element);
+  }
+  const at = (id: string): FakeElement => {
+    const element = elements.get(id);
+    if (element === undefined) throw new Error(`there is nothing on the page called ${id}`);
+    return element;
+  };
+  const storage = new Map<string, string>(kept === undefined ? [] : [["cardea-admin-token", kept]]);
+  const sent: (string | undefined)[] = [];
+  const fetch = async (url: string, { headers }: { headers: Record<string, string> }) => {
+    sent.push(headers.authorization);
+    const ok = token === undefined || headers.authorization === `Bearer ${token}`;
+    return { ok, status: ok ? 200 : 401, json: async () => PAGES[url.replace("/api/v1/", "")] };
+  };
+  runInNewContext(file("console.js"), {
+    fetch,
+    document: {
+      getElementById: at,
+      createElement: () => new FakeElement(),
+      querySelectorAll: () => [],
+    },
+    sessionStorage: {
+      getItem: (name: string) => storage.get(name) ?? null,
+      setItem: (name: string, value: string) => storage.set(name, value),
+      removeItem: (name: string) => storage.delete(name),
+    },
+    // Nothing is drawn again: each test looks at what was drawn once.
+    setTimeout: () => 0,
+  });
+  const settle = () => new Promise((drawn) => setImmediate(drawn));
+  const enter = async (text: string): Promise<void> => {
+    at("token").value = text;
+    at("door").heard.get("submit")?.({ preventDefault() {} });
+    await settle();
+  };
+  await settle();
+  const seen = () => ({
+    door: !at("door").hidden,
+    rooms: !at("rooms").hidden,
+    links: !at("pages").hidden,
+    wrong: !at("wrong").hidden,
+    health: at("health").textContent,
+    servers: at("servers").textContent.includes("files"),
+  });
+  return { seen, enter, sent, storage, at };
+}
+
+describe("the console", () => {
+  test("shows everything where no token is needed", async () => {
+    const { seen, sent } = await opened(undefined);
+    expect(seen()).toEqual({
+      door: false,
+      rooms: true,
+      links: true,
+      wrong: false,
+      health: "ready",
+      servers: true,
+    });
+    expect(new Set(sent)).toEqual(new Set([undefined]));
+  });
+
+  test("asks for the token, and shows nothing else until it has the right one", async () => {
+    const { seen, enter, sent, storage, at } = await opened("the-right-one");
+    const shut = { door: true, rooms: false, links: false, health: "locked", servers: false };
+    expect([seen(), at("token").focused > 0]).toEqual([{ ...shut, wrong: false }, true]);
+    await enter("the-wrong-one");
+    expect([seen(), storage.size]).toEqual([{ ...shut, wrong: true }, 0]);
+    await enter("ein ümlaut");
+    expect(seen()).toEqual({ ...shut, wrong: true });
+    await enter(" the-right-one ");
+    // Links are followed without it.
+    expect(seen()).toMatchObject({ door: false, rooms: true, links: false, health: "ready", servers: true });
+    expect([at("token").value, [...storage.values()]]).toEqual(["", ["the-right-one"]]);
+    expect(sent.at(-1)).toBe("Bearer the-right-one");
+    expect(sent).not.toContain("Bearer ein ümlaut");
+  });
+
+  test("goes on with the token that the tab has, and asks again when it is good no more", async () => {
+    expect((await opened("new", "new")).seen()).toMatchObject({ door: false, servers: true });
+    expect((await opened("new", "old")).seen()).toMatchObject({ door: true, wrong: true, servers: false });
+  });
+});
