@@ -1,6 +1,6 @@
 /** Starts the programs of the benchmark, each on its core, and reads what they cost. */
 import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -9,22 +9,21 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const pinning = cpus().length > 1 && spawnSync("taskset", ["-c", "0", "true"]).status === 0;
 export const pinned = pinning ? "gateway on core 0, the rest on core 1" : "not pinned";
 
+/** The command line that runs `command` on `core`; `undefined` leaves the choice to the kernel. */
+export const onCore = (core, command) =>
+  pinning && core !== undefined ? ["taskset", "-c", String(core), ...command] : command;
+
 const started = new Set();
 
 /** Starts `node ARGS` on a core; the child is ended by `stopAll` at the latest. */
 export function start(core, args, options = {}) {
-  const command = pinning
-    ? ["taskset", "-c", String(core), process.execPath, ...args]
-    : [process.execPath, ...args];
-  const child = spawn(command[0], command.slice(1), {
-    stdio: ["ignore", "pipe", "pipe"],
-    cwd: here,
-    ...options,
-  });
+  const [command, ...rest] = onCore(core, [process.execPath, ...args]);
+  const child = spawn(command, rest, { stdio: ["pipe", "pipe", "pipe"], cwd: here, ...options });
   child.lastWords = "";
-  child.stderr.on("data", (chunk) => {
+  child.stderr?.on("data", (chunk) => {
     child.lastWords = (child.lastWords + chunk).slice(-4000);
   });
+  child.stdin?.on("error", () => {});
   started.add(child);
   child.once("exit", () => started.delete(child));
   return child;
@@ -56,46 +55,96 @@ export async function stop(child) {
 
 export const stopAll = () => Promise.all([...started].map(stop));
 
-/** User and system time of a process so far, in milliseconds. */
-export function cpuMs(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+/** A process that was asked to stop by a person stops what it started first. */
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => stopAll().finally(() => process.exit(130)));
 }
 
-/** Resident memory of a process, in MiB. */
-export function rssMiB(pid) {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
+/** Processor time that these processes have taken so far, in milliseconds. */
+export function cpuMs(pids) {
+  let sum = 0;
+  for (const pid of pids) {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      // Nanoseconds, where /proc/PID/stat counts ticks of 10 ms.
+      sum += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+    }
+  }
+  return sum;
 }
 
-/** Time the machine's cores were busy with anything at all, in milliseconds. */
-export function machineMs() {
-  const [, user, nice, system, , , irq, softirq] = readFileSync("/proc/stat", "utf8")
-    .split("\n")[0]
-    .split(/\s+/)
-    .map(Number);
-  return (user + nice + system + irq + softirq) * 10;
+/** Resident memory of these processes, in MiB. */
+export function rssMiB(pids) {
+  const of = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
+  return pids.reduce((sum, pid) => sum + of(pid), 0);
 }
 
-/** Runs the load generator on core 1 against `url`; `pid` is whose CPU is counted. */
-export async function load(url, pid, job) {
-  const child = start(1, ["load.mjs", JSON.stringify({ url, ...job })]);
-  const lines = createInterface({ input: child.stdout });
+/** Processor time that was taken so far by anybody but this benchmark, what the hypervisor took included, in ms. */
+export function othersMs() {
+  const line = readFileSync("/proc/stat", "utf8").split("\n")[0];
+  const [, user, nice, system, , , irq, softirq, steal] = line.split(/\s+/).map(Number);
+  return (user + nice + system + irq + softirq + steal) * 10 - familyMs();
+}
+
+/** Processor time of this process and of everything below it, in milliseconds. */
+function familyMs() {
+  const processes = new Map();
+  for (const pid of readdirSync("/proc")) {
+    if (!/^\d+$/.test(pid)) continue;
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ");
+      // Its own time, and that of children that have ended.
+      const ms = (Number(fields[11]) + Number(fields[12]) + Number(fields[13]) + Number(fields[14])) * 10;
+      processes.set(Number(pid), { parent: Number(fields[1]), ms });
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const belongs = (pid) => {
+    for (let at = pid; at > 1; at = processes.get(at)?.parent ?? 0) if (at === process.pid) return true;
+    return false;
+  };
+  return [...processes].reduce((sum, [pid, { ms }]) => (belongs(pid) ? sum + ms : sum), 0);
+}
+
+/**
+ * Runs the load generator on core 1 against `target`. To what it measured come `cpuUs` (the target's processor
+ * time per call), `rss` (the target's memory at the end, in MiB) and `othersShare` (what others took of one core).
+ */
+export async function load(target, job) {
+  const child = start(job.core ?? 1, [
+    "load.mjs",
+    JSON.stringify({ url: target.url, key: target.key, ...job }),
+  ]);
   let before = 0;
-  let machine = 0;
-  for await (const line of lines) {
+  let others = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
     if (line === "warm") {
-      before = cpuMs(pid);
-      machine = machineMs();
+      others = othersMs();
+      before = cpuMs(target.pids);
       continue;
     }
     const result = JSON.parse(line);
-    const cpu = cpuMs(pid) - before;
-    return {
-      ...result,
-      cpuUs: (cpu * 1000) / Math.max(1, result.calls),
-      busyMs: machineMs() - machine,
-      rss: rssMiB(pid),
-    };
+    const cpu = cpuMs(target.pids) - before;
+    const rss = rssMiB(target.pids);
+    const othersShare = Math.max(0, othersMs() - others) / (result.seconds * 1000);
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.stdin.end();
+    await ended;
+    return { ...result, cpuUs: (cpu * 1000) / Math.max(1, result.calls), rss, othersShare };
   }
   throw new Error(`the load generator ended without a result: ${child.lastWords}`);
+}
+
+/** Opens idle event streams at `target`; resolves to `{ ms, close }` when all are open. */
+export async function openStreams(target, job) {
+  const child = start(1, ["streams.mjs", JSON.stringify({ url: target.url, key: target.key, ...job })]);
+  const [line] = await printed(child, "stdout", /^\{.*\}$/, 120_000);
+  return {
+    ...JSON.parse(line),
+    async close() {
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.stdin.end();
+      await gone;
+    },
+  };
 }

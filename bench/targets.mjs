@@ -1,37 +1,94 @@
-/** What is measured: the pass-through, and Cardea in front of the same upstreams. Each resolves to `{ url, pid, stop }`. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+/** What is measured, and what stands behind it. Each resolves to `{ url, pids, stop }`. */
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { printed, start, stop } from "./processes.mjs";
+import { onCore, printed, start, stop } from "./processes.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
-export async function httpUpstream({ tools = 0 } = {}) {
-  const child = start(1, ["upstream-http.mjs", "--tools", String(tools)]);
+/** @param options `tools`: how many besides the three; `lie`: every so many answers is wrong; `listMs`: what a list takes */
+export async function httpUpstream({ tools = 0, lie = 0, listMs = 0, core = 1 } = {}) {
+  const flags = ["--tools", String(tools), "--lie", String(lie), "--list-ms", String(listMs)];
+  const child = start(core, ["servers/http.mjs", ...flags]);
   const [port] = await printed(child, "stdout", /^\d+$/);
-  return { url: `http://127.0.0.1:${port}/mcp`, port, pid: child.pid, stop: () => stop(child) };
+  const origin = `http://127.0.0.1:${port}`;
+  const control = async (path, method = "GET") =>
+    (await fetch(`${origin}/control/${path}`, { method })).json();
+  return { url: `${origin}/mcp`, origin, port, pids: [child.pid], control, stop: () => stop(child) };
 }
 
-export async function passThrough(upstream) {
-  const child = start(0, ["pass-through.mjs", upstream.port]);
+export async function passThrough(upstream, { core = 0 } = {}) {
+  const child = start(core, ["servers/pass-through.mjs", upstream.port]);
   const [port] = await printed(child, "stdout", /^\d+$/);
-  return { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid, stop: () => stop(child) };
+  return { url: `http://127.0.0.1:${port}/mcp`, pids: [child.pid], stop: () => stop(child) };
 }
 
-/** A server entry of Cardea's config for a stdio upstream, on the core of the upstreams. */
-export const stdioServer = (tools = 0) => ({
-  command: "taskset",
-  args: ["-c", "1", process.execPath, join(here, "upstream-stdio.mjs"), "--tools", String(tools)],
-});
+/** The command line of the stdio server, on the core of the servers. */
+export const stdioCommand = () => onCore(1, [process.execPath, join(here, "servers/stdio.mjs")]);
 
-/** Cardea with `servers` (as in `mcpServers`) and whatever else the config should say. */
-export async function cardea(servers, rest = {}) {
+/** A server entry of Cardea's config for it. */
+export function stdioServer() {
+  const [command, ...args] = stdioCommand();
+  return { command, args };
+}
+
+/** `count` servers of Cardea's config, all of them the same upstream: `s0`, `s1`, … */
+export const httpServers = ({ origin }, count) =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`s${i}`, { type: "http", url: `${origin}/mcp/${i}` }]),
+  );
+
+/** The tool `name` of each of those, as hosts know it. */
+export const toolOfEach = (count, name = "echo") => Array.from({ length: count }, (_, i) => `s${i}__${name}`);
+
+/**
+ * Cardea with `servers` (as in `mcpServers`) and whatever else the config should say, once it has met them all. Its
+ * log goes to a file, as a pipe would cost whoever reads it.
+ * @param options `flags`: more of the command line; `env`: more of the environment
+ */
+export async function cardea(servers, rest = {}, { flags = [], env = {}, core = 0 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "cardea-bench-"));
-  const file = join(folder, "cardea.json");
-  writeFileSync(file, JSON.stringify({ mcpServers: servers, ...rest }));
-  const flags = ["serve", "--config", file, "--port", "0", "--admin-port", "0"];
-  const child = start(0, [join(here, "../dist/main.js"), ...flags]);
-  const [url] = await printed(child, "stderr", /http:\/\/[\d.]+:\d+\/mcp/);
-  return { url, pid: child.pid, stop: () => stop(child) };
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers: servers, ...rest }));
+  const log = join(folder, "log");
+  const stdio = ["ignore", "ignore", openSync(log, "a")];
+  const command = [join(here, "../dist/main.js"), "serve", "--config", join(folder, "cardea.json")];
+  const ports = ["--port", "0", "--admin-port", "0"];
+  const child = start(core, [...command, ...ports, ...flags], { stdio, env: { ...process.env, ...env } });
+  const [, url, adminUrl] = await readyLine(child, log);
+  const page = async (name) => (await fetch(`${adminUrl}/api/v1/${name}`)).json();
+  await met(page);
+  return {
+    url,
+    adminUrl,
+    page,
+    pids: [child.pid],
+    async stop() {
+      await stop(child);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function readyLine(child, log) {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    const text = readFileSync(log, "utf8");
+    const match = /ready: (http:\S+) \(admin: (http:[^)]+)\)/.exec(text);
+    if (match !== null) return match;
+    if (child.exitCode !== null) throw new Error(`Cardea ended with ${child.exitCode}: ${text.slice(-4000)}`);
+    await wait(20);
+  }
+  throw new Error(`Cardea did not get ready: ${readFileSync(log, "utf8").slice(-4000)}`);
+}
+
+/** Waits until no server is on its way any more. @throws Error when one could not be met */
+async function met(page) {
+  for (;;) {
+    const servers = await page("servers");
+    const bad = servers.find(({ state }) => state !== "ready" && state !== "starting");
+    if (bad !== undefined) throw new Error(`${bad.name} is ${bad.state}: ${bad.lastError}`);
+    if (servers.every(({ state }) => state === "ready")) return;
+    await wait(20);
+  }
 }

@@ -1,9 +1,9 @@
-/** The same fast MCP server over stdio. `node upstream-stdio.mjs [--tools N]` */
+/** The same fast MCP server over stdio. `node stdio.mjs [--tools N]` */
 import { parseArgs } from "node:util";
-import { createEchoServer } from "./echo-server.mjs";
+import { createEchoServer } from "./echo.mjs";
 
 const { values } = parseArgs({ options: { tools: { type: "string" } } });
-const answer = createEchoServer({ tools: Number(values.tools ?? 0) });
+const { answer } = createEchoServer({ tools: Number(values.tools ?? 0) });
 let rest = "";
 process.stdin.setEncoding("utf8");
 process.stdin.on("data", (chunk) => {

@@ -1,0 +1,162 @@
+/**
+ * One keep-alive HTTP connection, one exchange at a time. It knows only what this benchmark meets: ASCII answers
+ * with a length or in chunks, and event streams. Node's own client costs more than what is measured.
+ */
+import { connect } from "node:net";
+
+export class Connection {
+  #socket;
+  #host;
+  #waiting;
+  #answer;
+  /** What has come of the head, or of a line between chunks. */
+  #rest = [];
+  #lost;
+
+  constructor({ hostname, port }) {
+    this.#host = `${hostname}:${port}`;
+    this.#socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    this.#socket.on("data", (bytes) => this.#take(bytes));
+    const gone = (why) => {
+      this.#lost ??= new Error(`connection ${why}`);
+      this.#settle(this.#lost);
+    };
+    this.#socket.on("error", (error) => gone(error.message));
+    this.#socket.on("close", () => gone("closed"));
+  }
+
+  /**
+   * Resolves to `{ status, head, body }` when the answer is complete. Of an event stream `body` is the data of the
+   * last event, and `hear` gets the data of each as it comes; it may be endless.
+   * @param headers lines that end in CRLF
+   */
+  send(method, path, headers, body = "", hear = undefined) {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const length = method === "POST" ? `content-length: ${Buffer.byteLength(body)}\r\n` : "";
+    this.#socket.write(`${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${length}${headers}\r\n${body}`);
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject, hear };
+    });
+  }
+
+  /** Resolves when there is a connection; rejects when there will be none. */
+  opened() {
+    if (!this.#socket.connecting) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#socket.once("connect", resolve);
+      this.#socket.once("error", reject);
+    });
+  }
+
+  end() {
+    this.#waiting = undefined;
+    this.#socket.destroy();
+  }
+
+  #settle(result) {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (result instanceof Error) waiting?.reject(result);
+    else waiting?.resolve(result);
+  }
+
+  #take(bytes) {
+    if (this.#answer === undefined) {
+      this.#rest.push(bytes);
+      const all = this.#rest.length === 1 ? bytes : Buffer.concat(this.#rest);
+      const at = all.indexOf("\r\n\r\n");
+      this.#rest = at < 0 ? [all] : [];
+      if (at < 0) return;
+      const head = all.latin1Slice(0, at);
+      this.#answer = readHead(head, this.#waiting?.hear);
+      bytes = all.subarray(at + 4);
+    }
+    if (!this.#answer.take(bytes)) return;
+    const { status, head, body } = this.#answer;
+    this.#answer = undefined;
+    this.#settle({ status, head, body: body() });
+  }
+}
+
+function readHead(head, hear) {
+  const status = Number(head.slice(9, 12));
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head);
+  const events = /\r\ncontent-type: *text\/event-stream/i.test(head);
+  if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
+    const content = events ? eventsOf(hear) : wholeOf();
+    return { status, head, body: content.body, take: chunked(content.take) };
+  }
+  const content = wholeOf();
+  let left = Number(length?.[1] ?? 0);
+  return {
+    status,
+    head,
+    body: content.body,
+    take(bytes) {
+      if (bytes.length > 0) content.take(bytes);
+      left -= bytes.length;
+      return left <= 0;
+    },
+  };
+}
+
+function wholeOf() {
+  const parts = [];
+  return {
+    take: (bytes) => parts.push(bytes),
+    body: () => (parts.length === 1 ? parts[0] : Buffer.concat(parts)),
+  };
+}
+
+function eventsOf(hear) {
+  let rest = "";
+  let last = "";
+  return {
+    take(bytes) {
+      const events = (rest + bytes.latin1Slice()).split(/\r?\n\r?\n/);
+      rest = events.pop();
+      for (const event of events) {
+        const lines = event.split(/\r?\n/).filter((line) => line.startsWith("data:"));
+        const data = lines.map((line) => line.slice(line[5] === " " ? 6 : 5)).join("\n");
+        if (data === "") continue;
+        last = data;
+        hear?.(data);
+      }
+    },
+    body: () => Buffer.from(last, "latin1"),
+  };
+}
+
+/** Cuts the frame of chunks off; the returned function tells whether the last one was there. */
+function chunked(take) {
+  let rest = Buffer.alloc(0);
+  let left = 0;
+  return (bytes) => {
+    let all = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    for (;;) {
+      if (left > 2) {
+        const piece = all.subarray(0, Math.min(left - 2, all.length));
+        if (piece.length > 0) take(piece);
+        all = all.subarray(piece.length);
+        left -= piece.length;
+        if (left > 2) break;
+      }
+      if (left > 0) {
+        if (all.length < left) break;
+        all = all.subarray(left);
+        left = 0;
+      }
+      const at = all.indexOf("\r\n");
+      if (at < 0) break;
+      const size = Number.parseInt(all.latin1Slice(0, at), 16);
+      if (size === 0) {
+        if (all.length < at + 4) break;
+        return true;
+      }
+      all = all.subarray(at + 2);
+      left = size + 2;
+    }
+    rest = all;
+    return false;
+  };
+}

@@ -1,0 +1,72 @@
+/** Measures several targets in turn, round by round, and says what came of them. */
+import { load } from "./processes.mjs";
+
+/** A round in which others took more than this of one core is measured again. */
+const DISTURBED = 0.15;
+
+export const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+/** A target that was never called runs as slowly as it ever will. */
+const FIRST_SECONDS = 1.5;
+
+/**
+ * A measuring run: how long a round takes, how many there are, and how often it may be measured again because
+ * others were busy. `notes` tells what it came to.
+ * @param {{ seconds: number, warmSeconds: number, rounds: number, again: number }} settings
+ */
+export function createMeasure({ seconds, warmSeconds, rounds, again }) {
+  const notes = { rounds: 0, repeated: 0, disturbed: 0, errors: 0, firstError: undefined };
+  let left = again;
+
+  const warmed = new Set();
+
+  /** One measurement of one target. */
+  async function once(target, job = {}) {
+    if (!warmed.has(target.url)) {
+      warmed.add(target.url);
+      await load(target, { ...job, seconds: 0.1, warmSeconds: FIRST_SECONDS });
+    }
+    const run = await load(target, { seconds, warmSeconds, ...job });
+    notes.errors += run.errors;
+    notes.firstError ??= run.firstError;
+    return run;
+  }
+
+  /**
+   * Every target in every round, forwards and backwards by turns, so that none is always the first.
+   * @param targets by name; `job` of a target is what it is asked for beyond the common one
+   * @returns by name the medians; `against(name, other, figure)`: the median of the ratios of each round; and `calm`:
+   * whether most rounds were disturbed by nobody
+   */
+  async function interleave(targets, job = {}) {
+    const names = Object.keys(targets);
+    const kept = [];
+    let worse = [];
+    while (kept.length + worse.length < rounds) {
+      const round = {};
+      notes.rounds += 1;
+      for (const name of notes.rounds % 2 === 0 ? names.toReversed() : names) {
+        round[name] = await once(targets[name], { ...job, ...targets[name].job });
+      }
+      const busiest = Math.max(...names.map((name) => round[name].othersShare));
+      if (busiest <= DISTURBED) kept.push(round);
+      else if (left > 0) {
+        left -= 1;
+        notes.repeated += 1;
+      } else worse = [...worse, round];
+    }
+    notes.disturbed += worse.length;
+    const all = [...kept, ...worse];
+    const of = (name, figure) => all.map((round) => round[name][figure]);
+    const figures = ["perSecond", "p50", "p99", "cpuUs", "rss"];
+    const medians = (name) => Object.fromEntries(figures.map((figure) => [figure, median(of(name, figure))]));
+    return {
+      ...Object.fromEntries(names.map((name) => [name, medians(name)])),
+      calm: kept.length * 2 > rounds,
+      against: (name, other, figure) =>
+        median(of(name, figure).map((value, i) => value / of(other, figure)[i])),
+    };
+  }
+
+  return { once, interleave, notes };
+}

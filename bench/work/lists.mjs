@@ -1,0 +1,82 @@
+/** P7 and P8: what a list of 1000 tools costs, and what it costs to hear that it has changed. */
+import { setTimeout as wait } from "node:timers/promises";
+import { times, within } from "../goals.mjs";
+import { cpuMs } from "../processes.mjs";
+import { cardea, httpServers, httpUpstream, passThrough, toolOfEach } from "../targets.mjs";
+
+const SERVERS = 10;
+/** With the three that every server has, 1000 in all. */
+const TOOLS_EACH = 97;
+const ANNOUNCEMENTS = 20;
+const LIST_MS = 1000;
+
+export async function* lists({ measure, quick }) {
+  const whole = await httpUpstream({ tools: 1000 });
+  const ruler = await passThrough(whole);
+  const parts = await httpUpstream({ tools: TOOLS_EACH });
+  const gateway = await cardea(httpServers(parts, SERVERS));
+  for (const era of quick ? ["legacy"] : ["legacy", "modern"]) {
+    const result = await measure.interleave({ ruler, gateway }, { era, sessions: 4, work: "list" });
+    const cpu = result.gateway.cpuUs / 1000;
+    const detail = `p50 ${result.gateway.p50.toFixed(2)} against ${result.ruler.p50.toFixed(2)} ms`;
+    const work = `processor for a list of 1000 tools, ${SERVERS} upstreams, ${era}`;
+    yield within("P7", work, [{ value: cpu, goal: 0.2, floor: 0.8, unit: " ms" }], detail);
+    yield times("P7", `p50 of that list, ${era}`, result.against("gateway", "ruler", "p50"), 0.6, 2, detail, {
+      judged: result.calm,
+    });
+  }
+  if (!quick) yield await refreshing(parts, gateway);
+  for (const target of [gateway, ruler, whole, parts]) await target.stop();
+  if (!quick) yield* callingMeanwhile(measure);
+}
+
+/** Every server says 20 times that its list has changed, and it has. */
+async function refreshing(parts, gateway) {
+  await wait(1000);
+  const spent = async (work) => {
+    const before = cpuMs(gateway.pids);
+    await work();
+    await wait(1500);
+    return cpuMs(gateway.pids) - before;
+  };
+  const idle = await spent(async () => {});
+  const { lists: before, listeners } = await parts.control("counts");
+  if (listeners < SERVERS) throw new Error(`${listeners} of ${SERVERS} servers can announce a change`);
+  const all = await spent(() => parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST"));
+  const { lists } = await parts.control("counts");
+  const asked = (lists - before) / SERVERS;
+  return within(
+    "P8",
+    `all ${SERVERS} lists change, announced ${ANNOUNCEMENTS} times each; asked for a server`,
+    [
+      { value: all - idle, goal: 10, unit: " ms", digits: 1 },
+      { value: asked, goal: 2, unit: " lists", digits: 1 },
+    ],
+    `${all.toFixed(1)} ms of processor in 1.5 s, of which ${idle.toFixed(1)} ms without any change`,
+  );
+}
+
+/** Nobody who calls or lists waits for servers that take a second to list. */
+async function* callingMeanwhile(measure) {
+  const parts = await httpUpstream({ tools: TOOLS_EACH, listMs: LIST_MS });
+  const gateway = await cardea(httpServers(parts, SERVERS));
+  await wait(LIST_MS * 2);
+  for (const work of ["echo", "list"]) {
+    const job = { era: "modern", sessions: 4, seconds: 2, work, tools: toolOfEach(SERVERS) };
+    const quiet = await measure.once(gateway, job);
+    const { lists: before } = await parts.control("counts");
+    const announced = wait(1500).then(() => parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST"));
+    const busy = await measure.once(gateway, job);
+    await announced;
+    const { lists } = await parts.control("counts");
+    const what = work === "echo" ? "calls" : "lists";
+    yield within(
+      "P8",
+      `the longest of the ${what} while servers take ${LIST_MS} ms to list anew`,
+      [{ value: busy.max, goal: LIST_MS / 2, unit: " ms", digits: 0 }],
+      `${quiet.max.toFixed(1)} ms without; p99 ${busy.p99.toFixed(2)} against ${quiet.p99.toFixed(2)} ms; ${lists - before} lists asked for`,
+    );
+    await wait(LIST_MS);
+  }
+  for (const target of [gateway, parts]) await target.stop();
+}

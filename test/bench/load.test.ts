@@ -1,0 +1,113 @@
+/** Tests that the benchmark's own load generator believes nobody: what is wrong or missing is counted. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { afterEach, expect, test } from "vitest";
+import { inRepository } from "../support/cardea.js";
+
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0)) await end();
+});
+
+function node(script: string, args: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, [inRepository(script), ...args], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  endings.push(() => child.kill());
+  return child;
+}
+
+/** The first line of a program's output that `pattern` matches. */
+async function line(child: ChildProcess, pattern: RegExp): Promise<string> {
+  if (child.stdout === null) throw new TypeError("the output goes nowhere");
+  for await (const text of createInterface({ input: child.stdout })) if (pattern.test(text)) return text;
+  throw new Error(`it ended without a line like ${pattern}`);
+}
+
+async function upstream(...flags: string[]): Promise<string> {
+  const port = await line(node("bench/servers/http.mjs", flags), /^\d+$/);
+  return `http://127.0.0.1:${port}/mcp`;
+}
+
+interface Result {
+  readonly calls: number;
+  readonly errors: number;
+  readonly firstError?: string;
+}
+
+async function load(url: string, job: object): Promise<Result> {
+  const brief = { url, sessions: 3, warmSeconds: 0.05, seconds: 0.2, ...job };
+  const child = node("bench/load.mjs", [JSON.stringify(brief)]);
+  const result = await line(child, /^\{/);
+  child.stdin?.end();
+  return JSON.parse(result) as Result;
+}
+
+test.each([
+  { work: "echo" },
+  { work: "blob", tool: "blob", bytes: 100 },
+  { work: "blob", tool: "blob", bytes: 100_000 },
+  { work: "list" },
+  { work: "ask", tool: "ask" },
+])("an honest upstream is believed: %o", async (job) => {
+  const url = await upstream();
+  for (const era of ["legacy", "modern"]) {
+    const { calls, errors, firstError } = await load(url, { era, ...job });
+    expect({ era, errors, firstError }).toEqual({ era, errors: 0, firstError: undefined });
+    expect(calls).toBeGreaterThan(0);
+  }
+});
+
+test.each(["legacy", "modern"])("a lying upstream is caught, era %s", async (era) => {
+  const { errors, firstError } = await load(await upstream("--lie", "20"), { era });
+  expect(errors).toBeGreaterThan(0);
+  expect(firstError).toContain("not what you said");
+});
+
+test("a large answer that is not the one asked for is caught without being parsed", async () => {
+  const { errors, firstError } = await load(await upstream("--lie", "5"), {
+    work: "blob",
+    tool: "blob",
+    bytes: 100_000,
+  });
+  expect(errors).toBeGreaterThan(0);
+  expect(firstError).toContain("not what you said");
+});
+
+test("a server that knows no such tool is an error, with its first words", async () => {
+  const { errors, firstError } = await load(await upstream(), { era: "modern", work: "ask", tool: "echo" });
+  expect(errors).toBeGreaterThan(0);
+  expect(firstError).toContain("wrong answer");
+});
+
+test("an answer that goes to another session is caught", async () => {
+  /** Keeps one answer back and gives it to whoever asks next, under the right id. */
+  let kept = "";
+  const server = createServer((request, response) => {
+    request.setEncoding("utf8").once("data", (body: string) => {
+      const { id, params } = JSON.parse(body) as { id: number; params: { arguments: { text: string } } };
+      const text = kept === "" ? params.arguments.text : kept;
+      kept = params.arguments.text;
+      const answer = JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } });
+      response.writeHead(200, { "content-length": answer.length }).end(answer);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  endings.push(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { errors, calls } = await load(`http://127.0.0.1:${port}/mcp`, { era: "modern" });
+  expect(calls).toBeGreaterThan(0);
+  expect(errors).toBeGreaterThan(0);
+});
+
+test("an upstream that hangs up is an error of every session", async () => {
+  const server = createServer((request) => void request.socket.destroy());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  endings.push(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { errors, firstError } = await load(`http://127.0.0.1:${port}/mcp`, { era: "modern" });
+  expect(errors).toBeGreaterThanOrEqual(3);
+  expect(firstError).toMatch(/connection/);
+});
