@@ -3,18 +3,16 @@
  * the edge of its era, goes through the inside of the config in effect, and leaves through one of its servers.
  */
 
-import { createSecretKey, randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { createAdmin } from "./admin/server.js";
 import { adminPages } from "./admin-pages.js";
 import type { Config } from "./config/config.js";
-import { nextCallId, type Reply } from "./core/call.js";
-import { ANONYMOUS, type Client, type ClientDirectory } from "./core/client.js";
+import type { Reply } from "./core/call.js";
+import { ANONYMOUS, type ClientDirectory } from "./core/client.js";
 import type { GatewayError } from "./core/errors.js";
-import { type GatewayPort, SERVER_NAME } from "./core/gateway-port.js";
+import { SERVER_NAME } from "./core/gateway-port.js";
 import type { Logger } from "./core/logger.js";
-import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
 import { principalNamed } from "./downstream/authenticate/api-keys.js";
 import {
@@ -30,11 +28,13 @@ import { createHttpSse } from "./downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "./downstream/modern/edge.js";
 import { sealedState } from "./downstream/modern/request-state.js";
 import { createStdioListener, type StdioListener } from "./downstream/stdio-listener.js";
-import { createInside, type Inside, type InsideOptions, type Running } from "./inside.js";
+import { InEffect } from "./in-effect.js";
+import type { InsideOptions } from "./inside.js";
+import { ownCall, ownLists } from "./own-calls.js";
+import { portOf } from "./port.js";
 import { readiness, requiredServers } from "./readiness.js";
-import { followTasks } from "./routing/follow-tasks.js";
 import { Tasks } from "./routing/tasks.js";
-import { SteadyFeed } from "./steady-feed.js";
+import { secretKeys } from "./secret-keys.js";
 import { InputWaits } from "./telemetry/input-wait.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
@@ -78,20 +78,12 @@ const ASKS_MS = 60_000;
 const KEEP_ALIVE_MS = 25_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
-/** The gateway's own command line, which can be asked nothing. */
-const COMMAND_LINE: Client = {
-  principal: ANONYMOUS,
-  affinity: "command line",
-  session: false,
-  scope: "",
-  capabilities: {},
-};
-
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const { logger, version } = options;
   const info = { name: SERVER_NAME, version };
   const metrics = new Metrics({ version });
   const openStreams = new OpenStreams(metrics);
+  const keys = secretKeys(config.keys?.state);
   const startedAt = Date.now();
   let draining = false;
   let refused: readonly string[] = [];
@@ -105,47 +97,18 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     directory,
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
-    aggregated: () => inside.config.servers.length > 1,
-    sealedState: sealedState({ key: createSecretKey(randomBytes(32)) }),
-    tasks: new Tasks(createSecretKey(randomBytes(32))),
+    aggregated: () => inEffect.inside.config.servers.length > 1,
+    sealedState: sealedState({ key: keys.states }),
+    tasks: new Tasks(keys.tasks),
   };
-  let inside: Inside = createInside(config, insideOptions);
-  const feed = new SteadyFeed(inside.catalog.changes);
+  const inEffect = new InEffect(config, insideOptions);
 
-  const port: GatewayPort = {
-    handle: (call) => inside.handle(call),
-    changes: feed,
-    async introduce(client) {
-      await inside.catalog.prepare(client);
-      return inside.catalog.introduce(client);
-    },
-    tool: (client, name) => inside.catalog.tool(client, name),
-    followTasks: (client, handles, listener) =>
-      followTasks(
-        {
-          ...insideOptions,
-          catalog: inside.catalog,
-          upstream: (server) => inside.servers.get(server)?.upstream,
-          handle: (call) => inside.handle(call),
-        },
-        client,
-        handles,
-        listener,
-      ),
-    hasScope: (name) => inside.catalog.hasScope(name),
-    hear(client, notice) {
-      for (const { upstream } of inside.servers.values()) upstream.hear?.(client, notice);
-    },
-    forget(affinity) {
-      inside.catalog.forget(affinity);
-      for (const { upstream } of inside.servers.values()) upstream.release(affinity);
-    },
-  };
+  const port = portOf(inEffect, insideOptions);
   const legacy: LegacyEdge = createLegacyEdge({
     port,
     sessions: SESSIONS,
     keepAliveMs: KEEP_ALIVE_MS,
-    answerMs: () => (inside.config.parkedCalls.answerMs * 2) / 3, // sooner than its call is given up
+    answerMs: () => (inEffect.inside.config.parkedCalls.answerMs * 2) / 3, // sooner than its call is given up
     logger,
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
@@ -162,7 +125,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   metrics.read("parkedCalls", {}, () => insideOptions.parked.size);
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 
-  const ready = () => readiness({ draining, servers: inside.servers, refused });
+  const ready = () => readiness({ draining, servers: inEffect.inside.servers, refused });
   let askedAt = Number.NEGATIVE_INFINITY;
   const probed = () => {
     askedAt = performance.now();
@@ -208,7 +171,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     metrics,
     ready: probed,
     pages: adminPages({
-      inside: () => inside,
+      inside: () => inEffect.inside,
       waits: insideOptions.waits,
       legacy,
       ready,
@@ -221,67 +184,30 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   let listening = false;
   const pipes = new Set<StdioListener>();
   let stopping: Promise<void> | undefined;
-  let reloading: Promise<void> = Promise.resolve();
 
   async function stop(graceMs: number): Promise<void> {
     draining = true;
-    await reloading.catch(() => {});
     const listeners = [...pipes].map((pipe) => pipe.stop(graceMs));
     // A load balancer that asks would otherwise send calls to a closed door until it asks again.
     const lingerMs = graceMs > 0 && performance.now() - askedAt < ASKS_MS ? LINGER_MS : 0;
     await Promise.all([...listeners, listening ? http.stop(graceMs - lingerMs, lingerMs) : closeEdges()]);
-    inside.catalog.close();
-    await Promise.all([...inside.servers.values()].map((server) => server.close()));
+    await inEffect.close();
     await admin.stop();
   }
   const closeEdges = () => Promise.all([legacy.close(), modern.close()]);
 
-  async function putIntoEffect(next: Config): Promise<void> {
-    const before = inside;
-    if (listening) checkExposure(config.listen.http, next.auth !== undefined);
-    const built = createInside(next, insideOptions, before);
-    // The new catalog knows nothing yet; hosts go on with the old one until it does.
-    await built.catalog.prepare(COMMAND_LINE);
-    inside = built;
+  /** What changes with a config and belongs to no server. */
+  function adopt(next: Config, before: Config): void {
     insideOptions.parked.limit(next.parkedCalls);
     // Whoever is known stays the same object as long as nothing about them changes.
-    if (!isDeepStrictEqual(next.auth, before.config.auth)) authentication = authenticationOf(next);
-    feed.switchTo(built.catalog.changes, (client, change) => {
-      if (change.kind === "resource") return true;
-      const [was, is] = [before, built].map(({ catalog }) => catalog.view(client).list(change.list).revision);
-      return was !== is;
-    });
-    before.catalog.close();
-    const gone = [...before.servers].filter(
-      ([name, { upstream }]) => built.servers.get(name)?.upstream !== upstream,
-    );
-    for (const [name, server] of gone) {
-      server
-        .close()
-        .catch((error: unknown) => logger.warn({ server: name, error }, "a server did not end well"));
-    }
+    if (!isDeepStrictEqual(next.auth, before.auth)) authentication = authenticationOf(next);
     refused = [];
     metrics.configReloaded(true);
   }
 
-  /** Waits until each server was met or has failed once; one that is `required` must be there. */
-  async function heard(): Promise<void> {
-    const servers = [...inside.servers.values()];
-    const lost = requiredServers(inside.servers);
-    await Promise.race([Promise.all(servers.map(settled)), lost.then((error) => Promise.reject(error))]);
-    await inside.catalog.prepare(COMMAND_LINE);
-    for (const { config: server, upstream } of servers) {
-      if (upstream.state === "ready") continue;
-      logger.warn(
-        { server: server.name },
-        `${server.name} is not there: ${upstream.lastError ?? "no answer yet"}`,
-      );
-    }
-  }
-
   return {
     failed: new Promise((resolve) => {
-      requiredServers(inside.servers).then(resolve);
+      requiredServers(inEffect.inside.servers).then(resolve);
     }),
     async start() {
       const { url: adminUrl } = await admin.start();
@@ -295,56 +221,20 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     },
     async stdio(input, output, as) {
       const open = { legacy: (of: Pipe) => legacy.pipe(of), modern: (of: Pipe) => modern.pipe(of) };
-      const principal = as === undefined ? ANONYMOUS : principalNamed(as, inside.config.auth);
+      const principal = as === undefined ? ANONYMOUS : principalNamed(as, inEffect.inside.config.auth);
       const pipe = createStdioListener({ input, output, open, detect: eraOfMessage, principal, logger });
       pipes.add(pipe);
       await pipe.done.finally(() => pipes.delete(pipe));
     },
-    async lists(kind) {
-      await heard();
-      const { entries } = inside.catalog.view(COMMAND_LINE).list(kind);
-      return entries.map(({ route, item }) => ({ server: route.upstream, item }));
-    },
-    async call(name, args) {
-      await heard();
-      return inside.handle({
-        id: nextCallId(),
-        method: "tools/call",
-        params: { name, arguments: args },
-        client: COMMAND_LINE,
-        route: undefined,
-        answers: undefined,
-        logLevel: undefined,
-        extraHeaders: undefined,
-        signal: new Stop().signal,
-        notify: () => {},
-      });
-    },
-    reload(next) {
-      reloading = reloading.catch(() => {}).then(() => putIntoEffect(next));
-      return reloading;
+    lists: (kind) => ownLists(inEffect.inside, kind, logger),
+    call: (name, args) => ownCall(inEffect.inside, name, args, logger),
+    async reload(next) {
+      if (listening) checkExposure(config.listen.http, next.auth !== undefined);
+      await inEffect.replace(next, adopt);
     },
     reloadFailed(reasons) {
       refused = reasons;
       metrics.configReloaded(false);
     },
   };
-}
-
-/** Resolves when the server was met; one that is not required is not waited for once its first attempt has failed. */
-function settled({ config, upstream }: Running): Promise<void> {
-  if (upstream.state === "ready" || (upstream.state !== "starting" && !config.required))
-    return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      unwatch();
-      resolve();
-    };
-    const unwatch = upstream.watch({
-      ready: done,
-      unavailable: () => !config.required && done(),
-      listChanged() {},
-      resourceUpdated() {},
-    });
-  });
 }

@@ -11,6 +11,8 @@ export interface Config {
   readonly naming: NamingConfig;
   readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
+  /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
+  readonly keys?: { readonly state: string };
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
 }

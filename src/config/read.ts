@@ -123,10 +123,14 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       naming: shape.naming,
       parkedCalls: parkedCallsOf(shape.parkedCalls),
       profiles,
+      ...(shape.keys !== undefined && { keys: shape.keys }),
       ...found.rules,
     },
     text,
-    secrets: [...expanded.secrets, ...(listen.admin.token === undefined ? [] : [listen.admin.token])],
+    secrets: [
+      ...expanded.secrets,
+      ...[listen.admin.token, shape.keys?.state].filter((each) => each !== undefined),
+    ],
     serverPath: (name) => serverPath(findings.tree, name),
     ...found,
   };

@@ -134,6 +134,17 @@ export const fileSchema = z.strictObject({
     .describe(
       "Calls that wait for a person or a model: of servers that ask in the middle of a call, made by hosts that must come back with the answer (2026-07-28).",
     ),
+  keys: z
+    .strictObject({
+      state: z
+        .string()
+        .min(32, { error: "must have at least 32 characters, from a generator of secrets" })
+        .describe(
+          "Seals what hosts bring back with their answers and the ids of tasks. Processes that serve the same hosts need the same; without it each start makes its own. A change needs a restart.",
+        ),
+    })
+    .exactOptional()
+    .describe("Secrets of the gateway itself; write them as variables."),
   policy: policySchema.exactOptional().describe("Who may do what, in both directions."),
   limits: limitsSchema.exactOptional().describe("Limits; every one that matches applies."),
   profiles: z

@@ -1,0 +1,86 @@
+/** What the command line asks of the gateway without being a host: the lists it would show, and a call. */
+import { nextCallId, type Reply } from "./core/call.js";
+import { ANONYMOUS, type Client } from "./core/client.js";
+import type { Logger } from "./core/logger.js";
+import { Stop } from "./core/stop.js";
+import type { ListKind } from "./core/upstream.js";
+import type { Inside, Running } from "./inside.js";
+import { requiredServers } from "./readiness.js";
+import type { JsonObject } from "./wire/json.js";
+
+/** It can be asked nothing. */
+export const COMMAND_LINE: Client = {
+  principal: ANONYMOUS,
+  affinity: "command line",
+  session: false,
+  scope: "",
+  capabilities: {},
+};
+
+/** What a host sees, and from which server, once every server was heard or failed. */
+export async function ownLists(
+  inside: Inside,
+  kind: ListKind,
+  logger: Logger,
+): Promise<readonly { readonly server: string; readonly item: JsonObject }[]> {
+  await heard(inside, logger);
+  const { entries } = inside.catalog.view(COMMAND_LINE).list(kind);
+  return entries.map(({ route, item }) => ({ server: route.upstream, item }));
+}
+
+/** Calls a tool by the name a host would use. */
+export async function ownCall(
+  inside: Inside,
+  name: string,
+  args: JsonObject,
+  logger: Logger,
+): Promise<Reply> {
+  await heard(inside, logger);
+  return inside.handle({
+    id: nextCallId(),
+    method: "tools/call",
+    params: { name, arguments: args },
+    client: COMMAND_LINE,
+    route: undefined,
+    answers: undefined,
+    logLevel: undefined,
+    extraHeaders: undefined,
+    signal: new Stop().signal,
+    notify: () => {},
+  });
+}
+
+/**
+ * Waits until each server was met or has failed once.
+ *
+ * @throws GatewayError when a server that is `required` is not there.
+ */
+async function heard({ servers, catalog }: Inside, logger: Logger): Promise<void> {
+  const all = [...servers.values()];
+  const lost = requiredServers(servers).then((error) => Promise.reject(error));
+  await Promise.race([Promise.all(all.map(settled)), lost]);
+  await catalog.prepare(COMMAND_LINE);
+  for (const { config, upstream } of all) {
+    if (upstream.state === "ready") continue;
+    const why = upstream.lastError ?? "no answer yet";
+    logger.warn({ server: config.name }, `${config.name} is not there: ${why}`);
+  }
+}
+
+/** Resolves when the server was met; one that is not required is not waited for once its first attempt has failed. */
+function settled({ config, upstream }: Running): Promise<void> {
+  const failed = upstream.state !== "starting" && !config.required;
+  if (upstream.state === "ready" || failed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      unwatch();
+      resolve();
+    };
+    const unwatch = upstream.watch({
+      ready: done,
+      unavailable: () => !config.required && done(),
+      listChanged() {},
+      resourceUpdated() {},
+    });
+  });
+}

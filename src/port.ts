@@ -1,0 +1,33 @@
+/** What the edges see of the gateway: the config in effect at each moment, whichever that is. */
+import type { GatewayPort } from "./core/gateway-port.js";
+import type { InEffect } from "./in-effect.js";
+import type { InsideOptions } from "./inside.js";
+import { followTasks } from "./routing/follow-tasks.js";
+
+export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort {
+  const handle: GatewayPort["handle"] = (call) => inEffect.inside.handle(call);
+  const upstreams = () => [...inEffect.inside.servers.values()].map(({ upstream }) => upstream);
+  return {
+    handle,
+    changes: inEffect.changes,
+    async introduce(client) {
+      const { catalog } = inEffect.inside;
+      await catalog.prepare(client);
+      return catalog.introduce(client);
+    },
+    tool: (client, name) => inEffect.inside.catalog.tool(client, name),
+    followTasks(client, handles, listener) {
+      const { catalog, servers } = inEffect.inside;
+      const upstream = (server: string) => servers.get(server)?.upstream;
+      return followTasks({ ...options, catalog, upstream, handle }, client, handles, listener);
+    },
+    hasScope: (name) => inEffect.inside.catalog.hasScope(name),
+    hear(client, notice) {
+      for (const upstream of upstreams()) upstream.hear?.(client, notice);
+    },
+    forget(affinity) {
+      inEffect.inside.catalog.forget(affinity);
+      for (const upstream of upstreams()) upstream.release(affinity);
+    },
+  };
+}

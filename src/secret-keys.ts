@@ -1,0 +1,17 @@
+/** The keys that seal what hosts carry for the gateway, each made of one secret and good for one use. */
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto";
+
+export interface SecretKeys {
+  /** Seals request states. */
+  readonly states: KeyObject;
+  /** Seals the handles of tasks. */
+  readonly tasks: KeyObject;
+}
+
+/** Without a secret the keys are new at each start, and what was sealed before opens no more. */
+export function secretKeys(secret: string | undefined): SecretKeys {
+  const material = secret === undefined ? randomBytes(32) : Buffer.from(secret, "utf8");
+  const derived = (use: string): KeyObject =>
+    createSecretKey(Buffer.from(hkdfSync("sha256", material, "cardea", use, 32)));
+  return { states: derived("request states"), tasks: derived("task handles") };
+}
