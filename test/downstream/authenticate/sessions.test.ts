@@ -34,7 +34,7 @@ async function gateway() {
   const sse = createHttpSse({ edge, keepAliveMs: 15_000 });
   const { url, origin } = await listening({ port, legacy: edge, sse, authentication });
   const scopes = () =>
-    port.calls.map(({ client }) => `${client.principal.id} ${client.principal.claims.scope}`);
+    port.calls.map(({ client }) => `${client.principal.id} ${String(client.principal.claims.scope)}`);
   return { port, url, origin, scopes };
 }
 const headersOf = (who: string, more: Record<string, string> = {}) => ({
