@@ -19,7 +19,7 @@ const MAX_ANSWER_DEPTH = 512;
  * counted apart from those of the gateway, and are not given here.
  */
 export function readMessages(document: Buffer | string): readonly Envelope[] {
-  const text = typeof document === "string" ? document : document.toString("utf8");
+  const text = typeof document === "string" ? document : decoded(document);
   const value = parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   const { tooDeep, result } = scanResponse(text, MAX_ANSWER_DEPTH);
   if (tooDeep) {
@@ -30,6 +30,10 @@ export function readMessages(document: Buffer | string): readonly Envelope[] {
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
 }
+
+/** Text of ASCII alone, as long answers mostly are, is told from other text and decoded faster than UTF-8. */
+const decoded = (document: Buffer): string =>
+  document.toString(document.length >= MANY_BYTES && isAscii(document) ? "latin1" : "utf8");
 
 type Received = Envelope & { [RESULT_TEXT]?: string | Buffer };
 

@@ -3,7 +3,7 @@
  * made as, and turned into the other only when somebody asks.
  */
 import { type Envelope, RESULT_TEXT } from "./envelope.js";
-import { isObject, type JsonObject } from "./json.js";
+import { isObject, type JsonObject, without } from "./json.js";
 
 export class Payload {
   /** Everything after the opening brace, so that members can be put before it without touching it. */
@@ -82,15 +82,17 @@ export class Payload {
   }
 
   /**
-   * The same without its first member, if that is `key` with `value` as serializers write it and no other member may
-   * be of that name; else undefined. Cutting text is much cheaper than writing it anew.
+   * The same without its first member, if that is `key` with `value` as serializers write it; else undefined, as
+   * where nobody has parsed it. Cutting text is much cheaper than writing it anew. Should another member have that
+   * name too, it stays, and the last of them, which is the one that counts, says the same.
    */
   withoutFirst(key: string, value: string): Payload | undefined {
     const text = this.#members;
+    const object = this.#object;
     const member = `"${key}":${JSON.stringify(value)},`;
-    if (text === undefined || startOf(text, member.length) !== member) return undefined;
-    const rest = new Payload(behind(text, member.length), undefined);
-    return rest.mayContain(`"${key}"`) ? undefined : rest;
+    if (text === undefined || object?.[key] !== value || startOf(text, member.length) !== member)
+      return undefined;
+    return new Payload(behind(text, member.length), without(object, [key]));
   }
 }
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import { Payload } from "../../src/wire/payload.js";
 
 const forms = (text: string) => [Payload.ofText(text), Payload.ofText(Buffer.from(text))];
@@ -52,13 +53,17 @@ test("text and object are each made from the other once", () => {
 });
 
 describe("without its first member", () => {
+  const response = (text: string, kept: string | Buffer) =>
+    Payload.ofResponse({ jsonrpc: "2.0", id: 1, result: JSON.parse(text), [RESULT_TEXT]: kept });
   const shorter = (text: string) =>
-    forms(text).map((payload) => payload.withoutFirst("resultType", "complete")?.text.toString());
+    [text, Buffer.from(text)].map((kept) => response(text, kept).withoutFirst("resultType", "complete"));
 
   test.each([
     ['{"resultType":"complete","content":[]}', '{"content":[]}'],
     ['{"resultType":"complete", "content":[]}', '{ "content":[]}'],
-    // Written in another way, last, alone, another value, and another member that may have the same name.
+    // The last one counts, and says the same.
+    ['{"resultType":"complete","resultType":"complete","a":1}', '{"resultType":"complete","a":1}'],
+    // Written in another way, last, alone, another value, and another one that counts.
     ['{"resultType": "complete","content":[]}', undefined],
     ['{"content":[],"resultType":"complete"}', undefined],
     ['{"resultType":"complete"}', undefined],
@@ -66,7 +71,17 @@ describe("without its first member", () => {
     ['{"resultType":"complete","a":1,"resultType":"task"}', undefined],
     ['{"resultType":"complete","a":1,"\\u0072esultType":"task"}', undefined],
   ])("%s becomes %s", (text, expected) => {
-    expect(shorter(text)).toEqual([expected, expected]);
+    expect(shorter(text).map((payload) => payload?.text.toString())).toEqual([expected, expected]);
+  });
+
+  test("the object lacks it too", () => {
+    expect(shorter('{"resultType":"complete","a":1}')[0]?.parsed).toEqual({ a: 1 });
+  });
+
+  test("where nobody has parsed it there is no telling which one counts", () => {
+    expect(
+      Payload.ofText('{"resultType":"complete","a":1}').withoutFirst("resultType", "complete"),
+    ).toBeUndefined();
   });
 });
 

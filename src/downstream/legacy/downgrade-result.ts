@@ -79,10 +79,9 @@ function wrapStructured(
   revision: Revision,
   port: Pick<GatewayPort, "tool">,
 ): Payload {
-  if (!revision.structured || !result.mayContain(STRUCTURED)) return result;
+  if (!revision.structured || !result.mayHave("structuredContent")) return result;
   const schema = objectAt(port.tool(call.client, stringAt(call.params, "name") ?? ""), "outputSchema");
   const asListed = schema === undefined || hasObjectRoot(schema);
-  if (asListed && isSurelyObject(result)) return result;
   if (!Object.hasOwn(result.object, "structuredContent")) return result;
   const { structuredContent: value, content } = result.object;
   if (asListed && isObject(value)) return result;
@@ -93,15 +92,6 @@ function wrapStructured(
     structuredContent: { result: value },
     ...(!hasText && { content: [...blocks, { type: "text", text: JSON.stringify(value) }] }),
   });
-}
-
-const STRUCTURED = '"structuredContent"';
-
-/** Seen without parsing: the member stands there once, and what follows is an object. The ordinary case. */
-function isSurelyObject(result: Payload): boolean {
-  const { members } = result;
-  const at = members.indexOf(STRUCTURED);
-  return members.indexOf(`${STRUCTURED}:{`) === at && members.indexOf(STRUCTURED, at + 1) === -1;
 }
 
 /** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
