@@ -46,6 +46,8 @@ export interface Call {
   readonly signal: StopSignal;
   /** Progress and log messages that belong to this call and to nothing else. */
   readonly notify: (notice: Notice) => void;
+  /** Called when its server has shown in some other way that it is at work. */
+  readonly alive?: () => void;
 }
 
 let lastCallId = 0;

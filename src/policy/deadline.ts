@@ -22,8 +22,9 @@ const HOUR = 3_600_000;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * Every notice of the call (progress, log message) starts the clock anew. When time is up the call's signal is
- * aborted for everything below, so that the server is told, and whatever still comes of it is dropped.
+ * Every notice of the call (progress, log message) and any other sign of life starts the clock anew. When time is
+ * up the call's signal is aborted for everything below, so that the server is told, and whatever still comes of it
+ * is dropped.
  *
  * @throws RangeError when `timeoutMs` is no positive number.
  */
@@ -56,8 +57,11 @@ export function deadline(settings: DeadlineSettings): Middleware {
           watching = false;
           clearTimeout(timer);
         }
-        function hear(notice: Notice): void {
+        function alive(): void {
           if (watching) startAnew();
+        }
+        function hear(notice: Notice): void {
+          alive();
           if (!expired) call.notify(notice);
         }
         function startAnew(): void {
@@ -86,7 +90,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
         if (call.signal.aborted) clientGaveUp();
         else call.signal.addEventListener("abort", clientGaveUp, { once: true });
         try {
-          next({ ...call, signal: controller.signal, notify: hear }).then(answered, failed);
+          next({ ...call, signal: controller.signal, notify: hear, alive }).then(answered, failed);
         } catch (error) {
           failed(error);
         }

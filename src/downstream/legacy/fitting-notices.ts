@@ -10,9 +10,11 @@ export function fitsCall(notice: Notice, token: unknown, session: Session): bool
     : fits(notice, session);
 }
 
-/** Whether `notice` may be said between calls; progress belongs to a call or to nothing. */
+/** Whether `notice` may be said between calls; progress belongs to a call, to a task that one began, or to nothing. */
 export const fitsSession = (notice: Notice, session: Session): boolean =>
-  notice.method !== "notifications/progress" && fits(notice, session);
+  notice.method === "notifications/progress"
+    ? session.taskTokens.has(notice.params?.progressToken)
+    : fits(notice, session);
 
 /** Log messages count from the level the client set, if it set one: legacy servers may log before that. */
 function fits({ method, params }: Notice, { logLevel, revision }: Session): boolean {

@@ -6,6 +6,7 @@ import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 import { fitsCall } from "./fitting-notices.js";
+import type { Revision } from "./revision.js";
 import type { Session } from "./session.js";
 
 export function readCall(
@@ -14,8 +15,10 @@ export function readCall(
   signal: StopSignal,
   say: (notice: Notice) => void,
 ): Call {
-  const params = readParams(request.params ?? {});
+  const params = readParams(request.params ?? {}, session.revision);
   const token = objectAt(params, "_meta")?.[META.progressToken];
+  const lasts = Object.hasOwn(params, "task");
+  if (lasts && (typeof token === "string" || typeof token === "number")) session.taskTokens.add(token);
   return {
     id: nextCallId(),
     method: request.method,
@@ -36,8 +39,9 @@ export function readCall(
 const MODERN_PARAMS = ["inputResponses", "requestState"];
 const MODERN_META = [META.protocolVersion, META.clientCapabilities, META.clientInfo, META.logLevel];
 
-function readParams(sent: JsonObject): JsonObject {
-  const params = without(sent, MODERN_PARAMS);
+function readParams(sent: JsonObject, { tasks }: Revision): JsonObject {
+  // Where tasks are not known yet, nobody can have wished for one.
+  const params = without(sent, tasks ? MODERN_PARAMS : [...MODERN_PARAMS, "task"]);
   const meta = objectAt(params, "_meta");
   if (meta === undefined) return params;
   const kept = without(meta, MODERN_META);

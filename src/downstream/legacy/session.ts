@@ -24,6 +24,23 @@ export interface SessionParts {
   readonly questions: QuestionLimits;
 }
 
+/** So many are remembered; of older ones no progress is told. */
+const MAX_TASK_TOKENS = 1000;
+
+class TaskTokens {
+  readonly #tokens = new Set<unknown>();
+
+  add(token: string | number): void {
+    this.#tokens.add(token);
+    const [oldest] = this.#tokens;
+    if (this.#tokens.size > MAX_TASK_TOKENS) this.#tokens.delete(oldest);
+  }
+
+  has(token: unknown): boolean {
+    return this.#tokens.has(token);
+  }
+}
+
 interface InFlight {
   readonly controller: Stop;
   readonly over: (why: "cancelled" | "ended") => void;
@@ -39,6 +56,8 @@ export class Session {
   readonly openedAt = Date.now();
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
+  /** The progress tokens of calls that asked for a task: they outlive their calls (2025-11-25: basic/utilities/tasks). */
+  readonly taskTokens = new TaskTokens();
   readonly #drained = new Set<() => void>();
   readonly #calls = new Map<MessageId, InFlight>();
   #client: Client;

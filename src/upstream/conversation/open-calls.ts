@@ -115,7 +115,7 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
 }
 
 /** The progress token the client itself put into `_meta`, with its own JSON type. */
-function progressToken(params: JsonObject): string | number | undefined {
+export function progressToken(params: JsonObject): string | number | undefined {
   const token = objectAt(params, "_meta")?.[META.progressToken];
   return typeof token === "string" || typeof token === "number" ? token : undefined;
 }

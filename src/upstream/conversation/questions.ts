@@ -1,5 +1,6 @@
 /** The questions that servers may ask of a client, and how they are put so that a person knows who asks. */
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { META } from "../../wire/names.js";
 
 /** Which capability of a client allows which question. */
 export const ASKED_UNDER: ReadonlyMap<string, string> = new Map([
@@ -8,8 +9,16 @@ export const ASKED_UNDER: ReadonlyMap<string, string> = new Map([
   ["roots/list", "roots"],
 ]);
 
-/** Only while one of these is under way may a client be asked (2026-07-28, basic/patterns/mrtr). */
-export const MAY_ASK: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+/**
+ * Only while one of these is under way may a client be asked (2026-07-28, basic/patterns/mrtr; for what a task asks
+ * 2025-11-25, basic/utilities/tasks, "Input Required Status").
+ */
+export const MAY_ASK: ReadonlySet<string> = new Set([
+  "tools/call",
+  "prompts/get",
+  "resources/read",
+  "tasks/result",
+]);
 
 export interface Presentation {
   /** How a person knows the server. */
@@ -54,12 +63,14 @@ export function askerName(server: string, serverInfo: JsonObject): string {
   return title === undefined || title === server ? server : `${title} (${server})`;
 }
 
-/** Tasks and tokens belong to the hop between server and gateway; the rest of a question is the client's. */
-export function withoutHop(params: JsonObject): JsonObject {
+/**
+ * That a question could be answered by a task, and tokens, belong to the hop between server and gateway; the rest
+ * of it is the client's. Which of its tasks it comes from says nothing to a client that has none: `task` is false.
+ */
+export function withoutHop(params: JsonObject, task: boolean): JsonObject {
   const meta = objectAt(params, "_meta");
-  const kept = meta === undefined ? undefined : without(meta, ["progressToken", RELATED_TASK]);
+  const hop = task ? [META.progressToken] : [META.progressToken, META.relatedTask];
+  const kept = meta === undefined ? undefined : without(meta, hop);
   const rest = without(params, ["task", "_meta"]);
   return kept === undefined || Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept };
 }
-
-const RELATED_TASK = "io.modelcontextprotocol/related-task";

@@ -3,15 +3,17 @@
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import type { Envelope, MessageId, Request } from "../../wire/envelope.js";
+import type { Envelope, MessageId } from "../../wire/envelope.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCalls } from "../conversation/open-calls.js";
 import type { Presentation } from "../conversation/questions.js";
-import type { Answer } from "../transport/channel.js";
+import { awaitTask, type Exchange, needsTask } from "./awaited-task.js";
 import { ownerOf, type ParkedCalls } from "./parked-calls.js";
 import { readReply } from "./read-reply.js";
 import { RunningCall } from "./running-call.js";
+import type { TaskProgress } from "./task-progress.js";
 import { linksToVisit } from "./url-elicitation.js";
 import { writeCall } from "./write-call.js";
 
@@ -19,8 +21,10 @@ export interface LegacyCallsSettings {
   readonly server: string;
   readonly parked: ParkedCalls;
   readonly presentation: () => Presentation;
-  /** Sends the request of `running`, and waits for its response. */
-  readonly exchange: (request: Request, running: RunningCall, signal: StopSignal) => Promise<Answer>;
+  readonly exchange: Exchange;
+  /** The server's capabilities as they are now. */
+  readonly capabilities: () => JsonObject;
+  readonly taskProgress: TaskProgress;
   /** Sends anything else; never rejects. */
   readonly post: (message: Envelope) => void;
 }
@@ -35,13 +39,14 @@ export class LegacyCalls {
 
   /** @throws GatewayError, or whatever the exchange failed with. */
   run(call: Call): Promise<Reply> {
-    const { server, exchange, post } = this.#settings;
+    const { server, exchange, post, taskProgress } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
     const giveUp = new Stop();
     const running: RunningCall = new RunningCall(nextId(), call, {
       respond: post,
       cancel: () => {
-        tellCancelled(running.id, post);
+        if (running.awaited === undefined) tellCancelled(running.id, post);
+        else this.#cancelTask(running, running.awaited);
         giveUp.abort();
       },
     });
@@ -50,11 +55,25 @@ export class LegacyCalls {
       this.open.remove(running, call.client.affinity);
       running.end(ending);
     };
-    exchange(writeCall(call, running.id), running, giveUp.signal).then(
-      ({ message }) => end({ message }),
+    const request = writeCall(call, running.id);
+    const answer = needsTask(call, this.#settings.capabilities())
+      ? awaitTask(request, running, exchange, giveUp.signal)
+      : exchange(request, running, giveUp.signal);
+    answer.then(
+      ({ message }) => {
+        taskProgress.answered(running.id, call, message);
+        end({ message });
+      },
       (error: unknown) => end({ error }),
     );
     return this.#nextReply(running, call);
+  }
+
+  /** The request that began the task is answered already; a task is cancelled in its own way, where it can be. */
+  #cancelTask(running: RunningCall, taskId: string): void {
+    if (objectAt(objectAt(this.#settings.capabilities(), "tasks"), "cancel") === undefined) return;
+    const request = { jsonrpc: "2.0", id: nextId(), method: "tasks/cancel", params: { taskId } } as const;
+    this.#settings.exchange(request, running, new Stop().signal).catch(ignore);
   }
 
   /** Waits for the end of the call, or parks it while its client is asked. */
@@ -140,6 +159,9 @@ export class LegacyCalls {
     }
   }
 }
+
+// Nobody waits for the task any more, whether its server has heard so or not.
+const ignore = (): void => {};
 
 const GAVE_UP = "the client gave up";
 

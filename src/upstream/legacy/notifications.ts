@@ -8,6 +8,7 @@ import { stringAt } from "../../wire/json.js";
 import type { ConnectionObserver } from "../connection.js";
 import type { OpenCalls } from "../conversation/open-calls.js";
 import type { RunningCall } from "./running-call.js";
+import type { TaskProgress } from "./task-progress.js";
 
 export interface NotificationSettings {
   readonly server: string;
@@ -17,6 +18,7 @@ export interface NotificationSettings {
   readonly owner: Client | undefined;
   readonly directory: ClientDirectory;
   readonly calls: OpenCalls<RunningCall>;
+  readonly taskProgress: TaskProgress;
   /** The server takes back a question of its own, by the id it has in `params`. */
   readonly withdrawn: (id: unknown) => void;
   /** What a person was sent to a link for is done. */
@@ -40,7 +42,7 @@ export class Notifications {
 
   /** `on` is the call on whose own stream it came. */
   hear(message: Notification, on: RunningCall | undefined): void {
-    const { observer, calls, withdrawn, onTaskStatus } = this.#settings;
+    const { observer, calls, taskProgress, withdrawn, onTaskStatus } = this.#settings;
     const { method, params } = message;
     if (method === "notifications/resources/updated") {
       const uri = stringAt(params, "uri");
@@ -49,7 +51,9 @@ export class Notifications {
       for (const kind of CHANGED[method] ?? []) observer.listChanged(kind);
     } else if (method === "notifications/progress") {
       // The token says whose it is, whatever stream it came on.
-      calls.named(params)?.hear(message);
+      const call = calls.named(params);
+      if (call === undefined) taskProgress.hear(params);
+      else call.hear(message);
     } else if (method === "notifications/cancelled") {
       withdrawn(params?.requestId);
     } else if (method === "notifications/tasks/status") {

@@ -2,7 +2,7 @@
 import type { Call, InputAnswers, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, without } from "../../wire/json.js";
+import { isObject, type JsonObject, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { OpenCall } from "../conversation/open-calls.js";
 import { ASKED_UNDER, MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
@@ -36,6 +36,8 @@ export class RunningCall extends OpenCall {
   readonly #questions = new Map<string, Question>();
   /** Who wants to know of questions that nobody need answer any more. */
   readonly #watchers = new Set<(key: string) => void>();
+  readonly #asksAfter: string | undefined;
+  #awaited: string | undefined;
   #lastKey = 0;
   #ending: Ending | undefined;
   #settled = false;
@@ -45,12 +47,27 @@ export class RunningCall extends OpenCall {
   constructor(id: number, call: Call, settings: RunningCallSettings) {
     super(id, call);
     this.method = call.method;
+    this.#asksAfter = call.method === "tasks/result" ? stringAt(call.params, "taskId") : undefined;
     this.#settings = settings;
   }
 
   /** Whether the client may be asked something on account of this call. */
   get mayAsk(): boolean {
     return MAY_ASK.has(this.method) && this.#ending === undefined;
+  }
+
+  /** The task, by the server's own id, whose result it waits for. */
+  get task(): string | undefined {
+    return this.#awaited ?? this.#asksAfter;
+  }
+
+  /** The task that it waits for on behalf of a client that knows nothing of it. */
+  get awaited(): string | undefined {
+    return this.#awaited;
+  }
+
+  awaits(task: string): void {
+    this.#awaited = task;
   }
 
   get hasEnded(): boolean {
@@ -128,7 +145,9 @@ export class RunningCall extends OpenCall {
   questions(presentation: Presentation, session: boolean): JsonObject {
     return Object.fromEntries(
       [...this.#questions].map(([key, { request }]) => {
-        const params = request.params === undefined ? undefined : withoutHop(request.params);
+        // A task that is only awaited here is none of the client's.
+        const hasTasks = session && this.#awaited === undefined;
+        const params = request.params === undefined ? undefined : withoutHop(request.params, hasTasks);
         // The id lets a session hear of the end of what it was sent to; nobody else has any use for it.
         const shown = params === undefined || session ? params : without(params, ["elicitationId"]);
         const question = { method: request.method, ...(shown !== undefined && { params: shown }) };

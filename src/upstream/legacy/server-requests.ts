@@ -5,8 +5,8 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
-import { CODE } from "../../wire/names.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { CODE, META } from "../../wire/names.js";
 import { ASKED_UNDER, type Presentation, present, withoutHop } from "../conversation/questions.js";
 import type { RunningCall } from "./running-call.js";
 
@@ -70,12 +70,13 @@ export class ServerRequests {
   }
 
   /**
-   * The stream that a question came on says whose it is. Without one it can only belong to the single call that
+   * The task that a question names says whose it is, on whatever stream it came (2025-11-25: basic/utilities/tasks,
+   * "Associating Task-Related Messages"); else the stream does. Without one it can only belong to the single call that
    * may cause questions; and where all calls are one session's, that session is asked, whichever call it was.
    */
   #findWhose(request: Request, on: RunningCall | undefined): void {
     const { owner, directory, roots, respond, refused } = this.#settings;
-    const whose = on === undefined ? this.#onlyOne() : on;
+    const whose = this.#ofTask(request) ?? on ?? this.#onlyOne();
     if (whose?.mayAsk === true) {
       if (whose.ask(request)) return;
       refused("too_many");
@@ -101,6 +102,12 @@ export class ServerRequests {
     });
   }
 
+  #ofTask({ params }: Request): RunningCall | undefined {
+    const task = stringAt(objectAt(objectAt(params, "_meta"), META.relatedTask), "taskId");
+    if (task === undefined) return undefined;
+    return [...this.#settings.calls()].find((call) => call.task === task && call.mayAsk);
+  }
+
   #onlyOne(): RunningCall | undefined {
     const [first, second] = [...this.#settings.calls()].filter(({ mayAsk }) => mayAsk);
     return second === undefined ? first : undefined;
@@ -113,7 +120,7 @@ export class ServerRequests {
     const { id, method, params } = request;
     const controller = new AbortController();
     this.#outside.set(id, controller);
-    const question = { method, ...(params !== undefined && { params: withoutHop(params) }) };
+    const question = { method, ...(params !== undefined && { params: withoutHop(params, true) }) };
     try {
       const result = await ask(present(question, this.#settings.presentation()), controller.signal);
       if (!controller.signal.aborted) this.#settings.respond({ jsonrpc: "2.0", id, result });

@@ -22,6 +22,7 @@ import type { RunningCall } from "./running-call.js";
 import { type RefusedQuestion, ServerRequests } from "./server-requests.js";
 import { Session } from "./session.js";
 import { ResourceSubscriptions } from "./subscriptions.js";
+import { TaskProgress } from "./task-progress.js";
 import { linksVisited, requireConsent, VisitedLinks } from "./url-elicitation.js";
 
 export interface LegacySettings extends ConversationSettings {
@@ -65,10 +66,13 @@ export class LegacyConnection implements Connection {
     void channel.closed.then(this.#lose);
     const post = (message: Envelope): void => this.#post(message);
     const presentation = (): Presentation => this.#presentation;
+    const taskProgress = new TaskProgress(settings.directory);
     this.#calls = new LegacyCalls({
       ...settings,
+      taskProgress,
       presentation,
       post,
+      capabilities: () => this.facts.capabilities,
       exchange: (request, running, signal) =>
         this.#exchange(() =>
           this.#opened.exchange(request, { signal, hear: (message) => this.#hear(message, running) }),
@@ -84,6 +88,7 @@ export class LegacyConnection implements Connection {
     this.#notifications = new Notifications({
       ...settings,
       calls: this.#calls.open,
+      taskProgress,
       withdrawn: (id) => this.#questions.withdraw(id),
       visited: (id) => this.#links.complete(id),
     });
@@ -188,7 +193,10 @@ export class LegacyConnection implements Connection {
 
   get #presentation(): Presentation {
     const { server, aggregated } = this.#settings;
-    return { asker: askerName(server, this.#session?.agreement.facts.serverInfo ?? {}), aggregated: aggregated() };
+    return {
+      asker: askerName(server, this.#session?.agreement.facts.serverInfo ?? {}),
+      aggregated: aggregated(),
+    };
   }
 
   /** A request of the gateway's own. */

@@ -1,0 +1,46 @@
+/** The progress of tasks, whose calls were answered when they began: which client wants it, and under which token. */
+import type { Call } from "../../core/call.js";
+import type { ClientDirectory } from "../../core/client.js";
+import type { Envelope } from "../../wire/envelope.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
+import { progressToken } from "../conversation/open-calls.js";
+
+interface Wanted {
+  readonly affinity: string;
+  /** The client's own. */
+  readonly token: string | number;
+}
+
+/** So many are remembered, and the oldest goes first: nobody says when a task is over. */
+const REMEMBERED = 1_000;
+
+export class TaskProgress {
+  readonly #directory: ClientDirectory;
+  /** By the gateway's token, which is the id that the call had. */
+  readonly #wanted = new Map<number, Wanted>();
+
+  constructor(directory: ClientDirectory) {
+    this.#directory = directory;
+  }
+
+  /** `answer` is what came of `call`, whose id at the server was `id`. */
+  answered(id: number, { params, client }: Call, answer: Envelope): void {
+    const token = progressToken(params);
+    if (token === undefined || !Object.hasOwn(params, "task")) return;
+    if (objectAt(answer.result, "task") === undefined) return;
+    this.#wanted.set(id, { affinity: client.affinity, token });
+    const [oldest] = this.#wanted.keys();
+    if (this.#wanted.size > REMEMBERED && oldest !== undefined) this.#wanted.delete(oldest);
+  }
+
+  /** Tells the client that wants to hear it (2025-11-25: basic/utilities/tasks, "Task Progress Notifications"). */
+  hear(params: JsonObject | undefined): void {
+    const wanted =
+      typeof params?.progressToken === "number" ? this.#wanted.get(params.progressToken) : undefined;
+    if (wanted === undefined) return;
+    this.#directory.find(wanted.affinity)?.tell?.({
+      method: "notifications/progress",
+      params: { ...params, progressToken: wanted.token },
+    });
+  }
+}
