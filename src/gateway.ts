@@ -39,6 +39,7 @@ import { InputWaits } from "./telemetry/input-wait.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
 import { ParkedCalls } from "./upstream/legacy/parked-calls.js";
+import { vitalSigns } from "./vital-signs.js";
 import type { JsonObject } from "./wire/json.js";
 
 export interface GatewayOptions {
@@ -83,6 +84,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const info = { name: SERVER_NAME, version };
   const metrics = new Metrics({ version });
   const openStreams = new OpenStreams(metrics);
+  const vitals = vitalSigns({ logger, metrics });
+  const { pressure, shed, room, heldBodyBytes } = vitals;
   const keys = secretKeys(config.keys?.state);
   const startedAt = Date.now();
   let draining = false;
@@ -109,6 +112,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     sessions: SESSIONS,
     keepAliveMs: KEEP_ALIVE_MS,
     answerMs: () => (inEffect.inside.config.parkedCalls.answerMs * 2) / 3, // sooner than its call is given up
+    room,
     logger,
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
@@ -119,6 +123,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     port,
     gatewayInfo: info,
     keepAliveMs: KEEP_ALIVE_MS,
+    room,
     logger,
     streams: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
   });
@@ -134,6 +139,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const sse = createHttpSse({
     edge: legacy,
     keepAliveMs: KEEP_ALIVE_MS,
+    room,
     logger,
     hooks: { opened: () => openStreams.opened("sse"), closed: () => openStreams.closed("sse") },
   });
@@ -162,6 +168,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       challenge: (scopes) => authentication.challenge(scopes),
     },
     ready: probed,
+    pressure,
+    shed,
+    heldBodyBytes,
     logger,
   });
   const admin = createAdmin({
@@ -193,6 +202,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     await Promise.all([...listeners, listening ? http.stop(graceMs - lingerMs, lingerMs) : closeEdges()]);
     await inEffect.close();
     await admin.stop();
+    vitals.stop();
   }
   const closeEdges = () => Promise.all([legacy.close(), modern.close()]);
 
@@ -210,6 +220,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       requiredServers(inEffect.inside.servers).then(resolve);
     }),
     async start() {
+      vitals.start();
       const { url: adminUrl } = await admin.start();
       ({ url } = await http.start());
       listening = true;

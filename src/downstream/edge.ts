@@ -19,6 +19,18 @@ export interface HttpPost extends HttpExchange {
   readonly message: Envelope | readonly Envelope[];
 }
 
+/** Where an event stream that a host opens must find room. */
+export interface StreamRoom {
+  /**
+   * Takes a place for one stream; call the returned function when the stream is over.
+   * @throws GatewayError `overloaded`
+   */
+  take(principal: Principal): () => void;
+}
+
+/** Room without end; where a stream costs nobody a connection. */
+export const ROOM_FOR_ALL: StreamRoom = { take: () => () => {} };
+
 /** One era's way of serving HTTP. A method that throws is answered by the listener with a JSON-RPC error. */
 export interface HttpEdge {
   post(post: HttpPost): void | Promise<void>;

@@ -5,9 +5,14 @@ import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
+import { NO_PRESSURE, type Pressure, type Shed } from "../core/pressure.js";
 import { allowedNames, isLoopback } from "./allowed-names.js";
 import { type Authentication, EVERYBODY_IS_ANONYMOUS } from "./authenticate/authentication.js";
+import { connectionLimit } from "./connection-limit.js";
+import { Connections } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
+import { HeldBodies } from "./held-bodies.js";
+import { httpFailure, sendFailure } from "./http-errors.js";
 import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
 
 export interface HttpListenerOptions {
@@ -25,8 +30,14 @@ export interface HttpListenerOptions {
   /** Told of each request that was refused before it reached an edge, with its HTTP status. */
   readonly refused?: (status: number) => void;
   readonly timeouts?: Partial<HttpTimeouts>;
-  /** The most connections at once; further ones are dropped. Default: no limit. */
+  /** The most connections at once; further ones are dropped. Default: what the descriptors of the process allow. */
   readonly maxConnections?: number;
+  /** Default: there is none. */
+  readonly pressure?: Pressure;
+  /** Told of everything that is refused because there is too much of it. */
+  readonly shed?: (what: Shed) => void;
+  /** How many bytes the bodies of requests under way may have together. Default 256 MiB. */
+  readonly heldBodyBytes?: number;
 }
 
 /** In milliseconds. */
@@ -54,19 +65,26 @@ export interface HttpListener {
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { listen, logger = SILENT, authentication = EVERYBODY_IS_ANONYMOUS } = options;
+  const { pressure = NO_PRESSURE, shed = () => {}, maxConnections = connectionLimit() } = options;
+  const connections = new Connections({ max: maxConnections, pressure, shed, logger });
   const route = httpRoutes({
     ...options,
     authentication,
     names: allowedNames({ bind: listen.host, ...listen }),
+    bodies: new HeldBodies({ limit: options.heldBodyBytes ?? 256 * 1024 * 1024, pressure, shed }),
     logger,
   });
   let stopping = false;
   const server = nodeServer(options, (request, response) => {
     // A connection may be quiet for as long as a call takes; only a reader that leaves what is there is cut off.
     response.on("timeout", cutStalled);
-    if (stopping) response.shouldKeepAlive = false;
-    route(request, response);
+    if (stopping || connections.areScarce) response.shouldKeepAlive = false;
+    if (connections.isSurplus(request.socket) && !PROBES.has(request.url ?? "")) turnAway(response);
+    else route(request, response);
   });
+  server.maxConnections = maxConnections;
+  server.on("connection", (socket) => connections.admit(socket));
+  server.on("drop", () => connections.dropped());
 
   return {
     async start() {
@@ -101,6 +119,17 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     },
   };
 
+  /** Called for a request on a connection that came when there were too many. */
+  function turnAway(response: ServerResponse): void {
+    shed("connections");
+    const message = "there are too many connections to the gateway";
+    const error = new GatewayError("overloaded", "gateway", message, {
+      retryable: true,
+      retryAfterMs: 5_000,
+    });
+    sendFailure(response, httpFailure(error));
+  }
+
   /** Called when nothing moved on a connection for `stallMs`. */
   function cutStalled(socket: Socket): void {
     if (socket.writableLength === 0) return;
@@ -116,8 +145,11 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
   throw new GatewayError("forbidden", "gateway", message);
 }
 
+/** Whoever asks how we are is answered as long as anybody is. */
+const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+
 function nodeServer(
-  { timeouts = {}, maxConnections }: HttpListenerOptions,
+  { timeouts = {} }: HttpListenerOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000, stallMs = 30_000 } = timeouts;
@@ -132,7 +164,6 @@ function nodeServer(
     listener,
   );
   server.timeout = stallMs;
-  if (maxConnections !== undefined) server.maxConnections = maxConnections;
   return server;
 }
 

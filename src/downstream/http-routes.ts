@@ -12,6 +12,7 @@ import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import type { HttpEdge } from "./edge.js";
+import type { HeldBodies } from "./held-bodies.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-endpoint.js";
 
@@ -33,6 +34,7 @@ export interface HttpRouteSettings {
   readonly ready: () => Readiness;
   readonly authentication: Authentication;
   readonly names: AllowedNames;
+  readonly bodies: HeldBodies;
   readonly logger: Logger;
   readonly refused?: (status: number) => void;
 }

@@ -8,6 +8,7 @@ import { HEADER } from "../wire/names.js";
 import { checkContent } from "./admit.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
 import type { HttpEdge, HttpExchange } from "./edge.js";
+import type { HeldBodies } from "./held-bodies.js";
 import { HttpRefusal } from "./http-errors.js";
 import { readBody } from "./read-body.js";
 
@@ -16,6 +17,7 @@ export interface McpEndpointSettings {
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
   readonly maxBodyBytes: number;
+  readonly bodies: HeldBodies;
 }
 
 /** Serves one request of somebody who is known. */
@@ -35,7 +37,8 @@ export class FailedMessage extends Error {
  * The endpoint rejects with a GatewayError, a FrameError or a fault of ours; where the id of the message is known
  * by then, inside a FailedMessage.
  */
-export function mcpEndpoint({ port, modern, legacy, maxBodyBytes }: McpEndpointSettings): McpEndpoint {
+export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
+  const { port, modern, legacy, maxBodyBytes, bodies } = settings;
   const edges = { modern, legacy };
 
   return async function mcpEndpoint(exchange) {
@@ -47,9 +50,11 @@ export function mcpEndpoint({ port, modern, legacy, maxBodyBytes }: McpEndpointS
   };
 
   async function post(exchange: HttpExchange): Promise<void> {
-    const { request } = exchange;
+    const { request, response } = exchange;
     checkContent(request);
     checkScope(exchange);
+    // Who does not say how long the body is may send as much as anybody may.
+    bodies.hold(Math.min(Number(request.headers["content-length"] ?? maxBodyBytes), maxBodyBytes), response);
     const text = await readBody(request, maxBodyBytes);
     if (exceedsDepth(text)) {
       throw new GatewayError(
@@ -61,7 +66,8 @@ export function mcpEndpoint({ port, modern, legacy, maxBodyBytes }: McpEndpointS
     const message = parseDocument(text);
     const era = eraOfMessage(message, versionOf(request));
     try {
-      const { response, principal, scope, challenge } = exchange;
+      bodies.admit(message);
+      const { principal, scope, challenge } = exchange;
       await edges[era].post({ request, response, principal, scope, challenge, message });
     } catch (error) {
       throw new FailedMessage(error, idOf(message));

@@ -1,5 +1,6 @@
 /** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Shed } from "../core/pressure.js";
 import type { ListKind, RestartReason } from "../core/upstream.js";
 import { CappedLabel } from "./labels.js";
 import type { Outcome } from "./outcome.js";
@@ -31,6 +32,10 @@ export interface Readings {
   readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
   /** Calls that wait here for an answer to their server's question. */
   readonly parkedCalls: Readonly<Record<never, string>>;
+  /** How short of memory the process is, and so what it refuses: 0 nothing, 1 streams, 2 calls, 3 connections. */
+  readonly overloadLevel: Readonly<Record<never, string>>;
+  /** Bytes that the heap may have. */
+  readonly heapLimit: Readonly<Record<never, string>>;
 }
 
 const READINGS: {
@@ -42,6 +47,11 @@ const READINGS: {
   circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
   sessions: ["cardea_sessions", "Sessions of hosts.", "era"],
   streamsOpen: ["cardea_streams_open", "Event streams open towards hosts.", "kind"],
+  overloadLevel: [
+    "cardea_overload_level",
+    "What is refused for want of memory: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",
+  ],
+  heapLimit: ["cardea_heap_limit_bytes", "How large the heap of the process may become."],
   parkedCalls: ["cardea_parked_calls", "Calls waiting here for an answer to their server's question."],
 };
 
@@ -98,6 +108,16 @@ export class Metrics {
     "cardea_upstream_strays_total",
     "Messages of servers that nobody waited for, such as answers that came too late.",
     ["server"],
+  );
+  readonly #shed = this.#counter(
+    "cardea_overload_refusals_total",
+    "What was refused because there was too much of it.",
+    ["what"],
+  );
+  readonly #stalls = this.#counter(
+    "cardea_event_loop_stalls_total",
+    "How often the event loop stood still for a second or more.",
+    [],
   );
   readonly #rateLimited = this.#counter("cardea_rate_limited_total", "Calls refused by a limit.", [
     "server",
@@ -180,6 +200,14 @@ export class Metrics {
 
   strayed(server: string): void {
     this.#strays.inc({ server }, 1);
+  }
+
+  shed(what: Shed): void {
+    this.#shed.inc({ what }, 1);
+  }
+
+  stalled(): void {
+    this.#stalls.inc(1);
   }
 
   /** `server` is `none` where the limit is not about one. */

@@ -3,7 +3,14 @@ import type { ClientDirectory } from "../../core/client.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { LegacyRevision } from "../../wire/names.js";
-import type { HttpEdge, HttpExchange, Pipe, PipeEdge } from "../edge.js";
+import {
+  type HttpEdge,
+  type HttpExchange,
+  type Pipe,
+  type PipeEdge,
+  ROOM_FOR_ALL,
+  type StreamRoom,
+} from "../edge.js";
 import { askBetweenCalls, tellBetweenCalls } from "./ask-client.js";
 import type { StreamKind } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
@@ -27,6 +34,8 @@ export interface LegacyEdgeOptions {
   /** A comment is written to an idle stream this often, in ms. */
   readonly keepAliveMs: number;
   readonly logger?: Logger;
+  /** Where GET streams must find room. Default: room for all. */
+  readonly room?: StreamRoom;
   readonly hooks?: LegacyHooks;
   /** So long has a person to answer a server's question, in ms; asked for each one. Default 10 minutes. */
   readonly answerMs?: number | (() => number);
@@ -92,6 +101,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     opener,
     behind,
     patienceMs: options.keepAliveMs,
+    room: options.room ?? ROOM_FOR_ALL,
     streams: {
       keepAliveMs: options.keepAliveMs,
       maxWaitingBytes: MIB,

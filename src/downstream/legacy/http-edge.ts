@@ -12,7 +12,7 @@ import {
 } from "../../wire/envelope.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import type { HttpExchange, HttpPost } from "../edge.js";
+import type { HttpExchange, HttpPost, StreamRoom } from "../edge.js";
 import { hearNotification } from "./hear-notification.js";
 import { type Opener, openSession } from "./open-session.js";
 import { PostPlace, writeJson } from "./post-place.js";
@@ -28,6 +28,7 @@ export interface HttpEdgeParts {
   readonly opener: Opener;
   readonly behind: Behind;
   readonly streams: SessionStreamSettings;
+  readonly room: StreamRoom;
   /** A call that takes longer gets its event stream although there is nothing to say yet, in ms. */
   readonly patienceMs: number;
 }
@@ -53,14 +54,17 @@ export class LegacyHttpEdge {
     }
   }
 
+  /** @throws GatewayError `overloaded` */
   get(exchange: HttpExchange): void {
     const session = this.#sessionOf(exchange);
     if (session === undefined) return;
     const streams = streamsOf(session);
     const lastEventId = headerOf(exchange.request, HEADER.lastEventId);
     if (!accepts(exchange.request, "text/event-stream")) {
-      refuse(exchange, 406, "a GET must accept text/event-stream");
-    } else if (lastEventId === undefined) streams.openGeneral(exchange.response);
+      return refuse(exchange, 406, "a GET must accept text/event-stream");
+    }
+    exchange.response.once("close", this.parts.room.take(exchange.principal));
+    if (lastEventId === undefined) streams.openGeneral(exchange.response);
     else if (!streams.resume(exchange.response, lastEventId)) {
       refuse(exchange, 400, "nothing is kept of the stream that Last-Event-ID names");
     }

@@ -8,7 +8,14 @@ import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
-import type { HttpEdge, HttpExchange, HttpPost, PipeEdge } from "../edge.js";
+import {
+  type HttpEdge,
+  type HttpExchange,
+  type HttpPost,
+  type PipeEdge,
+  ROOM_FOR_ALL,
+  type StreamRoom,
+} from "../edge.js";
 import { atMost } from "./at-most.js";
 import type { LegacyEdge } from "./edge.js";
 import { writeJson } from "./post-place.js";
@@ -23,6 +30,8 @@ export interface HttpSseOptions {
   readonly messagesPath?: string;
   /** Streams that may be open at once. Default 1000. */
   readonly maxStreams?: number;
+  /** Where they must find room, together with other streams. Default: room for all. */
+  readonly room?: StreamRoom;
   readonly logger?: Logger;
   /** Hears when a stream opens and when it has closed. */
   readonly hooks?: { opened?(): void; closed?(): void };
@@ -37,6 +46,7 @@ interface Stream {
 /** An edge whose `get` serves `GET /sse` and whose `post` serves `POST /messages`. */
 export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchange: HttpExchange): void } {
   const { edge, logger = SILENT, hooks = {}, messagesPath = "/messages", maxStreams = 1000 } = options;
+  const { room = ROOM_FOR_ALL } = options;
   const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
   const streams = new Map<string, Stream>();
   const inFlight = new Set<Promise<void>>();
@@ -47,8 +57,10 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
     if (closing || streams.size >= maxStreams) {
       throw new GatewayError("overloaded", "gateway", "no more streams can be opened now", {
         retryable: true,
+        retryAfterMs: 5_000,
       });
     }
+    exchange.response.once("close", room.take(exchange.principal));
     const id = randomUUID();
     const connection = new SseConnection(exchange.response, limits, () => end(id));
     const pipe = edge.pipe({

@@ -4,7 +4,14 @@ import type { GatewayPort } from "../../core/gateway-port.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
-import type { HttpEdge, HttpPost, Pipe, PipeEdge } from "../edge.js";
+import {
+  type HttpEdge,
+  type HttpPost,
+  type Pipe,
+  type PipeEdge,
+  ROOM_FOR_ALL,
+  type StreamRoom,
+} from "../edge.js";
 import { EventStream, type StreamLimits } from "./event-stream.js";
 import { OWN_METHODS } from "./methods.js";
 import { OpenSubscriptions } from "./open-subscriptions.js";
@@ -19,6 +26,8 @@ export interface ModernEdgeOptions {
   /** How often a quiet response stream says that it is alive, in milliseconds. Default 25 s. */
   readonly keepAliveMs?: number;
   readonly limits?: ModernLimits;
+  /** Where subscriptions over HTTP must find room. Default: room for all. */
+  readonly room?: StreamRoom;
   readonly logger?: Logger;
   /** Told of event streams that open (1) and end (-1). */
   readonly streams?: (kind: "response" | "subscription", change: 1 | -1) => void;
@@ -40,12 +49,13 @@ export interface ModernEdge extends HttpEdge {
 
 export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   const { port, keepAliveMs = 25_000, limits = {}, logger = SILENT, streams = () => {} } = options;
+  const { room = ROOM_FOR_ALL } = options;
   const { subscriptions = 10_000, resourcesEach = 1_000, streamBytes = 1024 * 1024 } = limits;
   const writeReply = replyWriter(options.gatewayInfo);
   const serve = createServe(port, writeReply, logger);
-  const openSubscriptions = (): OpenSubscriptions =>
-    new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach });
-  const overHttp = openSubscriptions();
+  const openSubscriptions = (within: StreamRoom): OpenSubscriptions =>
+    new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach }, within);
+  const overHttp = openSubscriptions(room);
   const limitsOf = (kind: "response" | "subscription"): StreamLimits => ({
     keepAliveMs,
     budgetBytes: streamBytes,
@@ -58,7 +68,7 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   return {
     post: (post) => receive(post),
     close: async () => overHttp.endAll(),
-    pipe: (pipe) => pipeEdge(pipe, serve, openSubscriptions()),
+    pipe: (pipe) => pipeEdge(pipe, serve, openSubscriptions(ROOM_FOR_ALL)),
   };
 
   async function receive({

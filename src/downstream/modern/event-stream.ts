@@ -54,7 +54,7 @@ export class EventStream implements Outlet {
   }
 
   /** Sends the answer and ends the stream. */
-  answer({ status, pieces, scopes }: Response): void {
+  answer({ status, pieces, scopes, retryAfterMs }: Response): void {
     if (this.#ended) return;
     this.#end();
     const response = this.#response;
@@ -65,6 +65,9 @@ export class EventStream implements Outlet {
     }
     const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
     if (scopes !== undefined) response.setHeader("www-authenticate", this.#challenge(scopes));
+    if (status === 503 && retryAfterMs !== undefined) {
+      response.setHeader("retry-after", Math.ceil(retryAfterMs / 1000));
+    }
     response.writeHead(status, { "content-type": "application/json", "content-length": length });
     sendAll(response, pieces);
   }

@@ -5,6 +5,7 @@ import type { GatewayPort } from "../../core/gateway-port.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { Request } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
+import type { StreamRoom } from "../edge.js";
 import { declares, undeclared } from "./extensions.js";
 import type { Outlet } from "./outlet.js";
 import { farewell, listen, readFilter } from "./subscriptions.js";
@@ -24,6 +25,7 @@ export class OpenSubscriptions {
     private readonly port: Pick<GatewayPort, "changes" | "followTasks">,
     private readonly writeReply: WriteReply,
     private readonly limits: SubscriptionLimits,
+    private readonly room: StreamRoom,
   ) {}
 
   /**
@@ -41,9 +43,11 @@ export class OpenSubscriptions {
       });
     }
     if (outlet.signal.aborted) return;
+    const leave = this.room.take(call.client.principal);
     let stop: (() => void) | undefined;
     const end = (): void => {
       if (!this.#open.delete(end)) return;
+      leave();
       stop?.();
       const result = Payload.ofObject(farewell(request.id));
       outlet.answer(this.writeReply(request.id, call, { kind: "result", result }));
@@ -55,6 +59,7 @@ export class OpenSubscriptions {
       stop = await listen(filter, { id: request.id, client: call.client, send, lost: end }, this.port);
     } catch (error) {
       this.#open.delete(end);
+      leave();
       throw error;
     }
     // It may have ended before it had begun.

@@ -41,7 +41,8 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
       else outlet.answer(writeReply(id, call, await replyTo(call)));
     } catch (error) {
       if (error instanceof GatewayError) {
-        outlet.answer(writeError(id, refusalError(error), error.code));
+        const { retryAfterMs } = error.options;
+        outlet.answer({ ...writeError(id, refusalError(error), error.code), retryAfterMs });
         return;
       }
       logger.error({ method: request.method, error }, "a request failed at the edge");

@@ -12,6 +12,8 @@ export interface Response {
   readonly status: number;
   /** What a token must grant for another answer, with status 403. */
   readonly scopes?: readonly string[];
+  /** When trying again can help, with status 503. */
+  readonly retryAfterMs?: number | undefined;
   readonly pieces: readonly (string | Buffer)[];
 }
 

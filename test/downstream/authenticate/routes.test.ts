@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { allowedNames } from "../../../src/downstream/allowed-names.js";
 import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
+import { HeldBodies } from "../../../src/downstream/held-bodies.js";
 import { routeTable } from "../../../src/downstream/http-routes.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
 import { fakePort, textReply } from "../../support/fake-port.js";
@@ -27,6 +28,7 @@ const PATHS = routeTable({
   ready: () => ({ ready: true, reasons: [] }),
   authentication: EVERYBODY_IS_ANONYMOUS,
   names: allowedNames({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] }),
+  bodies: new HeldBodies(),
   logger: SILENT,
 }).map(({ path }) => path.replace(":name", "files").replace(/^\*$/, "/nothing").replace(/\*$/, "mcp"));
 

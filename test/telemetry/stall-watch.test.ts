@@ -1,0 +1,27 @@
+/** The event loop that stands still, as its own timers see it. */
+import { afterEach, expect, test, vi } from "vitest";
+import { watchStalls } from "../../src/telemetry/stall-watch.js";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+test("a timer that comes two seconds late tells of a stall, and of how long it was; a busy moment does not", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const heard: number[] = [];
+  const stop = watchStalls((ms) => heard.push(ms));
+  const tick = (lateMs: number): void => {
+    now += 250 + lateMs;
+    vi.advanceTimersByTime(250);
+  };
+  tick(0);
+  tick(400);
+  tick(2_000);
+  tick(0);
+  expect(heard).toEqual([2_000]);
+  stop();
+  expect(vi.getTimerCount()).toBe(0);
+});
