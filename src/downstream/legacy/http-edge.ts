@@ -61,7 +61,8 @@ export class LegacyHttpEdge {
     const streams = streamsOf(session);
     const lastEventId = headerOf(exchange.request, HEADER.lastEventId);
     if (!accepts(exchange.request, "text/event-stream")) {
-      return refuse(exchange, 406, "a GET must accept text/event-stream");
+      refuse(exchange, 406, "a GET must accept text/event-stream");
+      return;
     }
     exchange.response.once("close", this.parts.room.take(exchange.principal));
     if (lastEventId === undefined) streams.openGeneral(exchange.response);
