@@ -1,5 +1,6 @@
 /** The connections to one HTTP server, kept open between requests; several channels to it may share them. */
-import { buildConnector, type Dispatcher, Pool } from "undici";
+import type { Dispatcher } from "undici";
+import { buildConnector, Pool } from "./undici-pool.js";
 
 export interface HttpPoolOptions {
   readonly url: string;
@@ -17,7 +18,7 @@ const MAX_CONNECTIONS = 1024;
 
 /** Whoever makes it destroys it. */
 export class HttpPool {
-  readonly #pool: Pool;
+  readonly #pool: Dispatcher;
   /** Requests that were handed over and have no connection yet. */
   #waiting = 0;
 
