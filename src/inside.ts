@@ -6,6 +6,9 @@ import type { ClientDirectory } from "./core/client.js";
 import { compose, type Handler, type Middleware } from "./core/handler.js";
 import type { Logger } from "./core/logger.js";
 import type { UpstreamObserver } from "./core/upstream.js";
+import { checkedArguments } from "./policy/checks/arguments.js";
+import { checkedResults } from "./policy/checks/results.js";
+import { ToolSchemas } from "./policy/checks/tool-schemas.js";
 import { BREAKER_NUMBERS, CircuitBreaker, circuitBreaker } from "./policy/circuit-breaker.js";
 import { concurrency, DEFAULT_PLACES, DEFAULT_ROOM } from "./policy/concurrency.js";
 import { deadline } from "./policy/deadline.js";
@@ -74,8 +77,15 @@ export function createInside(config: Config, options: InsideOptions, before?: In
     ...(before !== undefined && { before: before.catalog }),
     onListChanged: (server, list) => metrics.listChanged(server, list),
   });
+  const schemas = new ToolSchemas(logger);
+  const parts = { policy, metrics, schemas };
   const handlers = new Map(
-    [...servers].map(([name, running]): [string, Handler] => [name, stackOf(running, policy, metrics)]),
+    [...servers].map(([name, running]): [string, Handler] => [name, stackOf(running, parts)]),
+  );
+  const checks = new Map(
+    config.servers.flatMap(({ name, checks: wanted }) =>
+      wanted === undefined ? [] : [[name, wanted] as const],
+    ),
   );
   const handle = compose(
     [
@@ -86,6 +96,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       rescue(logger), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
       ...(config.servers.some(givesArguments) ? [givenArguments] : []), // rules judge what the server will get
+      ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // nobody approves what cannot be called
       policy.access, // refuse before anything is spent
       policy.limits, // a refused call costs no token; a later round was paid by the first
     ],
@@ -108,11 +119,19 @@ function runningServers(config: Config, options: InsideOptions, before?: Inside)
 const givesArguments = ({ overrides = {} }: ServerConfig): boolean =>
   Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
+interface StackParts {
+  readonly policy: Policy;
+  readonly metrics: Metrics;
+  readonly schemas: ToolSchemas;
+}
+
 /** The stack of one server. */
-function stackOf({ config, upstream, breaker, line }: Running, policy: Policy, metrics: Metrics): Handler {
-  const { name: server, timeoutMs } = config;
+function stackOf({ config, upstream, breaker, line }: Running, parts: StackParts): Handler {
+  const { policy, metrics, schemas } = parts;
+  const { name: server, timeoutMs, checks } = config;
   return compose(
     [
+      ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // what is withheld was carried out
       circuitBreaker(breaker, server), // fail at once while it is known to be down
       concurrency({ line, server }), // wait in line instead of piling up
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // its clock starts when the call leaves the line

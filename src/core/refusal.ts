@@ -107,6 +107,7 @@ function advice(error: GatewayError): string {
   if (MAY_HAVE_HAPPENED.has(error.code)) {
     return "It may have been carried out all the same: check before trying again.";
   }
+  if (error.code === "bad_request") return "The same again will not help; corrected arguments may.";
   return "Trying again will not help.";
 }
 

@@ -1,0 +1,95 @@
+/** The keywords that are about arrays: how many elements they have, what those are, and that they differ. */
+import type { Keyword } from "./compile.js";
+import { fingerprint } from "./fingerprint.js";
+import { at, misfit, UNKNOWN, type Verdict } from "./verdict.js";
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+const sizes: Keyword = ({ minItems, maxItems, uniqueItems }, compiler) => {
+  const least = compiler.count("minItems", minItems);
+  const most = compiler.count("maxItems", maxItems);
+  const differ = uniqueItems === true;
+  if (least === undefined && most === undefined && !differ) return undefined;
+  const [tooFew, tooMany] = [
+    misfit(`must have at least ${least} elements`),
+    misfit(`must have at most ${most} elements`),
+  ];
+  const same = misfit("must have no two equal elements");
+  return (value, run) => {
+    if (!isList(value)) return undefined;
+    if (least !== undefined && value.length < least) return tooFew;
+    if (most !== undefined && value.length > most) return tooMany;
+    if (!differ || value.length < 2) return undefined;
+    const texts = new Set<string>();
+    for (const element of value) texts.add(fingerprint(element, run));
+    return texts.size === value.length ? undefined : same;
+  };
+};
+
+const elements: Keyword = (schema, compiler) => {
+  const { prefixItems, items } = schema;
+  // Until 2019-09 the list stood in `items` itself, and what comes after it in `additionalItems`.
+  const early = Array.isArray(items);
+  const first = compiler.schemas(early ? "items" : "prefixItems", early ? items : prefixItems) ?? [];
+  const rest = early ? "additionalItems" : "items";
+  const others = Object.hasOwn(schema, rest) ? compiler.schema(schema[rest]) : undefined;
+  if (first.length === 0 && others === undefined) return undefined;
+  return (value, run, seen) => {
+    if (!isList(value)) return undefined;
+    let whole: Verdict;
+    const looked = others === undefined ? Math.min(first.length, value.length) : value.length;
+    for (let i = 0; i < looked; i += 1) {
+      const verdict = at(i, (first[i] ?? others)?.(value[i], run));
+      seen?.add(i);
+      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
+      whole ??= verdict;
+    }
+    return whole;
+  };
+};
+
+const contents: Keyword = (schema, compiler) => {
+  if (!Object.hasOwn(schema, "contains")) return undefined;
+  const check = compiler.schema(schema.contains);
+  const least = compiler.count("minContains", schema.minContains) ?? 1;
+  const most = compiler.count("maxContains", schema.maxContains);
+  const [tooFew, tooMany] = [
+    misfit(`must have at least ${least} elements of the kind that the schema names`),
+    misfit(`must have at most ${most} elements of the kind that the schema names`),
+  ];
+  return (value, run, seen) => {
+    if (!isList(value)) return undefined;
+    let fitting = 0;
+    let unknown = 0;
+    for (const [i, element] of value.entries()) {
+      const verdict = check(element, run);
+      if (verdict === undefined) fitting += 1;
+      else if (verdict === UNKNOWN) unknown += 1;
+      if (verdict === undefined || verdict === UNKNOWN) seen?.add(i);
+    }
+    if (fitting + unknown < least) return tooFew;
+    if (most !== undefined && fitting > most) return tooMany;
+    return fitting < least || (most !== undefined && fitting + unknown > most) ? UNKNOWN : undefined;
+  };
+};
+
+export const ARRAYS: readonly Keyword[] = [sizes, elements, contents];
+
+/** Comes after all others, which say what they have looked at. */
+export const unevaluatedItems: Keyword = (schema, compiler) => {
+  if (!Object.hasOwn(schema, "unevaluatedItems")) return undefined;
+  const check = compiler.schema(schema.unevaluatedItems);
+  return (value, run, seen) => {
+    if (!isList(value)) return undefined;
+    let whole: Verdict;
+    for (const [i, element] of value.entries()) {
+      run.burn(1);
+      if (seen?.has(i)) continue;
+      const verdict = at(i, check(element, run));
+      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
+      whole ??= verdict;
+    }
+    seen?.addAll();
+    return whole;
+  };
+};

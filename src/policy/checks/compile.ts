@@ -1,0 +1,261 @@
+/**
+ * Somebody else's JSON Schema as a function that says whether a value fits it (2020-12, and what older drafts write
+ * otherwise). It is walked and not turned into program text: that takes a millisecond for each part of a schema.
+ */
+import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
+import { ARRAYS, unevaluatedItems } from "./arrays.js";
+import { apart, LOGIC } from "./logic.js";
+import { OBJECTS, unevaluatedProperties } from "./objects.js";
+import { compileForeign, type Pattern } from "./pattern.js";
+import { SCALARS } from "./scalars.js";
+import { type Check, misfit, Seen, UNKNOWN, type Verdict } from "./verdict.js";
+
+/** What one keyword, or several that belong together, say of a value; undefined where the schema has none of them. */
+export type Keyword = (schema: JsonObject, compiler: Compiler) => Check | undefined;
+
+/** A pattern, from the moment when it is compiled; for ever undefined where it cannot be. */
+export interface PatternHolder {
+  current: Pattern | undefined;
+}
+
+export interface Compiled {
+  readonly check: Check;
+  /** What of it is not checked, and not held against anybody. */
+  readonly remarks: readonly string[];
+}
+
+/** More parts than any schema that a model could read. */
+const MOST_NODES = 20_000;
+const MOST_CHARACTERS = 1_000_000;
+const DEEPEST = 128;
+const MOST_PATTERNS = 200;
+/** So many parts are compiled before others get their turn. */
+const AT_ONCE = 250;
+
+/** The last ones look at what those before them have seen. */
+const KEYWORDS: readonly Keyword[] = [
+  ...SCALARS,
+  ...OBJECTS,
+  ...ARRAYS,
+  ...LOGIC,
+  unevaluatedProperties,
+  unevaluatedItems,
+];
+
+/** Lets others go first now and then: a large schema, or a pattern, takes a moment. */
+export async function compileSchema(schema: unknown): Promise<Compiled> {
+  if (!isModest(schema))
+    return { check: cannotSay, remarks: ["the schema is too large or nested too deeply"] };
+  const compiler = new Compiler(schema);
+  const check = compiler.schema(schema);
+  await compiler.finish();
+  return { check, remarks: [...compiler.remarks] };
+}
+
+const othersFirst = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+export class Compiler {
+  readonly remarks = new Set<string>();
+  readonly #root: unknown;
+  readonly #known = new Map<JsonObject, Check>();
+  /** Schemas that somebody refers to and that are not compiled yet. */
+  readonly #waiting: (() => void)[] = [];
+  readonly #patterns = new Map<string, PatternHolder>();
+  readonly #anchors: ReadonlyMap<string, JsonObject>;
+  /** Whether somebody will ask what was looked at; hardly any schema does. */
+  readonly isSeen: boolean;
+  /** Where parts have addresses of their own, references mean other things than they seem to. */
+  readonly #hasIds: boolean;
+  /** Up to draft 7 nothing beside a reference counts. */
+  readonly #refsAlone: boolean;
+
+  constructor(root: unknown) {
+    this.#root = root;
+    const { anchors, keys, ids } = survey(root);
+    this.#anchors = anchors;
+    this.isSeen = keys.has("unevaluatedProperties") || keys.has("unevaluatedItems");
+    this.#refsAlone = /draft-0[3-7]/.test(stringAt(isObject(root) ? root : undefined, "$schema") ?? "");
+    this.#hasIds = ids;
+  }
+
+  /** The check of a schema inside this one. */
+  schema(schema: unknown): Check {
+    if (schema === false) return never;
+    if (!isObject(schema)) {
+      if (schema !== true) this.remarks.add("something that is no schema stands where one should");
+      return anything;
+    }
+    const known = this.#known.get(schema);
+    if (known !== undefined) return known;
+    let made: Check = cannotSay;
+    const check: Check = (value, run, seen) => made(value, run, seen);
+    this.#known.set(schema, check);
+    this.#waiting.push(() => {
+      made = this.#compile(schema);
+    });
+    return check;
+  }
+
+  /** The checks of a list of schemas; undefined where there is none. */
+  schemas(keyword: string, given: unknown): readonly Check[] | undefined {
+    if (given === undefined) return undefined;
+    if (!Array.isArray(given) || given.length === 0) return this.passOver(keyword);
+    const checks = given.map((schema) => this.schema(schema));
+    return this.isSeen ? checks.map(apart) : checks;
+  }
+
+  /** The check of what a reference leads to. Nothing is ever fetched. */
+  refer(ref: unknown): Check {
+    const target = typeof ref === "string" && !this.#hasIds ? this.#target(ref) : undefined;
+    if (target === undefined) {
+      this.passOver("$ref");
+      return cannotSay;
+    }
+    return this.schema(target.schema);
+  }
+
+  /** A pattern, which is compiled later. */
+  pattern(keyword: string, source: unknown): PatternHolder {
+    const held = this.#patterns.get(String(source));
+    if (held !== undefined) return held;
+    const holder: PatternHolder = { current: undefined };
+    if (typeof source !== "string" || this.#patterns.size >= MOST_PATTERNS) this.passOver(keyword);
+    else this.#patterns.set(source, holder);
+    return holder;
+  }
+
+  /** A number of things; undefined where there is none. */
+  count(keyword: string, given: unknown): number | undefined {
+    if (given === undefined) return undefined;
+    return typeof given === "number" && given >= 0 ? given : this.passOver(keyword);
+  }
+
+  /** Notes that a keyword makes no sense here, or cannot be followed. */
+  passOver(keyword: string): undefined {
+    this.remarks.add(`a "${keyword}" cannot be followed`);
+    return undefined;
+  }
+
+  /** Compiles all that was referred to. */
+  async finish(): Promise<void> {
+    let compiled = 0;
+    for (let compile = this.#waiting.pop(); compile !== undefined; compile = this.#waiting.pop()) {
+      compile();
+      compiled += 1;
+      if (compiled % AT_ONCE === 0) await othersFirst();
+    }
+    for (const [source, holder] of this.#patterns) {
+      await othersFirst();
+      holder.current = compileForeign(source);
+      if (holder.current === undefined)
+        this.remarks.add(`the pattern ${source.slice(0, 100)} is not one that RE2 takes`);
+    }
+  }
+
+  #compile(schema: JsonObject): Check {
+    const alone = this.#refsAlone && typeof schema.$ref === "string";
+    const looked = alone ? { $ref: schema.$ref } : schema;
+    const checks = KEYWORDS.flatMap((keyword) => keyword(looked, this) ?? []);
+    const [first, ...others] = checks;
+    if (first === undefined) return anything;
+    const whole = others.length === 0 ? first : inTurn(checks);
+    const asksWhatWasSeen =
+      Object.hasOwn(schema, "unevaluatedProperties") || Object.hasOwn(schema, "unevaluatedItems");
+    return (value, run, seen) => {
+      run.enter();
+      const own = asksWhatWasSeen ? new Seen() : seen;
+      const verdict = whole(value, run, own);
+      if (own !== seen && own !== undefined) seen?.addFrom(own);
+      run.leave();
+      return verdict;
+    };
+  }
+
+  #target(ref: string): { readonly schema: unknown } | undefined {
+    const id = (stringAt(isObject(this.#root) ? this.#root : undefined, "$id") ?? "").replace(/#$/, "");
+    const local = ref.startsWith(`${id}#`) ? ref.slice(id.length) : ref;
+    if (!local.startsWith("#")) return undefined;
+    const fragment = decoded(local.slice(1));
+    if (fragment === "") return { schema: this.#root };
+    if (!fragment.startsWith("/")) {
+      const schema = this.#anchors.get(fragment);
+      return schema && { schema };
+    }
+    let place: unknown = this.#root;
+    for (const step of fragment.slice(1).split("/")) {
+      const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+      if ((!isObject(place) && !Array.isArray(place)) || !Object.hasOwn(place, key)) return undefined;
+      place = (place as JsonObject)[key];
+    }
+    return { schema: place };
+  }
+}
+
+function inTurn(checks: readonly Check[]): Check {
+  return (value, run, seen) => {
+    let whole: Verdict;
+    for (const check of checks) {
+      const verdict = check(value, run, seen);
+      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
+      whole ??= verdict;
+    }
+    return whole;
+  };
+}
+
+const anything: Check = () => undefined;
+const cannotSay: Check = (_value, _run, seen) => {
+  // For all we know it looks at everything.
+  seen?.addAll();
+  return UNKNOWN;
+};
+const NOTHING_FITS = misfit("must not be there");
+const never: Check = () => NOTHING_FITS;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The names that a schema gives to its parts, every key in it, and whether parts of it have addresses of their own. */
+function survey(root: unknown) {
+  const anchors = new Map<string, JsonObject>();
+  const keys = new Set<string>();
+  let ids = false;
+  const places: unknown[] = [root];
+  for (let place = places.pop(); place !== undefined; place = places.pop()) {
+    if (Array.isArray(place)) places.push(...(place as readonly unknown[]).filter(isContainer));
+    if (!isObject(place)) continue;
+    const anchor = stringAt(place, "$anchor") ?? stringAt(place, "$dynamicAnchor");
+    if (anchor !== undefined && !anchors.has(anchor)) anchors.set(anchor, place);
+    ids ||= place !== root && typeof place.$id === "string";
+    for (const [key, inner] of Object.entries(place)) {
+      keys.add(key);
+      if (isContainer(inner)) places.push(inner);
+    }
+  }
+  return { anchors, keys, ids };
+}
+
+const isContainer = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+/** Stops looking as soon as it is sure. */
+function isModest(root: unknown): boolean {
+  let nodes = 0;
+  let characters = 0;
+  const places: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
+  for (let place = places.pop(); place !== undefined; place = places.pop()) {
+    const { value, depth } = place;
+    nodes += 1;
+    if (typeof value === "string") characters += value.length;
+    if (nodes > MOST_NODES || characters > MOST_CHARACTERS || depth > DEEPEST) return false;
+    if (!isContainer(value)) continue;
+    const inner: readonly unknown[] = Object.values(value as JsonObject);
+    if (nodes + places.length + inner.length > MOST_NODES) return false;
+    for (const one of inner) places.push({ value: one, depth: depth + 1 });
+  }
+  return true;
+}

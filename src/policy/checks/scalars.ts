@@ -1,0 +1,147 @@
+/** The keywords that are about one value as it stands: its type, what it equals, how large or long it is. */
+import { isObject, type JsonObject } from "../../wire/json.js";
+import type { Keyword } from "./compile.js";
+import { fingerprint } from "./fingerprint.js";
+import { formatTest } from "./formats.js";
+import { type Check, misfit, Run, UNKNOWN } from "./verdict.js";
+
+const IS_TYPE: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
+  unknown,
+  (value: unknown) => boolean
+>([
+  ["string", (value) => typeof value === "string"],
+  ["number", (value) => typeof value === "number"],
+  ["integer", Number.isInteger],
+  ["boolean", (value) => typeof value === "boolean"],
+  ["null", (value) => value === null],
+  ["object", isObject],
+  ["array", Array.isArray],
+]);
+
+const type: Keyword = ({ type: given, nullable }, compiler) => {
+  if (given === undefined) return undefined;
+  const names: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const tests = names.map((name) => IS_TYPE.get(name));
+  if (tests.length === 0 || tests.includes(undefined)) return compiler.passOver("type");
+  const wrong = misfit(`must be ${names.map(String).join(" or ")}`);
+  return (value) => {
+    for (const test of tests) if (test?.(value) === true) return undefined;
+    // OpenAPI's word, which many schemas that were made of one still have.
+    return nullable === true && value === null ? undefined : wrong;
+  };
+};
+
+const equality: Keyword = (schema, compiler) => {
+  const { enum: given } = schema;
+  const only = Object.hasOwn(schema, "const") ? [schema.const] : undefined;
+  if (given !== undefined && !Array.isArray(given)) compiler.passOver("enum");
+  const sets = [
+    ...(only === undefined ? [] : [only]),
+    ...(Array.isArray(given) ? [given as readonly unknown[]] : []),
+  ];
+  if (sets.length === 0) return undefined;
+  const checks = sets.map(oneOfThese);
+  return (value, run) => {
+    for (const check of checks) {
+      const verdict = check(value, run);
+      if (verdict !== undefined) return verdict;
+    }
+    return undefined;
+  };
+};
+
+function oneOfThese(values: readonly unknown[]): Check {
+  const scalars = new Set(values.filter((value) => typeof value !== "object" || value === null));
+  const others = new Set(
+    values
+      .filter((value) => typeof value === "object" && value !== null)
+      .map((value) => fingerprint(value, new Run())),
+  );
+  const wrong = misfit(
+    values.length === 1 ? "must be the one value that is allowed" : "must be one of the allowed values",
+  );
+  return (value, run) => {
+    if (scalars.has(value)) return undefined;
+    const looked = typeof value === "object" && value !== null && others.size > 0;
+    return looked && others.has(fingerprint(value, run)) ? undefined : wrong;
+  };
+}
+
+const BOUNDS: readonly (readonly [string, string, (value: number, bound: number) => boolean])[] = [
+  ["minimum", "must be at least", (value, bound) => value >= bound],
+  ["maximum", "must be at most", (value, bound) => value <= bound],
+  ["exclusiveMinimum", "must be more than", (value, bound) => value > bound],
+  ["exclusiveMaximum", "must be less than", (value, bound) => value < bound],
+  ["multipleOf", "must be a multiple of", isMultiple],
+];
+
+const bounds: Keyword = (schema, compiler) => {
+  const found = BOUNDS.flatMap(([key, what, holds]) => {
+    const given = schema[key];
+    // Draft 4 has a truth value there, which makes the other bound strict.
+    const [word, bound] = given === true ? STRICT(schema, key) : [what, given];
+    if (bound === undefined || bound === false) return [];
+    if (typeof bound !== "number" || (key === "multipleOf" && bound <= 0)) {
+      compiler.passOver(key);
+      return [];
+    }
+    return [{ holds, bound, wrong: misfit(`${word} ${bound}`) }];
+  });
+  if (found.length === 0) return undefined;
+  return (value) => {
+    if (typeof value !== "number") return undefined;
+    return found.find(({ holds, bound }) => !holds(value, bound))?.wrong;
+  };
+};
+
+const STRICT = (schema: JsonObject, key: string): readonly [string, unknown] =>
+  key === "exclusiveMinimum" ? ["must be more than", schema.minimum] : ["must be less than", schema.maximum];
+
+/** Quotients of decimal fractions miss whole numbers by a little. */
+function isMultiple(value: number, bound: number): boolean {
+  const quotient = value / bound;
+  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient));
+}
+
+const lengths: Keyword = ({ minLength, maxLength }, compiler) => {
+  const least = compiler.count("minLength", minLength);
+  const most = compiler.count("maxLength", maxLength);
+  if (least === undefined && most === undefined) return undefined;
+  const tooShort = misfit(`must have at least ${least} characters`);
+  const tooLong = misfit(`must have at most ${most} characters`);
+  return (value, run) => {
+    if (typeof value !== "string") return undefined;
+    // A character takes one unit or two, so mostly nobody has to count.
+    if (least !== undefined && value.length < least) return tooShort;
+    if (least !== undefined && value.length < least * 2 && characters(value, run) < least) return tooShort;
+    return most !== undefined && value.length > most && characters(value, run) > most ? tooLong : undefined;
+  };
+};
+
+function characters(text: string, run: Run): number {
+  run.burn(text.length / 8);
+  let pairs = 0;
+  for (let i = 0; i + 1 < text.length; i += 1) if ((text.codePointAt(i) ?? 0) > 0xff_ff) pairs += 1;
+  return text.length - pairs;
+}
+
+const texts: Keyword = ({ pattern, format }, compiler) => {
+  const test = typeof format === "string" ? formatTest(format) : undefined;
+  const wrongFormat = misfit(`must be a text of format ${String(format)}`);
+  if (pattern === undefined && test === undefined) return undefined;
+  const matcher = pattern === undefined ? undefined : compiler.pattern("pattern", pattern);
+  const wrongPattern = misfit("must match the pattern that the schema has for it");
+  return (value, run) => {
+    if (typeof value !== "string") return undefined;
+    if (test !== undefined) {
+      run.burn(value.length / 8);
+      if (!test(value)) return wrongFormat;
+    }
+    if (matcher === undefined) return undefined;
+    const { current } = matcher;
+    if (current === undefined) return UNKNOWN;
+    return current.test(value, run) ? undefined : wrongPattern;
+  };
+};
+
+export const SCALARS: readonly Keyword[] = [type, equality, bounds, lengths, texts];

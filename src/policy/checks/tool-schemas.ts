@@ -1,0 +1,50 @@
+/** The schemas of tools, each compiled when the first call needs it. */
+import type { Route } from "../../core/call.js";
+import type { Logger } from "../../core/logger.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { type Compiled, compileSchema } from "./compile.js";
+import { type Misfit, Run, UNKNOWN } from "./verdict.js";
+
+export type SchemaOf = "inputSchema" | "outputSchema";
+
+export class ToolSchemas {
+  readonly #logger: Logger;
+  /** List entries never change, and equal ones are one object: a tool is compiled again when it has changed. */
+  readonly #compiled = new WeakMap<JsonObject, Compiled | Promise<Compiled>>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /**
+   * Why `value` does not fit the schema that the tool has for it; undefined where it does, or there is none.
+   *
+   * @throws TooMuch where there is more to look at than is looked at.
+   */
+  async misfit(route: Route, of: SchemaOf, value: unknown): Promise<Misfit | undefined> {
+    const schema = route.item?.[of];
+    if (!isObject(schema)) return undefined;
+    const { check } = await this.#of(schema, route, of);
+    const verdict = check(value, new Run());
+    return verdict === UNKNOWN ? undefined : verdict;
+  }
+
+  #of(schema: JsonObject, route: Route, of: SchemaOf): Compiled | Promise<Compiled> {
+    const known = this.#compiled.get(schema);
+    if (known !== undefined) return known;
+    const compiling = compileSchema(schema).then((compiled) => {
+      this.#compiled.set(schema, compiled);
+      if (compiled.remarks.length > 0) this.#tell(route, of, compiled.remarks);
+      return compiled;
+    });
+    this.#compiled.set(schema, compiling);
+    return compiling;
+  }
+
+  #tell({ upstream, target }: Route, of: SchemaOf, unchecked: readonly string[]): void {
+    this.#logger.warn(
+      { server: upstream, tool: target, schema: of, unchecked },
+      "not all of a tool's schema can be checked; what cannot be is held against nobody",
+    );
+  }
+}

@@ -1,0 +1,91 @@
+/** What a schema says of a value, and what it may cost to find out. */
+
+/** Why a value does not fit, and where in it. */
+export interface Misfit {
+  readonly path: readonly (string | number)[];
+  /** What it would have to be, such as `must be at least 1`. Never a value. */
+  readonly what: string;
+}
+
+/** It cannot be said whether the value fits, and so it is not held against it. */
+export const UNKNOWN = Symbol("unknown");
+
+/** Undefined where the value fits. */
+export type Verdict = Misfit | typeof UNKNOWN | undefined;
+
+/** One schema, or one keyword of it. `seen` gathers what it has looked at, for the `unevaluated` keywords. */
+export type Check = (value: unknown, run: Run, seen?: Seen) => Verdict;
+
+export const misfit = (what: string): Misfit => ({ path: [], what });
+
+/** Where and what, as people write it: `filter.names[2] must be string`. */
+export function sentence({ path, what }: Misfit): string {
+  const place = path.reduce<string>((before, step) => {
+    if (typeof step === "number") return `${before}[${step}]`;
+    const word = /^[\w$-]{1,100}$/.test(step) ? step : JSON.stringify(step.slice(0, 100));
+    return before === "" ? word : `${before}.${word}`;
+  }, "");
+  return place === "" ? what : `${place} ${what}`;
+}
+
+/** The verdict on what stands at `step`, told of the whole. */
+export function at(step: string | number, verdict: Verdict): Verdict {
+  if (verdict === undefined || verdict === UNKNOWN) return verdict;
+  return { ...verdict, path: [step, ...verdict.path] };
+}
+
+/** A value, or what is asked of it, is larger than is looked at. */
+export class TooMuch extends Error {
+  override readonly name = "TooMuch";
+}
+
+/** About 20 ms of work; a result of some megabytes, or an argument with a pattern on 10,000 characters. */
+const WORK = 300_000;
+/** Deeper than any value that comes in, and shallower than the stack. */
+const DEEPEST = 512;
+
+/** One look at one value: how much work is left for it. A hostile schema costs its server the answer, and us nothing. */
+export class Run {
+  #left = WORK;
+  #depth = 0;
+
+  /** @throws TooMuch when there is not so much left. */
+  burn(work: number): void {
+    this.#left -= work;
+    if (this.#left < 0) throw new TooMuch("there is too much to check");
+  }
+
+  /** @throws TooMuch below the deepest level. */
+  enter(): void {
+    this.burn(1);
+    this.#depth += 1;
+    if (this.#depth > DEEPEST) throw new TooMuch("it is nested too deeply");
+  }
+
+  leave(): void {
+    this.#depth -= 1;
+  }
+}
+
+/** The members of one object or array that some part of a schema has looked at. */
+export class Seen {
+  readonly #keys = new Set<string | number>();
+  #all = false;
+
+  add(key: string | number): void {
+    this.#keys.add(key);
+  }
+
+  addAll(): void {
+    this.#all = true;
+  }
+
+  has(key: string | number): boolean {
+    return this.#all || this.#keys.has(key);
+  }
+
+  addFrom(other: Seen): void {
+    if (other.#all) this.#all = true;
+    for (const key of other.#keys) this.#keys.add(key);
+  }
+}

@@ -1,0 +1,192 @@
+/** Schemas and values that are made to keep the gateway busy (security: attack 15): nobody else may notice. */
+import { describe, expect, test } from "vitest";
+import { compileForeign, weight } from "../../../src/policy/checks/pattern.js";
+import { Run } from "../../../src/policy/checks/verdict.js";
+import { judged, longestTurn } from "./support.js";
+
+/** The event loop may not be held for longer, in ms. */
+const TURN = 50;
+
+const times = <T>(count: number, make: (at: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
+const named = <T>(count: number, make: (at: number) => T) =>
+  Object.fromEntries(times(count, (at) => [`p${at}`, make(at)] as const));
+const nested = (depth: number): unknown => {
+  let value: unknown = {};
+  for (let at = 0; at < depth; at += 1) value = { a: value };
+  return value;
+};
+const needsX = { properties: { a: { $ref: "#" } }, required: ["x"] };
+
+const CASES: Readonly<Record<string, readonly [schema: unknown, value: unknown]>> = {
+  "a pattern that backtracks": [{ pattern: "^(a+)+$" }, `${"a".repeat(5_000)}!`],
+  "the same on a long text": [{ pattern: "^(a+)+$" }, `${"a".repeat(2_000_000)}!`],
+  "a pattern with many optional parts": [{ pattern: `^(?:a?){300}a{300}$` }, "a".repeat(400)],
+  "a pattern over all letters": [{ pattern: "^(?:\\pL|\\pN){900}$" }, "é".repeat(1_000)],
+  "many patterns, each as large as it may be": [
+    { allOf: times(200, (at) => ({ pattern: `^(?:\\pL{1,30}x){1,3${at % 10}}${at}$` })) },
+    "é".repeat(500),
+  ],
+  "patterns whose repeats are inside each other": [
+    { allOf: times(100, (at) => ({ pattern: `((((a{1,9}){1,9}b{1,9}){1,9}c){1,9}d){1,${at}}` })) },
+    "a",
+  ],
+  "many patterns for many members": [
+    {
+      patternProperties: Object.fromEntries(times(150, (at) => [`^[a-z]+${at}$`, true])),
+      additionalProperties: false,
+    },
+    named(20_000, () => 1),
+  ],
+  "alternatives that double at each level": [{ anyOf: [needsX, needsX] }, nested(60)],
+  "the same without a value to go down": [
+    {
+      $ref: "#/$defs/d0",
+      $defs: {
+        ...Object.fromEntries(
+          times(60, (at) => [
+            `d${at}`,
+            { allOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] },
+          ]),
+        ),
+        d60: true,
+      },
+    },
+    1,
+  ],
+  "a reference to itself": [{ $ref: "#" }, 1],
+  "a circle of alternatives": [{ anyOf: [{ not: { $ref: "#" } }, { $ref: "#" }] }, 1],
+  "a schema of 3,000 levels": [
+    times(3_000, () => 0).reduce<object>((inner) => ({ properties: { a: inner } }), {}),
+    {},
+  ],
+  "a schema of 100,000 parts": [{ properties: named(100_000, () => ({ type: "string" })) }, {}],
+  "a schema of as many parts as it may have": [
+    { properties: named(6_000, () => ({ type: "string", minLength: 1 })) },
+    named(6_000, () => ""),
+  ],
+  "elements that must differ": [{ uniqueItems: true }, times(20_000, (at) => ({ a: 1, b: [at] }))],
+  "elements that must differ, of some megabytes": [
+    { uniqueItems: true },
+    times(40, () => "x".repeat(200_000)),
+  ],
+  "very many values that are allowed": [
+    { items: { enum: times(2_000, (at) => ({ a: { b: { c: { d: at } } } })) } },
+    times(20_000, () => ({ a: { b: { c: { d: -1 } } } })),
+  ],
+  "one of a thousand alternatives for each of many": [
+    { items: { oneOf: times(1_000, (at) => ({ const: at })) } },
+    times(50_000, () => 7),
+  ],
+  "a search in a long list": [
+    { contains: { contains: { const: 1 } } },
+    times(1_000, () => times(1_000, () => 0)),
+  ],
+  "members that nobody has looked at": [
+    {
+      anyOf: times(100, (at) => ({ properties: { [`p${at}`]: true } })),
+      unevaluatedProperties: { type: "string" },
+    },
+    named(20_000, () => "x"),
+  ],
+  "a value of 100,000 levels": [{ properties: { a: { $ref: "#" } } }, nested(100_000)],
+  "equal values of 100,000 levels": [{ enum: [nested(20)] }, nested(100_000)],
+  "a long text that is counted": [{ maxLength: 10 }, "😀".repeat(1_500_000)],
+  "names of many members": [{ propertyNames: { pattern: "^[a-z]+$" } }, named(50_000, () => 1)],
+};
+
+describe("nobody else has to wait for", () => {
+  test.each(Object.entries(CASES))("%s", async (_, [schema, value]) => {
+    let verdict = "";
+    const held = await longestTurn(async () => {
+      verdict = await judged(schema, value);
+    });
+    expect(verdict).not.toBe("");
+    expect(held).toBeLessThan(TURN);
+  });
+
+  test.each([
+    "date-time",
+    "date",
+    "time",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "uuid",
+    "json-pointer",
+  ])("a text of a megabyte that should be a %s", async (format) => {
+    const parts = ["a", "1", "/", "~0", "a-", "a.", ":", "%41", "2024-", "1:", "é", "@"];
+    for (const part of parts) {
+      const text = part.repeat(1_000_000 / part.length);
+      for (const whole of [text, `${text}!`, `a:${text} `, `${text}@${text}`]) {
+        expect(await longestTurn(() => judged({ format }, whole))).toBeLessThan(TURN);
+      }
+    }
+  });
+});
+
+class Counting extends Run {
+  work = 0;
+  override burn(work: number): void {
+    this.work += work;
+  }
+}
+
+describe("a pattern of somebody else's", () => {
+  test.each([
+    ["abc", 3],
+    ["a{3}", 6],
+    ["(?:ab){2,10}", 60],
+    ["((a{1,30}){1,30})", 1_800],
+    ["[0-9a-f]{8}-[0-9a-f]{4}", 25],
+    ["\\d{1,3}", 6],
+    ["[)(]{2}[]]{3}", 10],
+  ])("%s is weighed before it is compiled", (source, least) => {
+    expect(weight(source)).toBeGreaterThanOrEqual(least);
+    expect(weight(source)).toBeLessThan(least * 2 + 20);
+  });
+
+  test.each([
+    "(?=a)",
+    "(a",
+    "((a{1,100}){1,100})",
+    `(${"a".repeat(900)}){30}`,
+    "(\\pL{1,1000})(\\pL{1,1000})(\\pL{1,1000})",
+    "\\Q[\\E((a{1,30}){1,30}){1,30}]",
+    "a".repeat(1_001),
+  ])("%s is not compiled", (source) => {
+    expect(compileForeign(source)).toBeUndefined();
+  });
+
+  test("is never heavier than it was weighed", () => {
+    for (const source of [
+      "^[a-z]+$",
+      "(?:a|b|ab)*c",
+      "((a{1,30}b?){1,30})",
+      "\\pL{1,500}",
+      "(a?){200}a{200}",
+      "x{,5}",
+      "a{2}{3}",
+    ]) {
+      const run = new Counting();
+      compileForeign(source)?.test("", run);
+      expect(run.work).toBeLessThanOrEqual(weight(source) * 4 + 20);
+    }
+  });
+
+  test.each([
+    ["^[\\w.-]+@[\\w.-]+$", "a@b.c", true],
+    ["^\\u0041$", "A", true],
+    ["^a\\/b$", "a/b", true],
+    ["^(?<year>\\d{4})$", "2026", true],
+    ["b", "abc", true],
+    ["^.$", "😀", true],
+    ["^\\p{Lu}+$", "ÄÖ", true],
+    ["^b", "abc", false],
+  ])("%s means what it means in ECMAScript", (source, text, matches) => {
+    expect(compileForeign(source)?.test(text, new Run())).toBe(matches);
+  });
+});
