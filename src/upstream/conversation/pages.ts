@@ -26,14 +26,14 @@ export interface PageWalk {
   readonly kind: ListKind;
   readonly log: Logger;
   /** Asks for one page; the first has no cursor. */
-  readonly fetch: (cursor: string | undefined) => Promise<JsonObject>;
+  readonly readPage: (cursor: string | undefined) => Promise<JsonObject>;
 }
 
 /**
  * All items of all pages, in order. A cursor that comes a second time, or a page too many, ends the walk with
  * what is there: half a list serves people better than none, and the log says so.
  *
- * @throws GatewayError when a page is not a list, or what `fetch` throws.
+ * @throws GatewayError when a page is not a list, or what `readPage` throws.
  */
 export async function walkPages(walk: PageWalk): Promise<{
   readonly items: readonly JsonObject[];
@@ -45,7 +45,7 @@ export async function walkPages(walk: PageWalk): Promise<{
   const pages: JsonObject[] = [];
   let cursor: string | undefined;
   for (;;) {
-    const page = await walk.fetch(cursor);
+    const page = await walk.readPage(cursor);
     const found = page[key];
     if (!Array.isArray(found)) {
       throw new GatewayError(

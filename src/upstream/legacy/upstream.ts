@@ -154,7 +154,7 @@ export class LegacyConnection implements Connection {
     const { method, capability, key } = LISTS[kind];
     if (!Object.hasOwn(this.facts.capabilities, capability)) return EMPTY;
     const { server, log } = this.#settings;
-    const fetch = async (cursor: string | undefined): Promise<JsonObject> => {
+    const readPage = async (cursor: string | undefined): Promise<JsonObject> => {
       const { message } = await this.#request(method, cursor === undefined ? undefined : { cursor }, signal);
       // Servers with resources and no templates often do not know the method at all.
       if (message.error?.code === CODE.methodNotFound) return { [key]: [] };
@@ -162,7 +162,7 @@ export class LegacyConnection implements Connection {
       const sentence = `${server} answered ${method} with an error: ${message.error.message}`;
       throw new GatewayError("upstream_closed", "upstream", sentence, { server });
     };
-    const { items } = await walkPages({ server, kind, log, fetch });
+    const { items } = await walkPages({ server, kind, log, readPage });
     return { items, freshness: UNKNOWN_FRESHNESS };
   }
 

@@ -83,7 +83,7 @@ export class ModernConnection implements Connection {
     const { method, key, capability } = LISTS[kind];
     if (!Object.hasOwn(this.facts.capabilities, capability)) return { items: [], freshness: STALE };
     const { server, log } = this.#settings;
-    const fetch = async (cursor: string | undefined): Promise<JsonObject> => {
+    const readPage = async (cursor: string | undefined): Promise<JsonObject> => {
       const params = cursor === undefined ? {} : { cursor };
       const { message } = await this.#request(
         writeRequest(method, params, nextId(), this.#speaker(client)),
@@ -94,7 +94,7 @@ export class ModernConnection implements Connection {
       const sentence = `${server} answered ${method} with an error: ${message.error.message}`;
       throw new GatewayError("upstream_closed", "upstream", sentence, { server });
     };
-    const { items, pages } = await walkPages({ server, kind, log, fetch });
+    const { items, pages } = await walkPages({ server, kind, log, readPage });
     const freshness = pages.map((page) => readFreshness(page) ?? STALE).reduce(lesser, FRESHEST);
     return { items: kind === "tools" ? this.#usable(items) : items, freshness };
   }

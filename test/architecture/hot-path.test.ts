@@ -1,0 +1,116 @@
+/** What must never be loaded by the files that a call runs through (ARCHITECTURE.md, "The hot path"). */
+import { describe, expect, test } from "vitest";
+import { filesOf, type Import, importsOf, readImports } from "./imports.js";
+
+/** Where a call comes in, and what the wiring puts in its way; whatever these import at run time belongs to the path. */
+const ENTRANCES = [
+  "downstream/http-routes.ts",
+  "downstream/stdio-listener.ts",
+  "downstream/legacy/edge.ts",
+  "downstream/modern/edge.ts",
+  "downstream/modern/request-state.ts",
+  "routing/locate.ts",
+  "routing/router.ts",
+  "telemetry/access-log.ts",
+  "telemetry/call-metrics.ts",
+  "telemetry/input-wait.ts",
+  "policy/access.ts",
+  "policy/circuit-breaker.ts",
+  "policy/concurrency.ts",
+  "policy/deadline.ts",
+  "policy/limits/limits.ts",
+  "policy/rescue.ts",
+  "catalog/catalog.ts",
+  "upstream/upstream.ts",
+  "upstream/transport/http.ts",
+  "upstream/transport/stdio.ts",
+];
+
+/** Loaded by a file of the path, and never run by a call. */
+const ASIDE: ReadonlySet<string> = new Set([
+  // Reads keys of issuers, once in a while and in the background of requests that wait for them anyway.
+  "downstream/authenticate/fetch-json.ts",
+]);
+
+const FORBIDDEN_PACKAGES = [
+  /^zod$/,
+  /^@modelcontextprotocol\//,
+  /^ajv/,
+  /^node-fetch$/,
+  /^node:stream\/web$/,
+  /^undici$/,
+];
+/** Globals of the web platform that cost 9 to 143 µs a call (performance.md, "Where the microseconds go"). */
+const FORBIDDEN_WORDS =
+  /\bfetch\(|\bnew (?:Request|Response|Headers|ReadableStream|WritableStream|TransformStream)\b|\bAbortSignal\.(?:any|timeout)\b|\b(?:read|write|append)FileSync\b|\bexecSync\b/;
+
+/** Everything that is reachable from `entrances` by imports which are there at run time. */
+function reachable(imports: readonly Import[], entrances: readonly string[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  const waiting = [...entrances];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (found.has(file) || ASIDE.has(file)) continue;
+    found.add(file);
+    for (const { file: from, target, typeOnly } of imports) {
+      if (from === file && !typeOnly) waiting.push(target);
+    }
+  }
+  return found;
+}
+
+const forbidden = (reached: ReadonlySet<string>): readonly string[] =>
+  [...reached].filter((target) => FORBIDDEN_PACKAGES.some((pattern) => pattern.test(target)));
+
+/** The text without its comments, which may speak of what the code must not do. */
+const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+
+describe("the files that a call runs through", () => {
+  const imports = importsOf("src");
+
+  test("are all there, from the listener to the transport", () => {
+    const path = reachable(imports, ENTRANCES);
+    const files = new Set(imports.map(({ file }) => file));
+    expect(ENTRANCES.filter((file) => !files.has(file))).toEqual([]);
+    expect(path).toContain("upstream/transport/http-exchange.ts");
+    expect(path).toContain("downstream/legacy/post-place.ts");
+    expect(path).toContain("wire/payload.ts");
+  });
+
+  test("import no schema library, no SDK, no web streams, and of undici only what a call needs", () => {
+    expect(forbidden(reachable(imports, ENTRANCES))).toEqual([]);
+  });
+
+  test("use neither fetch nor other classes of the web platform, and read and write nothing synchronously", () => {
+    const path = reachable(imports, ENTRANCES);
+    const found = filesOf("src").flatMap(({ file, text }) => {
+      const word = path.has(file) ? FORBIDDEN_WORDS.exec(codeOf(text))?.[0] : undefined;
+      return word === undefined ? [] : [`${file}: ${word}`];
+    });
+    expect(found).toEqual([]);
+  });
+});
+
+describe("the checks themselves", () => {
+  test("a package is found behind other files, and not behind types", () => {
+    const imports = [
+      ...readImports("a.ts", 'import { b } from "./b.js";\nimport type { z } from "zod";'),
+      ...readImports("b.ts", 'import { c } from "./c.js";'),
+      ...readImports("c.ts", 'import { Client } from "@modelcontextprotocol/sdk/client";'),
+    ];
+    expect(forbidden(reachable(imports, ["b.ts"]))).toEqual(["@modelcontextprotocol/sdk/client"]);
+    expect(forbidden(reachable(readImports("a.ts", 'import type { z } from "zod";'), ["a.ts"]))).toEqual([]);
+    expect(forbidden(reachable(readImports("a.ts", 'import { z } from "zod";'), ["a.ts"]))).toEqual(["zod"]);
+  });
+
+  test.each([
+    ["await fetch(url)", true],
+    ["return new Response(body)", true],
+    ["AbortSignal.any([a, b])", true],
+    ["fetchPage(url)", false],
+    ["const walk = { fetch };", false],
+    ["new ResponseHead()", false],
+    ["/* fetch( */ x();", false],
+  ])("%s", (code, expected) => {
+    expect(FORBIDDEN_WORDS.test(codeOf(code))).toBe(expected);
+  });
+});
