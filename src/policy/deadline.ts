@@ -20,11 +20,14 @@ export interface DeadlineSettings {
 const HOUR = 3_600_000;
 /** Node fires a timer at once whose delay does not fit into 31 bits. */
 const LONGEST_TIMER = 2 ** 31 - 1;
+/** A timer that is so late (ms) was held up: the process stood still. */
+const STALL_MS = 100;
 
 /**
  * Every notice of the call (progress, log message) and any other sign of life starts the clock anew. When time is
  * up the call's signal is aborted for everything below, so that the server is told, and whatever still comes of it
- * is dropped.
+ * is dropped. Time for which the process stood still does not count: an answer that came meanwhile has yet to be
+ * read.
  *
  * @throws RangeError when `timeoutMs` is no positive number.
  */
@@ -43,8 +46,16 @@ export function deadline(settings: DeadlineSettings): Middleware {
         let expired = false;
         let capped = timeoutMs >= capMs;
         let timer = setTimeout(timeOut, timeoutMs);
+        let due = start + timeoutMs;
+        let excused = false;
 
         function timeOut(): void {
+          const late = performance.now() - due;
+          if (late >= STALL_MS && !excused) {
+            excused = true;
+            arm(late);
+            return;
+          }
           const error = timedOut(call, server, Math.round(performance.now() - start));
           expired = true;
           failed(error);
@@ -66,14 +77,21 @@ export function deadline(settings: DeadlineSettings): Middleware {
         }
         function startAnew(): void {
           if (capped) return;
-          const left = capMs - (performance.now() - start);
+          const now = performance.now();
+          const left = capMs - (now - start);
           capped = left <= timeoutMs;
-          if (!capped) {
-            timer.refresh();
+          if (capped || excused) {
+            excused = false;
+            arm(Math.min(left, timeoutMs));
             return;
           }
+          due = now + timeoutMs;
+          timer.refresh();
+        }
+        function arm(ms: number): void {
           clearTimeout(timer);
-          timer = setTimeout(timeOut, left);
+          due = performance.now() + ms;
+          timer = setTimeout(timeOut, ms);
         }
         function answered(reply: Reply): void {
           stopWatching();

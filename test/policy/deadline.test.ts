@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { deadline } from "../../src/policy/deadline.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
@@ -182,4 +182,49 @@ test("a time-out longer than a timer can run does not fire at once", async () =>
   const state = watch(deadline({ server: "files", timeoutMs: 1e12 })(patientServer().handler)(fakeCall()));
   await vi.advanceTimersByTimeAsync(60_000);
   expect(state.error).toBeUndefined();
+});
+
+describe("a process that stands still", () => {
+  /** From now on the clock says so much more than the timers have heard of. */
+  function standStill(ms: number): void {
+    const clock = performance.now.bind(performance);
+    const spy = vi.spyOn(performance, "now").mockImplementation(() => clock() + ms);
+    onTestFinished(() => spy.mockRestore());
+  }
+
+  test("takes the answer that came meanwhile", async () => {
+    const server = patientServer();
+    const state = watch(deadline(settings)(server.handler)(fakeCall()));
+    await vi.advanceTimersByTimeAsync(4_000);
+    standStill(3_000);
+    // All timers that were due come first, and what was sent to us is read after them.
+    await vi.advanceTimersByTimeAsync(1_000);
+    server.answer(textResult("in time"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.reply).toMatchObject({ kind: "result" });
+  });
+
+  test("gives the server the time for which it did not listen, and no more", async () => {
+    const server = patientServer();
+    const state = watch(deadline(settings)(server.handler)(fakeCall()));
+    await vi.advanceTimersByTimeAsync(4_000);
+    standStill(3_000);
+    await vi.advanceTimersByTimeAsync(3_999);
+    expect(state.error).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state.error).toMatchObject({ code: "timed_out" });
+  });
+
+  test("starts the clock anew with the next sign of life, as ever", async () => {
+    const server = patientServer();
+    const state = watch(deadline({ ...settings, capMs: 60_000 })(server.handler)(fakeCall()));
+    await vi.advanceTimersByTimeAsync(4_000);
+    standStill(1_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    server.progress();
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(state.error).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state.error).toMatchObject({ code: "timed_out" });
+  });
 });
