@@ -86,14 +86,24 @@ function mirrored(message: Json): Record<string, string> {
   const params = message.params as Json | undefined;
   const version = (params?._meta as Json | undefined)?.[MODERN_VERSION];
   if (typeof version !== "string") return {};
-  const name = params?.name ?? params?.uri;
-  const needsName = ["tools/call", "prompts/get", "resources/read"].includes(String(message.method));
+  const name = params?.name ?? params?.uri ?? params?.taskId;
+  const needsName = NAMED.has(String(message.method));
   return {
     "mcp-protocol-version": version,
     "mcp-method": String(message.method),
     ...(needsName && typeof name === "string" && { "mcp-name": headerValue(name) }),
   };
 }
+
+/** Requests that say in a header what they are about; those of tasks by SEP-2663. */
+const NAMED: ReadonlySet<string> = new Set([
+  "tools/call",
+  "prompts/get",
+  "resources/read",
+  "tasks/get",
+  "tasks/update",
+  "tasks/cancel",
+]);
 
 /** Plain where a header can carry it, else in the sentinel form of Base64. */
 const headerValue = (text: string): string =>
