@@ -11,4 +11,5 @@ export function build({ installed = false } = {}) {
   chmodSync(`${root}dist/main.js`, 0o755);
 }
 
-if (import.meta.url === `file://${process.argv[1]}`) build({ installed: process.argv.includes("--installed") });
+if (import.meta.url === `file://${process.argv[1]}`)
+  build({ installed: process.argv.includes("--installed") });

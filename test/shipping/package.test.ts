@@ -1,0 +1,155 @@
+/** The package as npm gets it: what is in it, how large it is, and that it runs where nothing else of this project is. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Message, publint } from "publint";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { filesOf, importsOf } from "../architecture/imports.js";
+import { inRepository } from "../support/cardea.js";
+import { openModern } from "../support/peers/raw.js";
+import { start } from "../support/processes.js";
+import { until } from "../support/until.js";
+
+const BUDGET = { packed: 450_000, unpacked: 1_500_000, installedPackages: 45 };
+const LICENCES = ["MIT", "ISC", "Apache-2.0", "(Apache-2.0 AND BSD-3-Clause)", "BlueOak-1.0.0"];
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+interface Manifest {
+  readonly version: string;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+interface Locked {
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
+  readonly integrity?: string;
+  readonly license?: string;
+}
+
+const manifest = JSON.parse(readFileSync(inRepository("package.json"), "utf8")) as Manifest;
+const folder = mkdtempSync(join(tmpdir(), "cardea-package-"));
+let packed: Packed;
+let tarball: string;
+
+// `dist` is packed as it is: to build it anew here would pull it away from under the other tests.
+beforeAll(() => {
+  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+  const said = execFileSync("npm", args, { cwd: inRepository(""), stdio: ["ignore", "pipe", "pipe"] });
+  [packed] = JSON.parse(said.toString("utf8")) as [Packed];
+  tarball = join(folder, packed.filename);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const lock = JSON.parse(readFileSync(inRepository("package-lock.json"), "utf8")) as {
+  readonly packages: Readonly<Record<string, Locked>>;
+};
+/** By its path: what is installed with the program. */
+const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path !== "" && dev !== true);
+
+describe("the package", () => {
+  test("holds the program, its console, its schema and its pages, and nothing else", () => {
+    const paths = packed.files.map(({ path }) => path);
+    const program = filesOf("src").map(({ file }) => `dist/${file.replace(/\.ts$/, ".js")}`);
+    const others = [
+      ...["LICENSE", "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "package.json"],
+      ...["config/cardea.schema.json", "config/reference.md"],
+      ...["console.css", "console.js", "icon.svg", "index.html"].map((name) => `dist/admin/console/${name}`),
+    ];
+    expect(paths).toEqual(expect.arrayContaining([...program, ...others]));
+    const alien = paths.filter((path) => !/^dist\/[\w/-]+\.js$/.test(path) && !others.includes(path));
+    expect(alien).toEqual([]);
+  });
+
+  test("is small", () => {
+    expect(packed.size).toBeLessThan(BUDGET.packed);
+    expect(packed.unpackedSize).toBeLessThan(BUDGET.unpacked);
+  });
+
+  test("is a program and promises no library", () => {
+    expect(manifest.bin).toEqual({ cardea: "dist/main.js" });
+    for (const promise of ["main", "module", "exports", "types", "browser"]) {
+      expect(manifest).not.toHaveProperty(promise);
+    }
+    expect(readFileSync(inRepository("dist/main.js"), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+
+  test("is as publint wants packages to be", async () => {
+    const bytes = readFileSync(tarball);
+    const content = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+    const { messages } = await publint({
+      pack: { tarball: content as ArrayBuffer },
+      strict: true,
+    });
+    expect(messages satisfies Message[]).toEqual([]);
+  });
+});
+
+describe("what it depends on", () => {
+  test("is what it imports", () => {
+    const imported = importsOf("src")
+      .filter(({ target }) => !target.endsWith(".ts") && !target.startsWith("node:"))
+      .map(({ target }) => target.split("/", target.startsWith("@") ? 2 : 1).join("/"));
+    // @bufbuild/cel asks whoever uses it for this one.
+    const expected = new Set([...imported, "@bufbuild/protobuf"]);
+    expect(Object.keys(manifest.dependencies).sort()).toEqual([...expected].sort());
+  });
+
+  test("is pinned to the version, and to the byte", () => {
+    const versions = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+    const loose = Object.entries(lock.packages).filter(
+      ([path, { integrity }]) => path !== "" && !integrity?.startsWith("sha512-"),
+    );
+    expect(loose).toEqual([]);
+  });
+
+  test("is little, runs nothing when it is installed, and may be given on", () => {
+    expect(installed.length).toBeLessThanOrEqual(BUDGET.installedPackages);
+    const running = installed.filter(([, { hasInstallScript }]) => hasInstallScript);
+    const restricted = installed.filter(([, { license = "" }]) => !LICENCES.includes(license));
+    expect([running, restricted]).toEqual([[], []]);
+  });
+});
+
+test("where nothing else of this project is, it says its version and makes a command a URL", async () => {
+  // As npm would lay it out, without asking the registry; `npm run pack:check` does it with npm.
+  const home = join(folder, "somewhere");
+  const main = join(home, "node_modules/cardea/dist/main.js");
+  mkdirSync(join(home, "node_modules/cardea"), { recursive: true });
+  execFileSync("tar", ["-xzf", tarball, "--strip-components=1", "-C", join(home, "node_modules/cardea")]);
+  for (const [path] of installed) {
+    mkdirSync(dirname(join(home, path)), { recursive: true });
+    symlinkSync(inRepository(path), join(home, path), "junction");
+  }
+  const run = (...args: readonly string[]) =>
+    start(process.execPath, [main, ...args], { cwd: home, env: {} });
+
+  const version = run("--version");
+  let said = "";
+  version.child.stdout.on("data", (text) => {
+    said += text;
+  });
+  expect(await version.exited).toEqual({ code: 0, signal: null });
+  expect(said).toBe(`${manifest.version}\n`);
+
+  const memory = inRepository("node_modules/@modelcontextprotocol/server-memory/dist/index.js");
+  const bridge = run("--port", "0", "--admin-port", "0", "--", process.execPath, memory);
+  try {
+    const [url] = await bridge.says(/http:[^\s"]+\/mcp/);
+    const host = await openModern({ url });
+    const names = await until("its tools", async () => {
+      const tools = await host.list("tools");
+      return tools.length > 0 && tools.map(({ name }) => name);
+    });
+    expect(names).toContain("read_graph");
+  } finally {
+    expect(await bridge.stop()).toEqual({ code: 0, signal: null });
+  }
+});
