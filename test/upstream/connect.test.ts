@@ -117,6 +117,30 @@ describe("a server on a pipe", () => {
     expect(server.params("initialize").protocolVersion).toBe("2025-06-18");
   });
 
+  test("that refuses our revision and names it in the same breath is asked once more, at once", async () => {
+    const discovery = { supportedVersions: ["2026-07-28"], capabilities: {} };
+    let refusals = 0;
+    const server = new FakeServer().on("server/discover", () => {
+      refusals += 1;
+      if (refusals > 1) return discovery;
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2026-07-28"], requested: "2026-07-28" });
+    });
+    await meet(server);
+    expect(methods(server)).toEqual(["server/discover", "server/discover"]);
+  });
+
+  test("that keeps refusing the revision it names is not asked a third time", async () => {
+    const server = legacyServer().on("server/discover", () => {
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2026-07-28"] });
+    });
+    const { upstream } = upstreamFor(server);
+    upstream.start();
+    await settled();
+    expect(upstream.lastError).toContain("refuses 2026-07-28, which it says it speaks");
+    expect(methods(server)).toEqual(["server/discover", "server/discover"]);
+    await upstream.close();
+  });
+
   test("that is modern and speaks only unknown revisions is not spoken to in the old way", async () => {
     const server = legacyServer().on("server/discover", () => {
       throw new RpcFailure(-32022, "unsupported", { supported: ["2027-01-01"] });

@@ -26,6 +26,15 @@ export type Finding =
  * credentials, is broken for the moment, or is modern and speaks no revision that the gateway does.
  */
 export async function probe(channel: Channel, settings: ProbeSettings): Promise<Finding> {
+  // A server may refuse a revision and in the same breath name it as one that it speaks; then the client tries
+  // again with it (2026-07-28, basic/versioning). One that keeps doing so speaks no revision at all.
+  const finding = (await discover(channel, settings)) ?? (await discover(channel, settings));
+  if (finding !== undefined) return finding;
+  throw unavailable(settings.server, `refuses ${MODERN_REVISION}, which it says it speaks`);
+}
+
+/** One request and what it tells; undefined when it is worth another. */
+async function discover(channel: Channel, settings: ProbeSettings): Promise<Finding | undefined> {
   const { server, gateway, signal } = settings;
   const { request, headers } = writeRequest("server/discover", {}, nextId(), {
     info: gateway,
@@ -64,10 +73,11 @@ function readDiscovery(server: string, result: JsonObject): Finding {
   };
 }
 
-function readRefusal(server: string, status: number, error: RpcError | undefined): Finding {
+function readRefusal(server: string, status: number, error: RpcError | undefined): Finding | undefined {
   if (error !== undefined && isModern(error)) {
     const supported = isObject(error.data) ? error.data.supported : undefined;
     if (error.code === CODE.unsupportedProtocolVersion && Array.isArray(supported)) {
+      if (supported.includes(MODERN_REVISION)) return undefined;
       return otherRevision(server, supported);
     }
     throw unavailable(server, `refused server/discover: ${error.message}`);
@@ -79,7 +89,7 @@ function readRefusal(server: string, status: number, error: RpcError | undefined
 /** The server named its revisions, and ours was not among them; one of the older ones may be. */
 function otherRevision(server: string, versions: readonly unknown[]): Finding {
   const revision = LEGACY_REVISIONS.find((known) => versions.includes(known));
-  if (revision !== undefined && !versions.includes(MODERN_REVISION)) return { era: "legacy", revision };
+  if (revision !== undefined) return { era: "legacy", revision };
   const named = versions.filter((version) => typeof version === "string").join(", ");
   throw unavailable(server, `speaks ${named || "no revision it names"}, which the gateway does not`);
 }
