@@ -23,8 +23,8 @@ const ANNOTATION = "x-mcp-header";
 const NONE: ParamHeaders = { headers: [] };
 /** RFC 9110, 5.1. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** The specification leaves `number` out, its conformance suite uses it; taking it costs nothing. */
-const PRIMITIVES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean", "number"]);
+/** The types an annotated property may have; `number` is left out on purpose (2026-07-28, server/tools, "x-mcp-header"). */
+const PRIMITIVES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 /** Keywords that lead to a schema, or to a list of them, where an annotation is out of place. */
 const BESIDE = [
   ...[

@@ -35,6 +35,11 @@ describe("annotations of an input schema", () => {
     ["at the root", { ...schema({}), "x-mcp-header": "Root" }, "the root"],
     ["with an empty name", schema({ a: { type: "string", "x-mcp-header": "" } }), "a"],
     ["with a line break in the name", schema({ a: { type: "string", "x-mcp-header": "A\r\nB" } }), "a"],
+    [
+      "on a number, which may be none that a header can carry exactly",
+      schema({ a: { type: "number", "x-mcp-header": "A" } }),
+      "a",
+    ],
     ["on an object", schema({ a: { type: "object", "x-mcp-header": "A" } }), "a"],
     ["twice, whatever the case", schema({ a: region, b: { type: "string", "x-mcp-header": "REGION" } }), "b"],
   ])("are a fault %s", (_where, input, place) => {
