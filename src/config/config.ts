@@ -63,7 +63,7 @@ export interface JwtConfig {
 }
 
 /** How many calls may wait for the answers to what their servers asked, and how long. */
-export interface ParkedCallsConfig {
+interface ParkedCallsConfig {
   readonly total: number;
   readonly perPrincipal: number;
   readonly perServer: number;
@@ -141,7 +141,7 @@ export interface ChecksConfig {
   readonly maxResultBytes?: number;
 }
 
-export interface ToolOverride {
+interface ToolOverride {
   readonly name?: string;
   readonly title?: string;
   readonly description?: string;

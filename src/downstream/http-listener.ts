@@ -41,7 +41,7 @@ export interface HttpListenerOptions {
 }
 
 /** In milliseconds. */
-export interface HttpTimeouts {
+interface HttpTimeouts {
   /** For the head of a request. Default 10 s. */
   readonly headersMs: number;
   /** For a whole request, body included. Default 30 s. */

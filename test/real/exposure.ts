@@ -8,7 +8,6 @@ export interface Exposure {
   uri(own: string): string;
 }
 
-export const AS_IT_IS: Exposure = { name: (own) => own, uri: (own) => own };
 export const prefixed = (server: string): Exposure => ({
   name: (own) => `${server}__${own}`,
   uri: (own) => (/^https?:/.test(own) ? own : `${server}+${own}`),

@@ -12,7 +12,7 @@ const MAIN = inRepository("test/support/fixture/server.mjs");
 export type Era = "legacy" | "modern";
 export type Transport = "stdio" | "http";
 
-export interface LedgerEntry {
+interface LedgerEntry {
   readonly event: string;
   readonly pid: number;
   readonly label?: string;

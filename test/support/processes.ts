@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:chil
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { until } from "./until.js";
 
-export type Signal = "SIGTERM" | "SIGINT" | "SIGHUP" | "SIGKILL";
+type Signal = "SIGTERM" | "SIGINT" | "SIGHUP" | "SIGKILL";
 
 export interface Exit {
   readonly code: number | null;

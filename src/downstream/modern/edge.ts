@@ -33,7 +33,7 @@ export interface ModernEdgeOptions {
   readonly streams?: (kind: "response" | "subscription", change: 1 | -1) => void;
 }
 
-export interface ModernLimits {
+interface ModernLimits {
   /** The most subscriptions open at once over HTTP, and on each pipe. Default 10,000. */
   readonly subscriptions?: number;
   /** The most resources that one subscription may name. Default 1,000. */

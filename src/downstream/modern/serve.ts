@@ -17,7 +17,7 @@ import type { Sender } from "./read-meta.js";
 import { type WriteReply, writeError } from "./write-reply.js";
 
 /** Where a request came from. */
-export interface Origin extends Sender {
+interface Origin extends Sender {
   /** Absent on a pipe. */
   readonly headers?: IncomingHttpHeaders | undefined;
 }

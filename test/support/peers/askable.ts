@@ -81,7 +81,7 @@ const environment = (): Record<string, string> => ({
   HOME: process.env.HOME ?? "",
 });
 
-export const ASKABLE_1: AskableKind = {
+const ASKABLE_1: AskableKind = {
   name: "SDK 1.32",
   era: "legacy",
   async connect(place, answers) {
