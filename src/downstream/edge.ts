@@ -60,6 +60,8 @@ export interface PipeEdge {
   receiveBatch?(messages: readonly Envelope[]): void | Promise<void>;
   /** The pipe's principal came with other credentials, which may grant more or less. */
   actFor?(principal: Principal): void;
+  /** The host will send nothing more, but may still read: what it was asked it cannot answer. */
+  inputEnded?(): void;
   /** The pipe is gone or the gateway stops. */
   close(): Promise<void>;
 }

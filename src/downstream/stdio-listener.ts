@@ -84,6 +84,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
   const inputEnded = () => {
     splitter.end();
+    for (const edge of edges.values()) edge.inputEnded?.();
     ended.resolve();
   };
   const resume = () => void input.resume();

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Reply } from "../../src/core/call.js";
 import { eraOfMessage } from "../../src/downstream/detect-era.js";
 import type { Pipe, PipeEdge } from "../../src/downstream/edge.js";
 import { createLegacyEdge } from "../../src/downstream/legacy/edge.js";
@@ -215,6 +216,18 @@ describe("the end", () => {
     await host.stdio.done;
     expect(host.lines).toMatchObject([{ id: 0 }, { id: 1, result: { content: [{ text: "in time" }] } }]);
     expect(host.legacy.sessions()).toEqual([]);
+  });
+
+  test("of the input ends a call at once that waits for an answer of the host: it cannot come any more", async () => {
+    const question = { method: "elicitation/create", params: { message: "?" } };
+    const asks: Reply = { kind: "input_required", requests: { q: question }, state: "s" };
+    const host = listener({ handlers: { "tools/call": () => asks } });
+    host.send(initialize("2025-11-25", { elicitation: {} }), callTool(1));
+    await host.until(2);
+    host.input.end();
+    await host.stdio.done;
+    expect(host.lines.at(-1)).toMatchObject({ id: 1, error: { data: { cardea: { code: "cancelled" } } } });
+    expect(host.port.calls.map(({ signal }) => signal.aborted)).toEqual([true]);
   });
 
   test("is not held up for ever by a call that is never answered", async () => {

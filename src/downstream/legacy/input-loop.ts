@@ -52,7 +52,10 @@ export async function inputLoop(
       return failure(call, obstacle);
     }
     const answers: Answers = await answersTo(reply, call, asking, settings);
-    if (answers.kind === "cancelled") return { kind: "error", error: refusalError(answers.error) };
+    if (answers.kind === "cancelled") {
+      asking.abandon();
+      return { kind: "error", error: refusalError(answers.error) };
+    }
     refused = answers.refused;
     reply = await next({ ...call, id: nextCallId(), answers: answers.answers });
   }

@@ -20,6 +20,7 @@ export class LegacyPipeEdge implements PipeEdge {
   #session: Session | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
+  #deaf = false;
 
   constructor(
     private readonly pipe: Pipe,
@@ -53,6 +54,12 @@ export class LegacyPipeEdge implements PipeEdge {
 
   actFor(principal: Principal): void {
     this.#session?.actFor(principal);
+  }
+
+  /** A call that waits for an answer is over: it will not come. */
+  inputEnded(): void {
+    this.#deaf = true;
+    this.#session?.questions.close();
   }
 
   async close(): Promise<void> {
@@ -89,6 +96,7 @@ export class LegacyPipeEdge implements PipeEdge {
       }));
       if (this.#closed) return this.opener.store.end(opened.session, "closed");
       this.#session = opened.session;
+      if (this.#deaf) opened.session.questions.close();
       reply(resultText(request.id, Payload.ofObject(opened.result)));
     } catch (error) {
       reply(

@@ -92,7 +92,7 @@ export class Questions {
     return true;
   }
 
-  /** The session is over: every open question fails. */
+  /** The session is over, or nothing more is heard of its host: every open question fails, and every later one. */
   close(): void {
     this.#closed = true;
     for (const open of this.#open.values()) open.fail(cancelled());
