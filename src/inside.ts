@@ -15,6 +15,9 @@ import { deadline } from "./policy/deadline.js";
 import { Line } from "./policy/line.js";
 import { createPolicy, type Policy } from "./policy/policy.js";
 import { rescue } from "./policy/rescue.js";
+import { ResponseCache, responseCache } from "./policy/response-cache.js";
+import { retry } from "./policy/retry.js";
+import { RetryBudget } from "./policy/retry-budget.js";
 import { givenArguments } from "./routing/given-arguments.js";
 import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
@@ -53,6 +56,8 @@ export interface Running {
   close(): Promise<void>;
 }
 
+  readonly retries: RetryBudget;
+  readonly cache: ResponseCache;
 export interface Inside {
   readonly config: Config;
   readonly servers: ReadonlyMap<string, Running>;
@@ -126,8 +131,8 @@ interface StackParts {
 }
 
 /** The stack of one server. */
-function stackOf({ config, upstream, breaker, line }: Running, parts: StackParts): Handler {
-  const { policy, metrics, schemas } = parts;
+function stackOf(running: Running, { policy, metrics, schemas }: StackParts): Handler {
+  const { config, upstream, breaker, line, retries: budget, cache } = running;
   const { name: server, timeoutMs, checks } = config;
   return compose(
     [
@@ -135,6 +140,8 @@ function stackOf({ config, upstream, breaker, line }: Running, parts: StackParts
       circuitBreaker(breaker, server), // fail at once while it is known to be down
       concurrency({ line, server }), // wait in line instead of piling up
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // its clock starts when the call leaves the line
+      responseCache(cache, () => metrics.answeredFromCache(server)), // what is fresh needs no attempt and no place
+      retry({ budget, onRetry: () => metrics.retried(server) }), // each attempt is one to the breaker and the line
       upstreamMetrics(metrics), // right around the server: waiting in line is not its time
     ],
     upstream.call,
@@ -164,7 +171,8 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     metrics.read("queueDepth", { server: name }, () => line.waiting),
     metrics.read("circuitState", { server: name }, () => BREAKER_NUMBERS[breaker.state]),
   ];
-  const unwatch = upstream.watch(forgivingAfterRestart(breaker));
+  const cache = new ResponseCache();
+  const unwatch = [upstream.watch(forgivingAfterRestart(breaker)), upstream.watch(forgettingOnNews(cache))];
   upstream.start();
   return {
     config,
@@ -172,9 +180,10 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     breaker,
     line,
     async close() {
-      for (const stop of readings) stop();
-      unwatch();
+      for (const stop of [...readings, ...unwatch]) stop();
       await upstream.close();
+    retries: new RetryBudget(),
+    cache,
     },
   };
 }
@@ -199,6 +208,12 @@ function forgivingAfterRestart(breaker: CircuitBreaker): UpstreamObserver {
 function runsTheSame(now: ServerConfig, next: ServerConfig): boolean {
   const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
     transport,
+/** Whatever a server tells of itself may be about what it said before. */
+function forgettingOnNews(cache: ResponseCache): UpstreamObserver {
+  const forget = (): void => cache.clear();
+  return { ready() {}, unavailable: forget, listChanged: forget, resourceUpdated: forget };
+}
+
     protocol,
     lease,
     connectTimeoutMs,

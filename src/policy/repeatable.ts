@@ -1,13 +1,34 @@
 /** Whether doing a call a second time can do no harm. */
 import type { Call } from "../core/call.js";
+import { LIST_METHODS } from "../core/methods.js";
 import { objectAt } from "../wire/json.js";
 
+/** Methods that only ask. What a method does that is not known here, nobody can say. */
+const READS: ReadonlySet<string> = new Set([
+  ...Object.keys(LIST_METHODS),
+  "prompts/get",
+  "resources/read",
+  "resources/directory/read",
+  "completion/complete",
+  "skills/list",
+  "skills/get",
+  "tasks/list",
+  "tasks/get",
+  "tasks/result",
+]);
+
 /**
- * True for everything but tool calls, and for tools that call themselves read-only or idempotent. The server's
- * word is taken for it: a server that lies here harms its own data (spec: server/tools, "Tool Annotations").
+ * True for what only asks, and for tools that call themselves read-only or idempotent. The server's word is taken
+ * for it: a server that lies here harms its own data (spec: server/tools, "Tool Annotations").
  */
 export function isSafeToRepeat(call: Call): boolean {
-  if (call.method !== "tools/call") return true;
+  if (call.method !== "tools/call") return READS.has(call.method);
   const annotations = objectAt(call.route?.item, "annotations");
   return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
+}
+
+/** True for what only asks for the same again: whoever asks next may be told what the last one was. */
+export function isRead(call: Call): boolean {
+  if (call.method === "resources/read") return true;
+  return call.method === "tools/call" && objectAt(call.route?.item, "annotations")?.readOnlyHint === true;
 }

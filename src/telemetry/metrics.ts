@@ -142,6 +142,16 @@ export class Metrics {
     registers: [this.#registry],
   });
   readonly #serverOperations = new Tallies({
+  readonly #retries = this.#counter(
+    "cardea_retries_total",
+    "Calls sent a second time, because their server could not be reached.",
+    ["server"],
+  );
+  readonly #cacheHits = this.#counter(
+    "cardea_cache_hits_total",
+    "Calls answered with what their server had said before.",
+    ["server"],
+  );
     name: "mcp_server_operation_duration_seconds",
     help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
     labels: OPERATION,
@@ -233,6 +243,14 @@ export class Metrics {
 
   /**
    * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
+  retried(server: string): void {
+    this.#retries.inc({ server }, 1);
+  }
+
+  answeredFromCache(server: string): void {
+    this.#cacheHits.inc({ server }, 1);
+  }
+
    * advertised once somebody reads it so. A later reading with the same labels replaces the earlier one.
    */
   read<K extends keyof Readings>(what: K, labels: Readings[K], value: () => number): () => void {
