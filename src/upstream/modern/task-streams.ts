@@ -34,7 +34,9 @@ export class TaskStreams {
   follow(ids: readonly string[], client: Client, listener: TaskListener<string>): Promise<FollowedTasks> {
     return new Promise((resolve) => {
       let agreed: readonly string[] | undefined;
+      let ended = false;
       const hear = ({ method, params }: Envelope): void => {
+        if (ended) return;
         if (method === "notifications/subscriptions/acknowledged" && agreed === undefined) {
           const acknowledged = objectAt(params, "notifications")?.taskIds;
           const named: readonly unknown[] = Array.isArray(acknowledged) ? acknowledged : [];
@@ -52,15 +54,18 @@ export class TaskStreams {
       };
       this.#streams.set(stream.id, stream);
       const end = (): void => {
+        if (ended) return;
+        ended = true;
         clearTimeout(timer);
         resolve(NO_TASKS);
-        if (this.#streams.delete(stream.id)) stream.close();
+        this.#streams.delete(stream.id);
+        stream.close();
       };
       const timer = setTimeout(() => {
         if (agreed === undefined) end();
       }, ACKNOWLEDGED_MS);
       const over = (): void => {
-        if (!this.#streams.has(stream.id)) return;
+        if (ended) return;
         end();
         if (agreed !== undefined) listener.lost();
       };
