@@ -53,11 +53,11 @@ export interface Running {
   readonly upstream: StartableUpstream;
   readonly breaker: CircuitBreaker;
   readonly line: Line;
+  readonly retries: RetryBudget;
+  readonly cache: ResponseCache;
   close(): Promise<void>;
 }
 
-  readonly retries: RetryBudget;
-  readonly cache: ResponseCache;
 export interface Inside {
   readonly config: Config;
   readonly servers: ReadonlyMap<string, Running>;
@@ -137,11 +137,11 @@ function stackOf(running: Running, { policy, metrics, schemas }: StackParts): Ha
   return compose(
     [
       ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // what is withheld was carried out
+      responseCache(cache, () => metrics.answeredFromCache(server)), // what is fresh needs no attempt and no place
+      retry({ budget, onRetry: () => metrics.retried(server) }), // each attempt is one to the breaker and the line
       circuitBreaker(breaker, server), // fail at once while it is known to be down
       concurrency({ line, server }), // wait in line instead of piling up
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // its clock starts when the call leaves the line
-      responseCache(cache, () => metrics.answeredFromCache(server)), // what is fresh needs no attempt and no place
-      retry({ budget, onRetry: () => metrics.retried(server) }), // each attempt is one to the breaker and the line
       upstreamMetrics(metrics), // right around the server: waiting in line is not its time
     ],
     upstream.call,
@@ -179,11 +179,11 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     upstream,
     breaker,
     line,
+    retries: new RetryBudget(),
+    cache,
     async close() {
       for (const stop of [...readings, ...unwatch]) stop();
       await upstream.close();
-    retries: new RetryBudget(),
-    cache,
     },
   };
 }
@@ -204,16 +204,16 @@ function forgivingAfterRestart(breaker: CircuitBreaker): UpstreamObserver {
   };
 }
 
-/** Whether a running server can go on under `next`: filters, prefix and time-outs are not its affair. */
-function runsTheSame(now: ServerConfig, next: ServerConfig): boolean {
-  const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
-    transport,
 /** Whatever a server tells of itself may be about what it said before. */
 function forgettingOnNews(cache: ResponseCache): UpstreamObserver {
   const forget = (): void => cache.clear();
   return { ready() {}, unavailable: forget, listChanged: forget, resourceUpdated: forget };
 }
 
+/** Whether a running server can go on under `next`: filters, prefix and time-outs are not its affair. */
+function runsTheSame(now: ServerConfig, next: ServerConfig): boolean {
+  const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
+    transport,
     protocol,
     lease,
     connectTimeoutMs,

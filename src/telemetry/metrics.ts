@@ -136,12 +136,6 @@ export class Metrics {
     "Requests that were not let in, by what was wrong with their credentials.",
     ["reason"],
   );
-  readonly #reload = new Gauge({
-    name: "cardea_config_last_reload_successful",
-    help: "Whether the config was applied the last time it was read (1) or refused (0).",
-    registers: [this.#registry],
-  });
-  readonly #serverOperations = new Tallies({
   readonly #retries = this.#counter(
     "cardea_retries_total",
     "Calls sent a second time, because their server could not be reached.",
@@ -152,6 +146,12 @@ export class Metrics {
     "Calls answered with what their server had said before.",
     ["server"],
   );
+  readonly #reload = new Gauge({
+    name: "cardea_config_last_reload_successful",
+    help: "Whether the config was applied the last time it was read (1) or refused (0).",
+    registers: [this.#registry],
+  });
+  readonly #serverOperations = new Tallies({
     name: "mcp_server_operation_duration_seconds",
     help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
     labels: OPERATION,
@@ -237,12 +237,6 @@ export class Metrics {
     this.#authFailures.inc({ reason }, 1);
   }
 
-  configReloaded(successful: boolean): void {
-    this.#reload.set(successful ? 1 : 0);
-  }
-
-  /**
-   * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
   retried(server: string): void {
     this.#retries.inc({ server }, 1);
   }
@@ -251,6 +245,12 @@ export class Metrics {
     this.#cacheHits.inc({ server }, 1);
   }
 
+  configReloaded(successful: boolean): void {
+    this.#reload.set(successful ? 1 : 0);
+  }
+
+  /**
+   * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
    * advertised once somebody reads it so. A later reading with the same labels replaces the earlier one.
    */
   read<K extends keyof Readings>(what: K, labels: Readings[K], value: () => number): () => void {
