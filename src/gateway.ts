@@ -39,6 +39,7 @@ import { InputWaits } from "./telemetry/input-wait.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
 import { ParkedCalls } from "./upstream/legacy/parked-calls.js";
+import { NO_LEDGER, type ProcessLedger } from "./upstream/transport/process-ledger.js";
 import { vitalSigns } from "./vital-signs.js";
 import type { JsonObject } from "./wire/json.js";
 
@@ -46,6 +47,8 @@ export interface GatewayOptions {
   readonly logger: Logger;
   /** The program's own version. */
   readonly version: string;
+  /** Where processes of servers are written down, to be found when this one is killed. Default: nowhere. */
+  readonly ledger?: ProcessLedger;
 }
 
 export interface Gateway {
@@ -80,7 +83,7 @@ const KEEP_ALIVE_MS = 25_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
-  const { logger, version } = options;
+  const { logger, version, ledger = NO_LEDGER } = options;
   const info = { name: SERVER_NAME, version };
   const metrics = new Metrics({ version });
   const openStreams = new OpenStreams(metrics);
@@ -98,6 +101,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     metrics,
     directory,
+    ledger,
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
     aggregated: () => inEffect.inside.config.servers.length > 1,
@@ -127,6 +131,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     streams: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
   });
+  metrics.read("orphans", {}, () => ledger.orphans().length);
   metrics.read("parkedCalls", {}, () => insideOptions.parked.size);
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 

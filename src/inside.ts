@@ -28,6 +28,7 @@ import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
 import type { InputWaits } from "./telemetry/input-wait.js";
 import type { Metrics } from "./telemetry/metrics.js";
 import type { ParkedCalls } from "./upstream/legacy/parked-calls.js";
+import type { ProcessLedger } from "./upstream/transport/process-ledger.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
 
 export interface InsideOptions {
@@ -35,6 +36,8 @@ export interface InsideOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly directory: ClientDirectory;
+  /** Where processes of servers are written down. */
+  readonly ledger: ProcessLedger;
   /** Which calls wait for a person or a model. */
   readonly waits: InputWaits;
   /** Where calls wait for the answers to their servers' questions. */
@@ -63,6 +66,7 @@ export interface Inside {
   readonly servers: ReadonlyMap<string, Running>;
   readonly catalog: Catalog;
   readonly policy: Policy;
+  readonly schemas: ToolSchemas;
   readonly handle: Handler;
 }
 
@@ -107,7 +111,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
     ],
     router({ catalog, handlers, tasks }),
   );
-  return { config, servers, catalog, policy, handle };
+  return { config, servers, catalog, policy, schemas, handle };
 }
 
 /** Apart from `createInside`, whose functions live on and would hold on to `before`, and that to the one before it. */
@@ -162,6 +166,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     onRefusedQuestion: (why) => metrics.refusedQuestion(name, why),
     onRestart: (reason) => metrics.restarted(name, reason),
     onStray: () => metrics.strayed(name),
+    ledger: options.ledger,
   });
   const breaker = new CircuitBreaker();
   const line = new Line(DEFAULT_PLACES, DEFAULT_ROOM);

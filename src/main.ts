@@ -14,9 +14,14 @@ const shell: Shell = {
   stderr: process.stderr,
   signals: takeSignals(process),
   openLog,
-  createGateway: async (config, logger) => {
-    const { createGateway } = await import("./gateway.js");
-    return createGateway(config, { logger, version: packageVersion() });
+  createGateway: async (config, logger, orphans) => {
+    const [{ createGateway }, { openLedger, settleOrphans }] = await Promise.all([
+      import("./gateway.js"),
+      import("./orphans.js"),
+    ]);
+    const ledger = openLedger(process.env, logger);
+    if (orphans !== undefined) await settleOrphans(ledger, orphans === "end", logger);
+    return createGateway(config, { logger, version: packageVersion(), ledger });
   },
   inspect: async (rules) => (await import("./inspect.js")).inspect(rules),
   advise: async (config) => (await import("./inspect.js")).advise(config),

@@ -17,6 +17,10 @@ export interface ListenFlags {
   readonly insecure?: boolean;
 }
 
+export interface ReapFlag {
+  readonly reap?: boolean;
+}
+
 export interface JsonFlag {
   readonly json?: boolean;
 }
@@ -32,6 +36,10 @@ export function withListenFlags(command: Command): Command {
     .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)")
     .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)")
     .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
+}
+
+export function withReapFlag(command: Command): Command {
+  return command.option("--reap", "end server processes that a killed gateway left behind (CARDEA_REAP)");
 }
 
 export function withJsonFlag(command: Command): Command {
@@ -52,6 +60,11 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
     ...(adminHost !== undefined && { adminHost }),
     ...(adminPort !== undefined && { adminPort }),
   };
+}
+
+/** What is to be done about processes that an earlier gateway left behind. */
+export function orphansFrom(flags: ReapFlag, env: Environment): "name" | "end" {
+  return (flags.reap ?? isYes(env.CARDEA_REAP)) ? "end" : "name";
 }
 
 /** True with the flag, or with the variable set to anything that does not mean no. */

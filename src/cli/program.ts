@@ -6,9 +6,11 @@ import {
   type ConfigFlags,
   type JsonFlag,
   type ListenFlags,
+  type ReapFlag,
   withConfigFlag,
   withJsonFlag,
   withListenFlags,
+  withReapFlag,
 } from "./flags.js";
 import { HELP } from "./help.js";
 import type { KeyFlags } from "./key.js";
@@ -72,13 +74,15 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
     throw new UsageError(`there is no command ${JSON.stringify(word)}\n${hint}`);
   });
 
-  withListenFlags(withConfigFlag(program.command("serve")))
+  withReapFlag(withListenFlags(withConfigFlag(program.command("serve"))))
     .description("Serve the gateway over HTTP until a signal.")
-    .action((flags: ConfigFlags & ListenFlags) => finish(runServe(flags, command, shell)));
+    .action((flags: ConfigFlags & ListenFlags & ReapFlag) => finish(runServe(flags, command, shell)));
 
-  withConfigFlag(program.command("stdio"))
+  withReapFlag(withConfigFlag(program.command("stdio")))
     .description("Serve the gateway on stdin and stdout, for hosts that only start commands.")
-    .action((flags: ConfigFlags) => finish(import("./stdio.js").then(({ stdio }) => stdio(flags, shell))));
+    .action((flags: ConfigFlags & ReapFlag) =>
+      finish(import("./stdio.js").then(({ stdio }) => stdio(flags, shell))),
+    );
 
   program
     .command("connect")
@@ -144,7 +148,7 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
 }
 
 async function runServe(
-  flags: ConfigFlags & ListenFlags,
+  flags: ConfigFlags & ListenFlags & ReapFlag,
   command: readonly string[] | undefined,
   shell: Shell,
 ): Promise<number> {

@@ -3,24 +3,24 @@ import type { Config } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
 import type { Gateway } from "../gateway.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, type ListenFlags, listenOverrides } from "./flags.js";
+import { type ConfigFlags, type ListenFlags, listenOverrides, orphansFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
 import type { Log, Shell } from "./shell.js";
 import { ended } from "./stop.js";
 
-export async function serve(flags: ConfigFlags & ListenFlags, shell: Shell): Promise<number> {
+export async function serve(flags: ConfigFlags & ListenFlags & ReapFlag, shell: Shell): Promise<number> {
   const overrides = listenOverrides(flags, shell.env);
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config, overrides);
   if (opened === undefined) return EXIT.config;
-  const gateway = await shell.createGateway(opened.loaded.config, log);
+  const gateway = await shell.createGateway(opened.loaded.config, log, orphansFrom(flags, shell.env));
   return run(gateway, shell, log, () => followConfig(gateway, opened, shell, log));
 }
 
 /** One stdio server as HTTP, its names as they are. */
 export async function serveCommand(
-  flags: ListenFlags,
+  flags: ListenFlags & ReapFlag,
   [command, ...args]: readonly string[],
   shell: Shell,
 ): Promise<number> {
@@ -28,7 +28,8 @@ export async function serveCommand(
   const overrides = listenOverrides(flags, shell.env);
   const config: Config = configOfCommand(command, args, { cwd: shell.cwd, overrides });
   const log = await shell.openLog();
-  return run(await shell.createGateway(config, log), shell, log, () => () => {});
+  const gateway = await shell.createGateway(config, log, orphansFrom(flags, shell.env));
+  return run(gateway, shell, log, () => () => {});
 }
 
 async function run(gateway: Gateway, shell: Shell, log: Log, follow: () => () => void): Promise<number> {

@@ -17,7 +17,8 @@ export interface Shell {
   readonly signals: Signals;
   /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
-  createGateway(config: Config, logger: Logger): Promise<Gateway>;
+  /** Processes that an earlier gateway left behind are named or ended first, where `orphans` says so. */
+  createGateway(config: Config, logger: Logger, orphans?: "name" | "end"): Promise<Gateway>;
   /** Tells whether rules and limits can be put into effect. */
   inspect: Inspect;
   /** What is right about rules and limits by itself, and most likely not what was meant. */

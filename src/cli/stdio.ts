@@ -3,17 +3,17 @@ import type { Config } from "../config/config.js";
 import { configOfUrl } from "../config/from-command.js";
 import type { Gateway } from "../gateway.js";
 import { EXIT, UsageError } from "./exit.js";
-import type { ConfigFlags } from "./flags.js";
+import { type ConfigFlags, orphansFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
 import type { Log, Shell } from "./shell.js";
 import { ended } from "./stop.js";
 
-export async function stdio(flags: ConfigFlags, shell: Shell): Promise<number> {
+export async function stdio(flags: ConfigFlags & ReapFlag, shell: Shell): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
-  const gateway = await shell.createGateway(opened.loaded.config, log);
+  const gateway = await shell.createGateway(opened.loaded.config, log, orphansFrom(flags, shell.env));
   const unfollow = followConfig(gateway, opened, shell, log);
   try {
     return await run(gateway, shell, log);

@@ -30,6 +30,8 @@ export interface Readings {
   readonly sessions: { readonly era: "legacy" | "modern" };
   /** Event streams that are open towards hosts. */
   readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
+  /** Processes of servers that a killed gateway left behind and that still run. */
+  readonly orphans: Readonly<Record<never, string>>;
   /** Calls that wait here for an answer to their server's question. */
   readonly parkedCalls: Readonly<Record<never, string>>;
   /** How short of memory the process is, and so what it refuses: 0 nothing, 1 streams, 2 calls, 3 connections. */
@@ -47,6 +49,10 @@ const READINGS: {
   circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
   sessions: ["cardea_sessions", "Sessions of hosts.", "era"],
   streamsOpen: ["cardea_streams_open", "Event streams open towards hosts.", "kind"],
+  orphans: [
+    "cardea_orphaned_processes",
+    "Processes of servers that a killed gateway left behind and that still run.",
+  ],
   overloadLevel: [
     "cardea_overload_level",
     "What is refused for want of memory: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",

@@ -6,6 +6,7 @@ import type { Envelope } from "../wire/envelope.js";
 import type { OpenChannel } from "./connect.js";
 import { openHttpChannel } from "./transport/http.js";
 import { HttpPool } from "./transport/http-pool.js";
+import { NO_LEDGER, type ProcessLedger } from "./transport/process-ledger.js";
 import { openSseChannel } from "./transport/sse.js";
 import { openStdioChannel } from "./transport/stdio.js";
 
@@ -15,11 +16,17 @@ export interface ChannelOpener {
   close(): Promise<void>;
 }
 
-/** `stray` is told of each message that nobody waits for, such as an answer that comes too late. */
+export interface ChannelParts {
+  /** Told of each message that nobody waits for, such as an answer that comes too late. */
+  readonly stray?: (() => void) | undefined;
+  /** Where processes are written down. */
+  readonly ledger?: ProcessLedger | undefined;
+}
+
 export function channelOpener(
   server: ServerConfig,
   log: Logger,
-  stray: () => void = () => {},
+  { stray = () => {}, ledger = NO_LEDGER }: ChannelParts = {},
 ): ChannelOpener {
   const { name, transport } = server;
   const leftovers = {
@@ -38,7 +45,7 @@ export function channelOpener(
     const onStderr = (line: string): void => log.debug({ server: name }, line);
     return {
       open: (way) => {
-        if (way === "stdio") return openStdioChannel({ name, ...transport, ...leftovers, onStderr });
+        if (way === "stdio") return openStdioChannel({ name, ...transport, ...leftovers, ledger, onStderr });
         throw unfit(name, way);
       },
       close: async () => {},

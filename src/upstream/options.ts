@@ -9,6 +9,7 @@ import type { OpenChannel } from "./connect.js";
 import { ParkedCalls } from "./legacy/parked-calls.js";
 import type { RefusedQuestion } from "./legacy/server-requests.js";
 import { channelOpener } from "./open-channel.js";
+import { NO_LEDGER, type ProcessLedger } from "./transport/process-ledger.js";
 
 export interface UpstreamOptions {
   /** How the gateway calls itself where it speaks for nobody else. */
@@ -34,6 +35,8 @@ export interface UpstreamOptions {
   readonly onTaskStatus?: (notice: Notice) => void;
   /** Told of each message of the server that nobody waited for, such as an answer that came too late. */
   readonly onStray?: () => void;
+  /** Where processes are written down, to be found when the gateway is killed. Default: nowhere. */
+  readonly ledger?: ProcessLedger;
   /** How many connections may be kept for single clients. Default: 100. */
   readonly maxLeases?: number;
   /** How long (ms) such a connection is kept without use. Default: 30 min. */
@@ -53,7 +56,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
   const log = options.log ?? SILENT;
   const channels =
     options.openChannel === undefined
-      ? channelOpener(server, log, options.onStray)
+      ? channelOpener(server, log, { stray: options.onStray, ledger: options.ledger })
       : { open: options.openChannel, close: async () => {} };
   return {
     onRestart: () => {},
@@ -63,6 +66,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
     onRefusedQuestion: () => {},
     onTaskStatus: () => {},
     onStray: () => {},
+    ledger: NO_LEDGER,
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
     random: Math.random,

@@ -50,7 +50,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   admin: ["core", "telemetry"],
   cli: ["gateway.ts", "examine.ts", "config", "telemetry", "core", "wire"],
-  "main.ts": ["gateway.ts", "examine.ts", "inspect.ts", "cli", "config", "telemetry", "core"],
+  "main.ts": ["gateway.ts", "examine.ts", "inspect.ts", "orphans.ts", "cli", "config", "telemetry", "core"],
 };
 
 /** The longest entry of the table that `file` lies in; a file directly in `src` is its own. */

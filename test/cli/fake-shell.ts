@@ -20,6 +20,8 @@ export interface FakeShell extends Shell {
   readonly secrets: readonly string[];
   /** The configs that gateways were made of. */
   readonly configs: readonly Config[];
+  /** What was to be done each time about processes that an earlier gateway left behind. */
+  readonly orphans: readonly ("name" | "end" | undefined)[];
   /** `start`, `stop`, `stop at once`, `reload …` in the order they happened. */
   readonly events: string[];
   signal(signal: NodeJS.Signals): void;
@@ -34,6 +36,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
   const said: string[] = [];
   const secrets: string[] = [];
   const configs: Config[] = [];
+  const orphans: ("name" | "end" | undefined)[] = [];
   const events: string[] = [];
   stdout.on("data", (chunk) => written.push(String(chunk)));
   stderr.on("data", (chunk) => said.push(...String(chunk).trimEnd().split("\n")));
@@ -98,8 +101,9 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       },
     },
     openLog: async () => log,
-    createGateway: async (config) => {
+    createGateway: async (config, _logger, leftBehind) => {
       configs.push(config);
+      orphans.push(leftBehind);
       return gateway;
     },
     inspect,
@@ -109,6 +113,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     said,
     secrets,
     configs,
+    orphans,
     events,
     signal,
   };

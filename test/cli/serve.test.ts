@@ -64,6 +64,23 @@ describe("serve", () => {
     expect(await ended).toBe(143);
   });
 
+  test.each([
+    [["serve"], {}, "name"],
+    [["serve", "--reap"], {}, "end"],
+    [["serve"], { CARDEA_REAP: "1" }, "end"],
+    [["stdio", "--reap"], {}, "end"],
+    [["--reap", "--", "server"], {}, "end"],
+    [["list"], {}, undefined],
+  ] as const)(
+    "with %j and %j, processes left behind by a gateway that was killed: %s",
+    async (argv, env, done) => {
+      const shell = fakeShell({ cwd: folder, env: { CMD: "x", ...env } });
+      shell.signal("SIGTERM");
+      await runCommandLine(argv, shell);
+      expect(shell.orphans).toEqual([done]);
+    },
+  );
+
   test("ends with 0 when the signal comes before it is ready", async () => {
     const { shell, ended } = serving({ gateway: { start: () => never } });
     shell.signal("SIGTERM");

@@ -17,9 +17,10 @@ test("an answer that comes a second time is counted, and changes nothing", async
     },
   });
   let strays = 0;
-  const opener = channelOpener(server, SILENT, () => {
+  const stray = () => {
     strays += 1;
-  });
+  };
+  const opener = channelOpener(server, SILENT, { stray });
   const channel = await opener.open("stdio", server, new AbortController().signal);
   channel.listen(() => {});
   const { message } = await channel.exchange({ jsonrpc: "2.0", id: 1, method: "twice" });

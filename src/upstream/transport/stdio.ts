@@ -10,6 +10,7 @@ import { LineWriter } from "./line-writer.js";
 import { lineOf } from "./message-text.js";
 import { MixedMessages } from "./mixed-messages.js";
 import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
+import { NO_LEDGER, type ProcessLedger } from "./process-ledger.js";
 import { printable, RecentOutput } from "./recent-output.js";
 
 export interface StdioOptions extends Leftovers {
@@ -23,6 +24,8 @@ export interface StdioOptions extends Leftovers {
   readonly cwd: string;
   /** How long the process may take to end once its input is closed, and again after SIGTERM. Default: 2,000 ms. */
   readonly patienceMs?: number;
+  /** Where the process is written down. Default: nowhere. */
+  readonly ledger?: ProcessLedger;
   /** Hears every line the process writes to stderr, cut at 8 KiB. */
   readonly onStderr?: (line: string) => void;
 }
@@ -56,6 +59,8 @@ export async function openStdioChannel(options: StdioOptions): Promise<StdioChan
       retryable: true,
     });
   }
+  const { ledger = NO_LEDGER, name, command } = options;
+  void group.exited.then(ledger.note(group.pid, name, command));
   return new PipeChannel(options, group);
 }
 
