@@ -34,7 +34,7 @@ const EXPIRY_BYTES = 8;
  *
  * @throws RangeError when the key is not 32 bytes long.
  */
-export function sealedState({ key, ttlMs = 3_600_000, now = Date.now }: SealSettings): Middleware {
+export function sealedState({ key, ttlMs = 3_600_000, now = () => Date.now() }: SealSettings): Middleware {
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
   return (next) =>

@@ -21,7 +21,8 @@ export interface HttpWire extends Wire {
   readonly session: string | undefined;
 }
 
-export function httpWire(url: string): HttpWire {
+/** `always`: headers that go with every request, such as credentials. */
+export function httpWire(url: string, always: Readonly<Record<string, string>> = {}): HttpWire {
   let session: string | undefined;
   let version: string | undefined;
 
@@ -42,6 +43,7 @@ export function httpWire(url: string): HttpWire {
     return response;
   };
   const sessionHeaders = (): Record<string, string> => ({
+    ...always,
     ...(session !== undefined && { "mcp-session-id": session }),
     ...(version !== undefined && { "mcp-protocol-version": version }),
   });

@@ -43,10 +43,16 @@ export interface RawHost extends Host {
   send(id: string | number, method: string, params: Json, options?: SendOptions): Promise<Json>;
 }
 
-const connectWire = (place: Place): Wire => ("url" in place ? httpWire(place.url) : pipeWire(place));
+/** A place to connect to, or a wire that is connected already. */
+export type Way = Place | { readonly wire: Wire; readonly onPipe: boolean };
+
+function connectWire(way: Way): Wire {
+  if ("wire" in way) return way.wire;
+  return "url" in way ? httpWire(way.url) : pipeWire(way);
+}
 
 /** Opens a legacy session. */
-export async function openLegacy(place: Place, options: RawOptions = {}): Promise<RawHost> {
+export async function openLegacy(place: Way, options: RawOptions = {}): Promise<RawHost> {
   const wire = connectWire(place);
   const initialize = await wire.request({
     jsonrpc: "2.0",
@@ -76,7 +82,7 @@ export async function openLegacy(place: Place, options: RawOptions = {}): Promis
 }
 
 /** Asks a modern server who it is; there is nothing to open. */
-export async function openModern(place: Place, options: RawOptions = {}): Promise<RawHost> {
+export async function openModern(place: Way, options: RawOptions = {}): Promise<RawHost> {
   const wire = connectWire(place);
   const meta = {
     [`${PREFIX}protocolVersion`]: MODERN,
@@ -92,7 +98,7 @@ export async function openModern(place: Place, options: RawOptions = {}): Promis
   const introduction = resultOf(await send("discover", "server/discover", {}));
   const cancelled = (requestId: string | number): Promise<void> =>
     wire.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } });
-  const onPipe = !("url" in place);
+  const onPipe = "wire" in place ? place.onPipe : !("url" in place);
   let listens = 0;
   return {
     ...hostOf(wire, send, introduction),

@@ -1,0 +1,101 @@
+/** The whole gateway in the process of the test, in front of scripted servers, with every door open to hosts. */
+import { createHash } from "node:crypto";
+import { PassThrough } from "node:stream";
+import { readConfig } from "../../src/config/read.js";
+import { SILENT } from "../../src/core/logger.js";
+import { createGateway } from "../../src/gateway.js";
+import { httpWire } from "../support/peers/http-wire.js";
+import { sseWire, streamWire } from "../support/peers/mixed-wire.js";
+import type { Way } from "../support/peers/raw.js";
+import { type Scripted, startUpstream, type UpstreamKind } from "../support/scripted/upstreams.js";
+
+/** Principals that may come in over HTTP; whoever comes over a pipe is the anonymous one. */
+export type Person = "ada" | "eve";
+
+export interface StageSettings {
+  /** How long a call waits for its answers, such as `300ms`. */
+  readonly answerTimeout?: string;
+  /** What legacy servers answer `initialize` with; default: whatever they are offered. */
+  readonly revision?: string;
+  /** More of the config, beside the servers. */
+  readonly config?: object;
+  /** More of each server's entry. */
+  readonly server?: object;
+}
+
+export type Door = "http" | "stdio" | "sse";
+
+export interface Stage {
+  /** A new way in; each is a connection of its own. */
+  enter(door: Door, person?: Person): Promise<Way>;
+  upstream(kind: UpstreamKind): Scripted;
+  /** A page of the status API. */
+  status(page: string): Promise<unknown>;
+  /** The sum of a metric over all its labels. */
+  metric(name: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+const secretOf = (person: Person): string => `key-of-${person}-and-of-nobody-else`;
+const keyOf = (id: Person) => ({
+  id,
+  hash: `sha256:${createHash("sha256").update(secretOf(id)).digest("hex")}`,
+});
+
+export async function openStage(
+  kinds: readonly UpstreamKind[],
+  { answerTimeout = "10m", revision, config = {}, server = {} }: StageSettings = {},
+): Promise<Stage> {
+  const upstreams = new Map<string, Scripted>();
+  for (const kind of kinds) upstreams.set(kind.key, await startUpstream(kind, revision));
+  const read = readConfig(
+    JSON.stringify({
+      listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
+      auth: { keys: [keyOf("ada"), keyOf("eve")] },
+      parkedCalls: { answerTimeout },
+      mcpServers: Object.fromEntries(
+        [...upstreams].map(([key, { entry }]) => [key, { ...entry, ...server }]),
+      ),
+      ...config,
+    }),
+    "cardea.json",
+    { env: {} },
+  );
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const gateway = createGateway(read.config, { logger: SILENT, version: "0.0.0-test" });
+  const { url, adminUrl } = await gateway.start();
+  await gateway.lists("tools");
+  const pipes: PassThrough[] = [];
+
+  return {
+    async enter(door, person = "ada") {
+      if (door === "stdio") {
+        const [input, output] = [new PassThrough(), new PassThrough()];
+        pipes.push(input);
+        void gateway.stdio(input, output);
+        return { wire: streamWire(input, output), onPipe: true };
+      }
+      const headers = { authorization: `Bearer ${secretOf(person)}` };
+      if (door === "http") return { wire: httpWire(url, headers), onPipe: false };
+      return { wire: await sseWire(new URL("/sse", url).href, headers), onPipe: true };
+    },
+    upstream(kind) {
+      const found = upstreams.get(kind.key);
+      if (found === undefined) throw new Error(`${kind.key} is not on this stage`);
+      return found;
+    },
+    status: async (page) => (await fetch(`${adminUrl}/api/v1/${page}`)).json(),
+    async metric(name) {
+      const text = await (await fetch(`${adminUrl}/metrics`)).text();
+      const lines = text
+        .split("\n")
+        .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+      return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    },
+    async close() {
+      for (const pipe of pipes) pipe.end();
+      await gateway.stop({ immediate: true });
+      await Promise.all([...upstreams.values()].map((upstream) => upstream.stop()));
+    },
+  };
+}
