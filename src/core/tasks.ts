@@ -29,11 +29,11 @@ export const listsTasks = (capabilities: JsonObject | undefined): boolean =>
 export interface FollowedTasks {
   /** Those of which changes will be told; of the others nobody has agreed to tell. */
   readonly ids: readonly string[];
-  stop(): void;
+  readonly stop: () => void;
 }
 
 export interface TaskListener<Change> {
-  changed(change: Change): void;
+  readonly changed: (change: Change) => void;
   /** Nothing more will be told, whatever was agreed. */
-  lost(): void;
+  readonly lost: () => void;
 }

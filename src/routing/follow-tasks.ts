@@ -56,7 +56,7 @@ export async function followTasks(
     [...wanted].map(async ([server, own]): Promise<FollowedTasks> => {
       const following = await upstream(server)?.followTasks?.([...own.keys()], client, {
         changed: (id) => reporters.get(own.get(id) ?? "")?.(),
-        lost: () => listener.lost(),
+        lost: listener.lost,
       });
       if (following === undefined) return { ids: [], stop: () => {} };
       const { ids, stop } = following;

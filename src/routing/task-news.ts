@@ -36,11 +36,10 @@ export function directoryFor(
       };
       const named = (params: JsonObject | undefined): { readonly params?: JsonObject } =>
         params === undefined ? {} : { params: related(params, handleOf) };
-      const { tell } = port;
       return {
         ask: (request, signal) => port.ask({ ...request, ...named(objectAt(request, "params")) }, signal),
-        ...(tell !== undefined && {
-          tell: (notice: Notice) => tell.call(port, { ...notice, ...named(notice.params) }),
+        ...(port.tell !== undefined && {
+          tell: (notice: Notice) => port.tell?.({ ...notice, ...named(notice.params) }),
         }),
       };
     },

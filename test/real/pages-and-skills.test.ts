@@ -12,11 +12,13 @@ const HOSTS = [
   ["2025-11-25", openLegacy],
   ["2026-07-28", openModern],
 ] as const;
-const ERAS = ["legacy", "both"] as const;
+/** By name, the eras that each speaks. */
+const SERVERS = { sales: "legacy", stock: "both" };
 
 let gateway: Serving;
 beforeAll(async () => {
-  gateway = await serve({ mcpServers: { sales: server("sales", "legacy"), stock: server("stock", "both") } });
+  const servers = Object.entries(SERVERS).map(([name, era]) => [name, server(name, era)]);
+  gateway = await serve({ mcpServers: Object.fromEntries(servers) });
 });
 afterAll(() => gateway.stop());
 
@@ -33,10 +35,7 @@ describe.each(HOSTS)("a host of %s", (_revision, open) => {
   });
   afterAll(() => host.close());
 
-  describe.each([
-    ["sales", ERAS[0]],
-    ["stock", ERAS[1]],
-  ])("and the server %s, which is %s", (name) => {
+  describe.each(Object.entries(SERVERS))("and the server %s, which is %s", (name, _era) => {
     test("show a tool with its page, and the page can be read where the tool and its result say", async () => {
       const tool = (await host.list("tools")).find((item) => item.name === `${name}__show`);
       const page = `ui://${name}/${name}/board.html`;

@@ -10,11 +10,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { ASKABLE } from "../support/peers/askable.js";
+import type { Place } from "../support/peers/host.js";
 import { openModern } from "../support/peers/raw.js";
 import { until } from "../support/until.js";
 import { realServers } from "./servers.js";
 
-const everything = realServers("/")[0]?.place;
+const everything = realServers("/")[0]?.place as Place;
 const CLARIFIED = { action: "accept", content: { interpretation: "technical" } } as const;
 const research = (topic: string, ambiguous = false) => ({
   name: "everything__simulate-research-query",

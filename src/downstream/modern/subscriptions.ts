@@ -105,7 +105,7 @@ export async function listen(
 }
 
 /** Keeps what is heard too early until it is released. */
-function heldBack<T>(say: (news: T) => void): { hear(news: T): void; release(): void } {
+function heldBack<T>(say: (news: T) => void): { hear: (news: T) => void; release: () => void } {
   let early: T[] | undefined = [];
   return {
     hear: (news) => {
