@@ -79,11 +79,14 @@ export async function openHost(
     : modernHost(kind, await openModern(way, settings));
 }
 
-let lastId = 0;
-const nextId = (): number => {
-  lastId += 1;
-  return lastId;
-};
+/** Every host counts from one, so all of them use the same ids. */
+function counter(): () => number {
+  let last = 0;
+  return () => {
+    last += 1;
+    return last;
+  };
+}
 
 const REFUSED = { code: -1, message: "the user refused" };
 
@@ -105,6 +108,7 @@ class Notes {
 
 async function legacyHost(kind: HostKind, raw: RawHost, onPipe: boolean): Promise<ScenarioHost> {
   const heard: Json[] = [];
+  const nextId = counter();
   let takenBack = 0;
   let current: { readonly notes: Notes; readonly answer: Answer } = { notes: new Notes(), answer: NEVER };
 
@@ -157,6 +161,7 @@ async function legacyHost(kind: HostKind, raw: RawHost, onPipe: boolean): Promis
 
 function modernHost(kind: HostKind, raw: RawHost): ScenarioHost {
   const heard: Json[] = [];
+  const nextId = counter();
   const hear = (message: Json): void => void heard.push(message);
   return {
     kind,
