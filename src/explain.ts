@@ -1,8 +1,10 @@
-/** Why a call would be let through or not, for `GET /api/v1/explain` and for people who write rules. */
+/** Why a call would be let through or not, for `cardea explain`, `GET /api/v1/explain` and people who write rules. */
 import { BadQuery } from "./admin/pages.js";
-import { nextCallId } from "./core/call.js";
+import { type Call, nextCallId, type Route } from "./core/call.js";
 import type { Client } from "./core/client.js";
+import { principalNamed } from "./downstream/authenticate/api-keys.js";
 import type { Inside } from "./inside.js";
+import { sentence, TooMuch } from "./policy/checks/verdict.js";
 import type { Explanation } from "./policy/policy.js";
 import { withGivenArguments } from "./routing/given-arguments.js";
 import { isObject, type JsonObject } from "./wire/json.js";
@@ -11,27 +13,44 @@ export interface Supposed {
   /** The tool by the name a host would use. */
   readonly name: string;
   readonly args: JsonObject;
-  /** The principal who would call, and the groups that it would be in. */
+  /** The principal who would call. */
   readonly as: string;
-  readonly groups: readonly string[];
+  /** Default: those that the config gives to its keys. */
+  readonly groups?: readonly string[];
+  /** What its token would grant. */
+  readonly scopes: readonly string[];
+}
+
+export interface Explained extends Explanation {
+  readonly server: string;
+  /** The server's own name of the tool. */
+  readonly target: string;
+  readonly principal: {
+    readonly id: string;
+    readonly groups: readonly string[];
+    readonly scopes: readonly string[];
+  };
+  /** Why the arguments would be refused before any rule is asked; absent where they would not. */
+  readonly badArguments?: string;
 }
 
 /** Nothing is called and nothing spent. */
-export function explainCall(
-  { catalog, policy }: Pick<Inside, "catalog" | "policy">,
-  { name, args, as, groups }: Supposed,
-): Explanation | { readonly unknown: string } {
+export async function explainCall(
+  inside: Pick<Inside, "catalog" | "policy" | "config" | "schemas">,
+  { name, args, as, scopes, ...said }: Supposed,
+): Promise<Explained | { readonly unknown: string }> {
+  const { groups = principalNamed(as, inside.config.auth).groups } = said;
   const client: Client = {
-    principal: { id: as, groups, claims: {} },
-    affinity: `explain ${as} ${groups.join(" ")}`,
+    principal: { id: as, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
+    affinity: `explain ${JSON.stringify([as, groups, scopes])}`,
     session: false,
     scope: "",
     capabilities: {},
   };
-  const route = catalog.view(client).find("tools", name);
+  const route = inside.catalog.view(client).find("tools", name);
   if (route === undefined)
     return { unknown: `for ${as} there is no tool ${name}: none has this name, or it is hidden` };
-  const call = {
+  const call = withGivenArguments({
     id: nextCallId(),
     method: "tools/call",
     params: { name, arguments: args },
@@ -39,23 +58,48 @@ export function explainCall(
     route,
     signal: new AbortController().signal,
     notify: () => {},
+  });
+  const badArguments = await faultOf(inside, call, route);
+  return {
+    server: route.upstream,
+    target: route.target,
+    principal: { id: as, groups, scopes },
+    ...inside.policy.explain(call),
+    ...(badArguments !== undefined && { badArguments }),
   };
-  return policy.explain(withGivenArguments(call));
+}
+
+async function faultOf(
+  { config, schemas }: Pick<Inside, "config" | "schemas">,
+  { params }: Call,
+  route: Route,
+): Promise<string | undefined> {
+  const server = config.servers.find(({ name }) => name === route.upstream);
+  if (server?.checks?.arguments !== true) return undefined;
+  try {
+    const found = await schemas.misfit(route, "inputSchema", params.arguments);
+    return found && sentence(found);
+  } catch (error) {
+    if (error instanceof TooMuch) return error.message;
+    throw error;
+  }
 }
 
 /**
- * `?name=…&args={…}&as=…&group=…&group=…`
+ * `?name=…&args={…}&as=…&group=…&group=…&scope=…`
  *
  * @throws BadQuery when the name is missing or the arguments are no JSON object.
  */
 export function readSupposed(query: URLSearchParams): Supposed {
   const name = query.get("name");
   if (name === null || name === "") throw new BadQuery("name=… says which tool");
+  const groups = query.getAll("group");
   return {
     name,
     args: readArgs(query.get("args") ?? "{}"),
     as: query.get("as") ?? "anonymous",
-    groups: query.getAll("group"),
+    ...(groups.length > 0 && { groups }),
+    scopes: query.getAll("scope"),
   };
 }
 

@@ -28,6 +28,7 @@ import { createHttpSse } from "./downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "./downstream/modern/edge.js";
 import { sealedState } from "./downstream/modern/request-state.js";
 import { createStdioListener, type StdioListener } from "./downstream/stdio-listener.js";
+import type { Supposed } from "./explain.js";
 import { InEffect } from "./in-effect.js";
 import type { InsideOptions } from "./inside.js";
 import { ownCall, ownLists } from "./own-calls.js";
@@ -67,6 +68,8 @@ export interface Gateway {
   lists(kind: ListKind): Promise<readonly { readonly server: string; readonly item: JsonObject }[]>;
   /** Calls a tool by the name a host would use. */
   call(name: string, args: JsonObject): Promise<Reply>;
+  /** What would become of a call of somebody, and why; nothing is called. */
+  explain(supposed: Supposed): ReturnType<typeof ownExplanation>;
   /** Puts a new config into effect as a whole; rejects, and keeps the old one, when that cannot be done. */
   reload(config: Config): Promise<void>;
   /** A new config was refused and the old one stays; for the metric and the readiness page. */
@@ -244,6 +247,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     },
     lists: (kind) => ownLists(inEffect.inside, kind, logger),
     call: (name, args) => ownCall(inEffect.inside, name, args, logger),
+    explain: (supposed) => ownExplanation(inEffect.inside, supposed, logger),
     async reload(next) {
       if (listening) checkExposure(config.listen.http, next.auth !== undefined);
       await inEffect.replace(next, adopt);

@@ -1,9 +1,10 @@
-/** What the command line asks of the gateway without being a host: the lists it would show, and a call. */
+/** What the command line asks of the gateway without being a host: the lists it would show, a call, and why. */
 import { nextCallId, type Reply } from "./core/call.js";
 import { ANONYMOUS, type Client } from "./core/client.js";
 import type { Logger } from "./core/logger.js";
 import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
+import { explainCall, type Supposed } from "./explain.js";
 import type { Inside, Running } from "./inside.js";
 import { requiredServers } from "./readiness.js";
 import type { JsonObject } from "./wire/json.js";
@@ -48,6 +49,16 @@ export async function ownCall(
     signal: new Stop().signal,
     notify: () => {},
   });
+}
+
+/** What would become of a call of somebody, and why. */
+export async function ownExplanation(
+  inside: Inside,
+  supposed: Supposed,
+  logger: Logger,
+): ReturnType<typeof explainCall> {
+  await heard(inside, logger);
+  return explainCall(inside, supposed);
 }
 
 /**

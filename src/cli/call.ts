@@ -1,7 +1,8 @@
 /** `cardea call`: calls one tool by the name a host would use, and prints what it answers. */
 import type { Reply } from "../core/call.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
-import { EXIT, UsageError } from "./exit.js";
+import { parseArguments } from "./arguments.js";
+import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { type Log, type Shell, write } from "./shell.js";
 import { visible } from "./visible.js";
@@ -19,17 +20,6 @@ export async function call(
     const reply = await gateway.call(name, args);
     return json ? printJson(reply, shell) : printText(reply, shell, log);
   });
-}
-
-function parseArguments(text: string): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new UsageError('the arguments are not JSON; write them as one word: \'{"name": "value"}\'');
-  }
-  if (!isObject(value)) throw new UsageError("the arguments must be a JSON object");
-  return value;
 }
 
 async function printJson(reply: Reply, shell: Shell): Promise<number> {

@@ -21,6 +21,13 @@ export interface ReapFlag {
   readonly reap?: boolean;
 }
 
+/** Who would call. */
+export interface AsFlags {
+  readonly as?: string;
+  readonly groups?: string;
+  readonly scopes?: string;
+}
+
 export interface JsonFlag {
   readonly json?: boolean;
 }
@@ -41,6 +48,26 @@ export function withListenFlags(command: Command): Command {
 export function withReapFlag(command: Command): Command {
   return command.option("--reap", "end server processes that a killed gateway left behind (CARDEA_REAP)");
 }
+
+export function withAsFlags(command: Command): Command {
+  return command
+    .option("--as <id>", "the principal who would call (CARDEA_AS); default: anonymous")
+    .option("--groups <names>", "its groups, with commas between (CARDEA_GROUPS); default: those of its keys")
+    .option("--scopes <names>", "what its token would grant, with commas between (CARDEA_SCOPES)");
+}
+
+/** Who would call, by the flags or the environment. */
+export function supposedPrincipal(flags: AsFlags, env: Environment) {
+  const groups = listOf(flags.groups ?? env.CARDEA_GROUPS);
+  return {
+    as: flags.as ?? nonEmpty(env.CARDEA_AS) ?? "anonymous",
+    ...(groups !== undefined && { groups }),
+    scopes: listOf(flags.scopes ?? env.CARDEA_SCOPES) ?? [],
+  };
+}
+
+const listOf = (text: string | undefined): readonly string[] | undefined =>
+  text?.split(",").flatMap((word) => nonEmpty(word.trim()) ?? []);
 
 export function withJsonFlag(command: Command): Command {
   return command.option("--json", "print JSON (CARDEA_JSON)");

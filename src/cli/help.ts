@@ -11,6 +11,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea doctor [--config FILE] [--json]  start each server once: what is wrong?
   cardea list   [tools|prompts|resources|templates] [--config FILE] [--json]
   cardea call   NAME [ARGS-JSON] [--config FILE] [--json]
+  cardea explain NAME [ARGS-JSON] [--as ID] [--groups A,B] [--json]  who may call
   cardea import FILE|-                    a host's config, turned into Cardea's
   cardea schema                           the config's JSON Schema
   cardea key    [--id ID] [--groups A,B] [--expires 90d] [--json]  a key for a host

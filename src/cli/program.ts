@@ -3,10 +3,12 @@ import { Command, CommanderError } from "commander";
 import { closest } from "../config/closest.js";
 import { EXIT, UsageError } from "./exit.js";
 import {
+  type AsFlags,
   type ConfigFlags,
   type JsonFlag,
   type ListenFlags,
   type ReapFlag,
+  withAsFlags,
   withConfigFlag,
   withJsonFlag,
   withListenFlags,
@@ -122,6 +124,14 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
     .argument("[arguments]", "a JSON object")
     .action((name: string, args: string | undefined, flags: ConfigFlags & JsonFlag) =>
       finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
+    );
+
+  withJsonFlag(withAsFlags(withConfigFlag(program.command("explain"))))
+    .description("Say what would become of a call, and why: every rule and limit. Calls nothing.")
+    .argument("<name>", "the tool's name as a host sees it")
+    .argument("[arguments]", "a JSON object")
+    .action((name: string, args: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags) =>
+      finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 
   program

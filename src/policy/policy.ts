@@ -139,7 +139,7 @@ function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
       on: rule.on,
       matches: answer === "yes",
       decides: rule === decision.rule,
-      why: reason(answer),
+      why: reason(answer, rule),
     })),
     limits: limits.about("call", call, route).map((limit) => ({
       limit: limit.config.name,
@@ -151,7 +151,10 @@ function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
   };
 }
 
-function reason(answer: Answer | "other kind" | "other target" | "other principal"): string {
+function reason(
+  answer: Answer | "other kind" | "other target" | "other principal",
+  rule: RuleConfig,
+): string {
   if (typeof answer === "object") return `its condition cannot be answered: ${answer.failed}`;
   switch (answer) {
     case "other kind":
@@ -163,8 +166,17 @@ function reason(answer: Answer | "other kind" | "other target" | "other principa
     case "no":
       return "its condition is not met";
     case "yes":
-      return "it matches";
+      return `it matches ${matchedBy(rule)}`;
   }
+}
+
+/** What of a rule there was to match; all of it has. */
+function matchedBy(rule: RuleConfig): string {
+  const parts = [
+    ...(["tools", "prompts", "resources", "servers", "annotations"] as const),
+    ...(["principals", "groups", "scopes", "when"] as const),
+  ].filter((key) => rule[key] !== undefined);
+  return parts.length === 0 ? "every call" : `by its ${parts.join(", ")}`;
 }
 
 /** Rules and limits are told apart by their names, in refusals, metrics and decisions. */

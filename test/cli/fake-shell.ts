@@ -73,6 +73,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     stdio: () => never,
     lists: async () => [],
     call: async () => ({ kind: "error", error: { code: -32602, message: "unknown tool" } }),
+    explain: async ({ name }) => ({ unknown: `there is no tool ${name}` }),
     reload: async (config) => {
       events.push(`reload ${config.servers.map(({ name }) => name).join(" ")}`);
     },

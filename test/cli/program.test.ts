@@ -29,7 +29,7 @@ describe("help", () => {
     expect(shell.said).toEqual([]);
   });
 
-  test.each(["serve", "stdio", "connect", "check", "doctor", "list", "call", "import", "schema"])(
+  test.each(["serve", "stdio", "connect", "check", "doctor", "list", "call", "explain", "import", "schema"])(
     "%s has its own, and stands in that of all",
     async (command) => {
       const shell = fakeShell();

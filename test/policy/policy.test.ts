@@ -63,7 +63,7 @@ describe("explain", () => {
           on: "call",
           matches: true,
           decides: true,
-          why: "it matches",
+          why: "it matches by its tools, when",
         },
         {
           rule: "ask-before-delete",

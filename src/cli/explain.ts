@@ -1,0 +1,90 @@
+/** `cardea explain`: says what would become of a call, and why, without making it. */
+import type { Gateway } from "../gateway.js";
+import { parseArguments } from "./arguments.js";
+import { EXIT } from "./exit.js";
+import { type AsFlags, type ConfigFlags, type JsonFlag, supposedPrincipal, wantsJson } from "./flags.js";
+import { type Shell, write } from "./shell.js";
+import { visible } from "./visible.js";
+import { withServers } from "./with-servers.js";
+
+type Known = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
+
+export async function explain(
+  name: string,
+  text: string | undefined,
+  flags: ConfigFlags & JsonFlag & AsFlags,
+  shell: Shell,
+): Promise<number> {
+  const args = parseArguments(text ?? "{}");
+  const principal = supposedPrincipal(flags, shell.env);
+  const json = wantsJson(flags, shell.env);
+  return withServers(flags, shell, async (gateway, log) => {
+    const explained = await gateway.explain({ name, args, ...principal });
+    if (json) await write(shell.stdout, `${JSON.stringify(explained, null, 2)}\n`);
+    else if ("unknown" in explained) log.error({}, explained.unknown);
+    else await write(shell.stdout, `${visible(asText(name, explained))}\n`);
+    return "unknown" in explained ? EXIT.failed : EXIT.done;
+  });
+}
+
+const OUTCOMES: Readonly<Record<Known["effect"], string>> = {
+  allow: "is let through",
+  approve: "needs the approval of a person at the host",
+  redact: "is let through, without what the rule takes out",
+  deny: "is refused",
+  hide: "is refused as if there were no such tool",
+};
+
+function asText(name: string, explained: Known): string {
+  const { effect, rule, message, server, target, rules, limits, badArguments } = explained;
+  const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
+  const about = rules.filter(
+    ({ matches, decides, on, why }) => matches || decides || (on === "call" && !STRANGE.has(why)),
+  );
+  const rest = rules.length - about.length;
+  return [
+    `${name} of server ${server}${target === name ? "" : ` (there ${target})`}, called by ${whoOf(explained)}:`,
+    ...(badArguments === undefined
+      ? []
+      : [`  the arguments are refused before any rule is asked: ${badArguments}`]),
+    `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
+    "",
+    about.length === 0
+      ? "rules: none is about this tool"
+      : "rules, in order; the first that matches decides:",
+    ...table(about.map((row) => [row.decides ? "->" : "", row.rule, row.effect, row.why])),
+    ...(rest === 0
+      ? []
+      : [`  (${rest} more ${rest === 1 ? "is" : "are"} about other things; --json lists all)`]),
+    "",
+    limits.length === 0 ? "limits: none applies" : "limits that apply:",
+    ...table(limits.map((row) => ["", row.limit, `per ${row.per}`, boundsOf(row)])),
+  ].join("\n");
+}
+
+/** Reasons of rules that nobody would look for here. */
+const STRANGE: ReadonlySet<string> = new Set(["it is about other tools, prompts, resources or servers"]);
+
+function whoOf({ principal: { id, groups, scopes } }: Known): string {
+  const more = [
+    ...(groups.length === 0 ? [] : [`groups ${groups.join(", ")}`]),
+    ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(", ")}`]),
+  ];
+  return more.length === 0 ? id : `${id} (${more.join("; ")})`;
+}
+
+function boundsOf({ waitMs, timeoutMs, concurrency }: Known["limits"][number]): string {
+  return [
+    waitMs === 0 ? "a call may start now" : `the next call may start in ${Math.ceil(waitMs / 1000)} s`,
+    ...(concurrency === undefined ? [] : [`${concurrency} at a time`]),
+    ...(timeoutMs === undefined ? [] : [`given up after ${timeoutMs / 1000} s of silence`]),
+  ].join(", ");
+}
+
+function table(rows: readonly (readonly [string, string, string, string])[]): readonly string[] {
+  const wide = (column: 1 | 2): number => Math.max(0, ...rows.map((row) => row[column].length));
+  const [names, kinds] = [wide(1), wide(2)];
+  return rows.map(([mark, name, kind, why]) =>
+    `  ${mark.padEnd(2)} ${name.padEnd(names)}  ${kind.padEnd(kinds)}  ${why}`.trimEnd(),
+  );
+}

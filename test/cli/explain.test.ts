@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import type { Gateway } from "../../src/gateway.js";
+import { fakeShell } from "./fake-shell.js";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-explain-"));
+  writeFileSync(join(folder, "cardea.json"), '{ "mcpServers": { "db": { "command": "x" } } }');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+type Explained = Awaited<ReturnType<Gateway["explain"]>>;
+
+const DENIED: Explained = {
+  server: "db",
+  target: "drop_table",
+  principal: { id: "ann", groups: ["dev"], scopes: [] },
+  effect: "deny",
+  rule: "no-prod",
+  message: "production is read-only",
+  visible: true,
+  rules: [
+    {
+      rule: "git",
+      effect: "allow",
+      on: "call",
+      matches: false,
+      decides: false,
+      why: "it is about other tools, prompts, resources or servers",
+    },
+    {
+      rule: "ops",
+      effect: "allow",
+      on: "call",
+      matches: false,
+      decides: false,
+      why: "it is about other principals",
+    },
+    {
+      rule: "no-prod",
+      effect: "deny",
+      on: "call",
+      matches: true,
+      decides: true,
+      why: "it matches by its tools, when",
+    },
+    {
+      rule: "forms",
+      effect: "deny",
+      on: "elicitation",
+      matches: false,
+      decides: false,
+      why: "it judges something else",
+    },
+    { rule: "late", effect: "hide", on: "call", matches: true, decides: false, why: "it matches every call" },
+  ],
+  limits: [
+    { limit: "few", per: "principal", waitMs: 5_400 },
+    { limit: "two-at-once", per: "all", waitMs: 0, concurrency: 2, timeoutMs: 60_000 },
+  ],
+};
+
+function shellWith(explained: Explained, env = {}) {
+  const explain = vi.fn(async () => explained);
+  return { explain, shell: fakeShell({ cwd: folder, env, gateway: { explain } }) };
+}
+
+test("every rule that is about the call, in order, and every limit that applies", async () => {
+  const { shell, explain } = shellWith(DENIED);
+  const words = [
+    "explain",
+    "db__drop",
+    '{"env":"prod"}',
+    "--as",
+    "ann",
+    "--groups",
+    "dev, qa,",
+    "--scopes",
+    "s",
+  ];
+  expect(await runCommandLine(words, shell)).toBe(0);
+  expect(explain).toHaveBeenCalledWith({
+    name: "db__drop",
+    args: { env: "prod" },
+    as: "ann",
+    groups: ["dev", "qa"],
+    scopes: ["s"],
+  });
+  expect(shell.out()).toBe(`db__drop of server db (there drop_table), called by ann (groups dev):
+  it is refused: rule "no-prod" decides ("production is read-only")
+
+rules, in order; the first that matches decides:
+     ops      allow  it is about other principals
+  -> no-prod  deny   it matches by its tools, when
+     late     hide   it matches every call
+  (2 more are about other things; --json lists all)
+
+limits that apply:
+     few          per principal  the next call may start in 6 s
+     two-at-once  per all        a call may start now, 2 at a time, given up after 60 s of silence
+`);
+  expect(shell.events).toEqual(["stop at once"]);
+});
+
+test("what no rule is about", async () => {
+  const { shell } = shellWith({
+    server: "db",
+    target: "db__drop",
+    principal: { id: "anonymous", groups: [], scopes: [] },
+    effect: "allow",
+    rule: "default",
+    visible: true,
+    rules: [],
+    limits: [],
+    badArguments: "env must be string",
+  });
+  expect(await runCommandLine(["explain", "db__drop"], shell)).toBe(0);
+  expect(shell.out()).toBe(`db__drop of server db, called by anonymous:
+  the arguments are refused before any rule is asked: env must be string
+  it is let through: no rule decides, so policy.default does
+
+rules: none is about this tool
+
+limits: none applies
+`);
+});
+
+test("all of it as JSON, with flags from the environment", async () => {
+  const { shell, explain } = shellWith(DENIED, { CARDEA_JSON: "1", CARDEA_AS: "bob", CARDEA_GROUPS: "ops" });
+  expect(await runCommandLine(["explain", "db__drop"], shell)).toBe(0);
+  expect(explain).toHaveBeenCalledWith({
+    name: "db__drop",
+    args: {},
+    as: "bob",
+    groups: ["ops"],
+    scopes: [],
+  });
+  expect(JSON.parse(shell.out())).toEqual(DENIED);
+});
+
+test("a tool that is not there, or hidden, is told and the exit code says so", async () => {
+  const { shell } = shellWith({ unknown: "for ann there is no tool x" });
+  expect(await runCommandLine(["explain", "x", "--as", "ann"], shell)).toBe(1);
+  expect(shell.out()).toBe("");
+  expect(shell.said).toContain("error: for ann there is no tool x");
+});
+
+test.each([["{"], ["[1]"], ["7"]])(
+  "arguments of %s are wrong usage, before anything is started",
+  async (text) => {
+    const { shell } = shellWith(DENIED);
+    expect(await runCommandLine(["explain", "x", text], shell)).toBe(2);
+    expect(shell.configs).toEqual([]);
+  },
+);
