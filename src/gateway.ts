@@ -31,7 +31,7 @@ import { createStdioListener, type StdioListener } from "./downstream/stdio-list
 import type { Supposed } from "./explain.js";
 import { InEffect } from "./in-effect.js";
 import type { InsideOptions } from "./inside.js";
-import { ownCall, ownLists } from "./own-calls.js";
+import { ownCall, ownExplanation, ownLists } from "./own-calls.js";
 import { portOf } from "./port.js";
 import { readiness, requiredServers } from "./readiness.js";
 import { Tasks } from "./routing/tasks.js";
