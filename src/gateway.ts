@@ -40,6 +40,7 @@ import { InputWaits } from "./telemetry/input-wait.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
 import { ParkedCalls } from "./upstream/legacy/parked-calls.js";
+import { Starts } from "./upstream/starts.js";
 import { NO_LEDGER, type ProcessLedger } from "./upstream/transport/process-ledger.js";
 import { vitalSigns } from "./vital-signs.js";
 import type { JsonObject } from "./wire/json.js";
@@ -105,6 +106,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     metrics,
     directory,
     ledger,
+    starts: new Starts(),
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
     aggregated: () => inEffect.inside.config.servers.length > 1,

@@ -28,6 +28,7 @@ import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
 import type { InputWaits } from "./telemetry/input-wait.js";
 import type { Metrics } from "./telemetry/metrics.js";
 import type { ParkedCalls } from "./upstream/legacy/parked-calls.js";
+import type { Starts } from "./upstream/starts.js";
 import type { ProcessLedger } from "./upstream/transport/process-ledger.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
 
@@ -38,6 +39,8 @@ export interface InsideOptions {
   readonly directory: ClientDirectory;
   /** Where processes of servers are written down. */
   readonly ledger: ProcessLedger;
+  /** Lets processes of servers start a few at a time. */
+  readonly starts: Starts;
   /** Which calls wait for a person or a model. */
   readonly waits: InputWaits;
   /** Where calls wait for the answers to their servers' questions. */
@@ -167,6 +170,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     onRestart: (reason) => metrics.restarted(name, reason),
     onStray: () => metrics.strayed(name),
     ledger: options.ledger,
+    starts: options.starts,
   });
   const breaker = new CircuitBreaker();
   const line = new Line(DEFAULT_PLACES, DEFAULT_ROOM);

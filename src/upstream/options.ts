@@ -9,6 +9,7 @@ import type { OpenChannel } from "./connect.js";
 import { ParkedCalls } from "./legacy/parked-calls.js";
 import type { RefusedQuestion } from "./legacy/server-requests.js";
 import { channelOpener } from "./open-channel.js";
+import { Starts } from "./starts.js";
 import { NO_LEDGER, type ProcessLedger } from "./transport/process-ledger.js";
 
 export interface UpstreamOptions {
@@ -37,6 +38,8 @@ export interface UpstreamOptions {
   readonly onStray?: () => void;
   /** Where processes are written down, to be found when the gateway is killed. Default: nowhere. */
   readonly ledger?: ProcessLedger;
+  /** Lets processes start a few at a time; all servers should share one. Default: one of its own. */
+  readonly starts?: Starts;
   /** How many connections may be kept for single clients. Default: 100. */
   readonly maxLeases?: number;
   /** How long (ms) such a connection is kept without use. Default: 30 min. */
@@ -67,6 +70,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
     onTaskStatus: () => {},
     onStray: () => {},
     ledger: NO_LEDGER,
+    starts: options.starts ?? new Starts(),
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
     random: Math.random,

@@ -265,6 +265,11 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   #connect(tenancy: Tenancy | undefined, signal: StopSignal): Promise<Met> {
+    const meet = (): Promise<Met> => this.#meetFor(tenancy, signal);
+    return this.#server.transport.kind === "stdio" ? this.#settings.starts.run(meet, signal) : meet();
+  }
+
+  #meetFor(tenancy: Tenancy | undefined, signal: StopSignal): Promise<Met> {
     const { roots, onRefusedQuestion, ...settings } = this.#settings;
     return connect(
       {
