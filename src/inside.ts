@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Catalog, createCatalog } from "./catalog/catalog.js";
 import type { Config, ServerConfig } from "./config/config.js";
+import type { Call } from "./core/call.js";
 import type { ClientDirectory } from "./core/client.js";
 import { compose, type Handler, type Middleware } from "./core/handler.js";
 import type { Logger } from "./core/logger.js";
@@ -148,12 +149,17 @@ function stackOf(running: Running, { policy, metrics, schemas }: StackParts): Ha
       retry({ budget, onRetry: () => metrics.retried(server) }), // each attempt is one to the breaker and the line
       circuitBreaker(breaker, server), // fail at once while it is known to be down
       concurrency({ line, server }), // wait in line instead of piling up
-      deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // its clock starts when the call leaves the line
+      deadline({ server, timeoutMs, timeoutOf: (call) => policy.timeoutMs(call) ?? patienceOf(call) }), // its clock starts when the call leaves the line
       upstreamMetrics(metrics), // right around the server: waiting in line is not its time
     ],
     upstream.call,
   );
 }
+
+/** A task takes as long as it takes, and its server says nothing to who waits for its result. */
+const patienceOf = ({ method }: Call): number | undefined =>
+  method === "tasks/result" ? TASK_RESULT_MS : undefined;
+const TASK_RESULT_MS = 3_600_000;
 
 function run(config: ServerConfig, options: InsideOptions): Running {
   const { info, logger, metrics, parked, aggregated, tasks } = options;
