@@ -75,7 +75,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     return async (request, response, scope) => {
       if (arrives(request, response)) return;
       const principal = await authentication.authenticate(request);
-      return endpoint({ request, response, principal, scope, challenge: authentication.challenge });
+      await endpoint({ request, response, principal, scope, challenge: authentication.challenge });
     };
   }
 

@@ -41,12 +41,12 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
   const { port, modern, legacy, maxBodyBytes, bodies } = settings;
   const edges = { modern, legacy };
 
-  return async function mcpEndpoint(exchange) {
+  return function mcpEndpoint(exchange) {
     const { method } = exchange.request;
-    if (method === "POST") await post(exchange);
-    else if (method === "GET") await bodiless("get", exchange);
-    else if (method === "DELETE") await bodiless("delete", exchange);
-    else throw notAllowed("GET, POST, DELETE, OPTIONS");
+    if (method === "POST") return post(exchange);
+    if (method === "GET") return bodiless("get", exchange);
+    if (method === "DELETE") return bodiless("delete", exchange);
+    return Promise.reject(notAllowed("GET, POST, DELETE, OPTIONS"));
   };
 
   async function post(exchange: HttpExchange): Promise<void> {

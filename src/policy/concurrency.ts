@@ -19,29 +19,23 @@ export interface ConcurrencySettings {
 /** A call that its client gives up while it waits leaves the line at once. */
 export function concurrency(settings: ConcurrencySettings): Middleware {
   const { line } = settings;
-  const inside =
-    (next: Handler): Handler =>
-    async (call) => {
+  return (next: Handler): Handler =>
+    async function concurrency(call) {
+      const place = line.enter(call.signal);
+      if (place === "full") throw queueFull(settings);
+      if (place !== "inside") await place.catch(gaveUp);
       try {
         return await next(call);
       } finally {
         line.leave();
       }
     };
-  return (next: Handler): Handler => {
-    const proceed = inside(next);
-    return async function concurrency(call) {
-      const place = line.enter(call.signal);
-      if (place === "inside") return proceed(call);
-      if (place === "full") throw queueFull(settings);
-      await place.catch((cause: unknown) => {
-        throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
-          cause,
-        });
-      });
-      return proceed(call);
-    };
-  };
+}
+
+function gaveUp(cause: unknown): never {
+  throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
+    cause,
+  });
 }
 
 function queueFull({ line, rule, server, subject }: ConcurrencySettings): GatewayError {

@@ -79,7 +79,8 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
       if (method === "completion/complete" && !completes(catalog.capabilities(route.upstream))) {
         return NO_COMPLETIONS;
       }
-      return sendTo(route, call);
+      // Awaited, because to hand a promise on takes an async function three turns instead of one.
+      return await sendTo(route, call);
     }
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
     const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);

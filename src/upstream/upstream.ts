@@ -94,12 +94,12 @@ class SupervisedUpstream implements StartableUpstream {
 
   readonly call = async (call: Call): Promise<Reply> => {
     if (this.#era === undefined) await this.#meet(this.#shared, call.signal);
-    if (this.#era === "modern") return this.#callOver(this.#shared, call);
+    if (this.#era === "modern") return await this.#callOver(this.#shared, call);
     if (call.answers?.state !== undefined && linksVisited(call.answers) === undefined) {
       return this.#resume(call, call.answers.state);
     }
     const lease = this.#leaseFor(call.client);
-    if (lease === undefined) return this.#callOver(this.#shared, call);
+    if (lease === undefined) return await this.#callOver(this.#shared, call);
     if (lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method)) {
       return this.#callOver(lease.supervisor, call);
     }
@@ -118,7 +118,11 @@ class SupervisedUpstream implements StartableUpstream {
     const supervisor = (client && this.#leaseFor(client)?.supervisor) ?? this.#shared;
     const met = await this.#meet(supervisor, signal);
     if (client !== undefined && met.era === "modern") this.#news.remember(this.audience(client));
-    return this.#watching(supervisor, met, () => met.connection.list(kind, signal, client));
+    try {
+      return await met.connection.list(kind, signal, client);
+    } catch (error) {
+      throw suspected(error, supervisor, met);
+    }
   }
 
   follow(uri: string, client: Client | undefined): () => void {
@@ -198,7 +202,11 @@ class SupervisedUpstream implements StartableUpstream {
 
   async #callOver(supervisor: Supervisor, call: Call): Promise<Reply> {
     const met = supervisor.met ?? (await this.#meet(supervisor, call.signal));
-    return this.#watching(supervisor, met, () => met.connection.call(call));
+    try {
+      return await met.connection.call(call);
+    } catch (error) {
+      throw suspected(error, supervisor, met);
+    }
   }
 
   #meet(supervisor: Supervisor, signal: StopSignal): Promise<Met> {
@@ -209,15 +217,6 @@ class SupervisedUpstream implements StartableUpstream {
         cause: signal.reason,
       });
     });
-  }
-
-  async #watching<T>(supervisor: Supervisor, met: Met, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (isUnreachable(error)) supervisor.suspect(met);
-      throw error;
-    }
   }
 
   /** The connection that is kept for `client` alone, or for few like it; undefined when it uses the shared one. */
@@ -286,6 +285,12 @@ class SupervisedUpstream implements StartableUpstream {
       signal,
     );
   }
+}
+
+/** `error` itself, after the server was asked for a sign of life if the error is that there was none. */
+function suspected(error: unknown, supervisor: Supervisor, met: Met): unknown {
+  if (isUnreachable(error)) supervisor.suspect(met);
+  return error;
 }
 
 /** Nothing came back at all, so the connection itself may be gone. An HTTP status did come back. */

@@ -123,6 +123,11 @@ export class LegacyHttpEdge {
     const { challenge } = post;
     const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch, challenge };
     const places = new PostPlace(post.response, streamsOf(session), settings, requests.length);
+    const [only] = requests;
+    if (only !== undefined && requests.length === 1) {
+      await serveRequest(session, only, places.place(), this.parts.behind);
+      return;
+    }
     await Promise.all(
       requests.map((request) => serveRequest(session, request, places.place(), this.parts.behind)),
     );

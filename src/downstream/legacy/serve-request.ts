@@ -56,17 +56,17 @@ async function serveCall(
     place.say(noticeText(notice.method, notice.params));
   });
   const asking = { session, outlet: place, abandon: () => controller.abort() };
-  const response = await port
-    .handle(call)
-    .then((reply) =>
-      reply.kind === "input_required" ? inputLoop(port.handle, call, reply, asking, loop) : reply,
-    )
-    .then((reply) => ({
-      text: writeReply(id, call, reply, session.revision, port),
-      scopes: missingScopes(reply),
-    }))
-    .catch((error: unknown) => ({ text: faultText(id, method, error, logger), scopes: undefined }));
-  if (session.finish(id, controller)) place.reply(response.text, response.scopes);
+  let text: Text;
+  let scopes: readonly string[] | undefined;
+  try {
+    let reply = await port.handle(call);
+    if (reply.kind === "input_required") reply = await inputLoop(port.handle, call, reply, asking, loop);
+    text = writeReply(id, call, reply, session.revision, port);
+    scopes = missingScopes(reply);
+  } catch (error) {
+    text = faultText(id, method, error, logger);
+  }
+  if (session.finish(id, controller)) place.reply(text, scopes);
 }
 
 const missingScopes = (reply: Reply): readonly string[] | undefined =>

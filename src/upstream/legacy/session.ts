@@ -42,17 +42,17 @@ export class Session {
    * Sends a request in the current session. When the server says that it does not know the session, it has
    * not looked at the request either: then, and only then, the request is sent once more in a new session.
    */
-  async exchange(request: Request, options: ExchangeOptions): Promise<Answer> {
+  async exchange(request: Request, options: Omit<ExchangeOptions, "headers">): Promise<Answer> {
     const asked = this.#agreement;
     try {
-      const answer = await this.#channel.exchange(request, { ...options, headers: asked.headers });
+      const answer = await this.#channel.exchange(request, { headers: asked.headers, ...options });
       if (!isForgotten(asked, answer.status, answer.message.error?.message)) return answer;
     } catch (error) {
       const cause = error instanceof GatewayError ? error.cause : undefined;
       if (!(cause instanceof HttpStatusError && isForgotten(asked, cause.status, cause.body))) throw error;
     }
     await this.#renew(asked);
-    return this.#channel.exchange(request, { ...options, headers: this.#agreement.headers });
+    return this.#channel.exchange(request, { headers: this.#agreement.headers, ...options });
   }
 
   post(message: Notification | Envelope): Promise<void> {

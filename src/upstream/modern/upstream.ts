@@ -126,11 +126,10 @@ export class ModernConnection implements Connection {
   #read(call: Call, message: Envelope): Reply {
     const { server, aggregated } = this.#settings;
     const reply = readReply(server, call, message);
+    const asks = reply.kind === "input_required";
+    if (!asks && (reply.kind !== "result" || call.method !== "tasks/get")) return reply;
     const presentation = { asker: askerName(server, this.facts.serverInfo), aggregated: aggregated() };
-    if (reply.kind === "input_required") {
-      return { ...reply, requests: presentAll(reply.requests, presentation) };
-    }
-    if (reply.kind !== "result" || call.method !== "tasks/get") return reply;
+    if (asks) return { ...reply, requests: presentAll(reply.requests, presentation) };
     // A task asks in its own result, and is answered by `tasks/update` (SEP-2663, "Task Update Requests").
     const asked = objectAt(reply.result.object, "inputRequests");
     if (asked === undefined) return reply;
