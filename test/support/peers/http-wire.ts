@@ -6,7 +6,7 @@ import { isResponse, type SendOptions, type Wire } from "./wire.js";
 const MODERN_VERSION = "io.modelcontextprotocol/protocolVersion";
 
 /** An answer that is no JSON-RPC response, such as a refusal of the transport. */
-export class UnexpectedStatus extends Error {
+class UnexpectedStatus extends Error {
   override readonly name = "UnexpectedStatus";
   constructor(
     readonly status: number,

@@ -25,7 +25,7 @@ export interface RawOptions {
 }
 
 /** What a host may hear of between its calls, in the words of the modern era. */
-export interface Filter {
+interface Filter {
   readonly toolsListChanged?: boolean;
   readonly promptsListChanged?: boolean;
   readonly resourcesListChanged?: boolean;
