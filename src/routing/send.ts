@@ -38,8 +38,9 @@ export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
     const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
     const capabilities = ofTasks ? catalog.capabilities(server) : undefined;
     const task = hasTasks(capabilities) ? taskMap(call, server) : undefined;
-    // A server that does not run calls as tasks would ignore the wish, or should; that it exists is another's promise.
-    const own = ofTasks && !takesTasks(capabilities) ? without(params, ["task"]) : params;
+    // A server that runs no calls as tasks should pass over the wish for one; that there are tasks is another's promise.
+    const wishes = ofTasks && Object.hasOwn(params, "task");
+    const own = wishes && !takesTasks(capabilities) ? without(params, ["task"]) : params;
     if (renaming === undefined && task === undefined) return handler({ ...call, params: own });
     const notify = (notice: Notice): void => {
       const named = renaming === undefined ? notice : renameNotice(notice, renaming);

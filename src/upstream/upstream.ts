@@ -5,7 +5,7 @@ import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
-import type { FollowedTasks, TaskListener } from "../core/tasks.js";
+import { type FollowedTasks, TASK_METHODS, type TaskListener } from "../core/tasks.js";
 import {
   type Audience,
   EVERYBODY,
@@ -16,6 +16,7 @@ import {
   type UpstreamObserver,
   type UpstreamState,
 } from "../core/upstream.js";
+import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
@@ -100,10 +101,8 @@ class SupervisedUpstream implements StartableUpstream {
     }
     const lease = this.#leaseFor(call.client);
     if (lease === undefined) return await this.#callOver(this.#shared, call);
-    if (lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method)) {
-      return this.#callOver(lease.supervisor, call);
-    }
-    return this.#callApart(lease, call);
+    const together = lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method);
+    return together || isOfTask(call) ? this.#callOver(lease.supervisor, call) : this.#callApart(lease, call);
   };
 
   audience(client: Client): Audience {
@@ -146,6 +145,13 @@ class SupervisedUpstream implements StartableUpstream {
     // Who is not there has agreed to tell of nothing; its client goes on asking.
     const met = this.#shared.met;
     return met?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
+  }
+
+  async refusal(uri: string, client: Client): Promise<RpcError | undefined> {
+    const lease = this.#leaseFor(client);
+    if (lease === undefined) return this.#sharedFollowing.refusal(uri);
+    await lease.supervisor.connection().catch(() => {});
+    return lease.following.refusal(uri);
   }
 
   watch(observer: UpstreamObserver): () => void {
@@ -292,6 +298,10 @@ function suspected(error: unknown, supervisor: Supervisor, met: Met): unknown {
   if (isUnreachable(error)) supervisor.suspect(met);
   return error;
 }
+
+/** A task may be known on the connection only on which it was begun; what it asks says by itself whose it is. */
+const isOfTask = ({ method, params }: Call): boolean =>
+  TASK_METHODS.has(method) || Object.hasOwn(params, "task");
 
 /** Nothing came back at all, so the connection itself may be gone. An HTTP status did come back. */
 const isUnreachable = (error: unknown): boolean =>

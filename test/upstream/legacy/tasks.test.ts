@@ -277,3 +277,21 @@ describe("a task that a session asked for", () => {
     ]);
   });
 });
+
+test("hosts of one principal keep what belongs to a task on the connection on which it was begun", async () => {
+  const { server } = lab();
+  const { upstream } = await meet(server, { lease: "principal" });
+  const host = (): Client => client({ session: true, capabilities: CAPABLE });
+  server.on("prompts/get", () => SILENCE);
+  void upstream.call(calling({ method: "prompts/get", params: { name: "p" }, client: host() }).call);
+  await settled();
+  const begun = research({ params: { name: "research", task: {} }, client: host() });
+  expect(resultOf(await upstream.call(begun.call))).toMatchObject({ task: { taskId: "t1" } });
+  for (const method of ["tasks/get", "tasks/result"]) {
+    await upstream.call(calling({ method, params: { taskId: "t1" }, client: host() }).call);
+  }
+  const channels = ["tools/call", "tasks/get", "tasks/result"].map(
+    (method) => server.sent(method)[0]?.channel,
+  );
+  expect(new Set(channels)).toEqual(new Set([server.sent("prompts/get")[0]?.channel]));
+});
