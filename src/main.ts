@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The process: what it was asked, what surrounds it, and how it ends. */
+import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import type { Log, Shell } from "./cli/shell.js";
 import { takeSignals } from "./cli/signals.js";
@@ -64,6 +65,7 @@ process.on("uncaughtException", (error) => crash("an error that nobody caught; t
 process.on("unhandledRejection", (error) =>
   crash("a failure that nobody waited for; the process ends", error),
 );
+if (wasStartedByNpm(process.env)) watchParent(() => process.kill(process.pid, "SIGTERM"));
 
 runCommandLine(process.argv.slice(2), shell).then(
   (code) => process.exit(code),

@@ -1,0 +1,25 @@
+/** The end of the shell that npm started the program in: npm passes a signal on to that shell, and it to nobody. */
+
+/** How often the parent is looked at, in ms. */
+const LOOK_MS = 1_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Whether the process was started by `npx`, or by `npm start` of this very package: in the foreground of a shell that
+ * waits for it. A script of somebody else may well leave a gateway behind on purpose.
+ */
+export const wasStartedByNpm = (env: Environment): boolean =>
+  env.npm_lifecycle_event === "npx" ||
+  (env.npm_lifecycle_event === "start" && env.npm_package_name === "cardea");
+
+/** Calls `lost` once when the parent has gone. It keeps no process alive. */
+export function watchParent(lost: () => void, source: { readonly ppid: number } = process): void {
+  const parent = source.ppid;
+  const look = setInterval(() => {
+    if (source.ppid === parent) return;
+    clearInterval(look);
+    lost();
+  }, LOOK_MS);
+  look.unref();
+}
