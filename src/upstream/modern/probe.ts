@@ -64,14 +64,17 @@ function readDiscovery(server: string, result: JsonObject): Finding {
   return {
     era: "modern",
     facts: {
-      // What was called so before is an extension now, and no longer to be said in this way (SEP-2663).
-      capabilities: without(objectAt(result, "capabilities") ?? {}, ["tasks"]),
+      capabilities: readCapabilities(result),
       serverInfo:
         objectAt(objectAt(result, "_meta"), META.serverInfo) ?? objectAt(result, "serverInfo") ?? {},
       ...(instructions !== undefined && { instructions }),
     },
   };
 }
+
+/** What was called `tasks` before is an extension now, and no longer to be said in this way (SEP-2663). */
+export const readCapabilities = (result: JsonObject): JsonObject =>
+  without(objectAt(result, "capabilities") ?? {}, ["tasks"]);
 
 function readRefusal(server: string, status: number, error: RpcError | undefined): Finding | undefined {
   if (error !== undefined && isModern(error)) {

@@ -18,7 +18,9 @@ import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, presentAll } from "../conversation/questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
 import type { Answer, Channel } from "../transport/channel.js";
+import { Offers } from "./offers.js";
 import { withoutParamHeaders } from "./param-headers.js";
+import { readCapabilities } from "./probe.js";
 import { readFreshness, readReply } from "./read-reply.js";
 import { type OpenStream, Subscriptions } from "./subscriptions.js";
 import { TaskStreams } from "./task-streams.js";
@@ -31,6 +33,9 @@ export interface ModernSettings extends ConversationSettings {
   readonly promise: (client: Client) => JsonObject;
 }
 
+/** How long (ms) a server may take to say what it offers to clients of one kind. */
+const DISCOVER_MS = 5_000;
+
 export class ModernConnection implements Connection {
   readonly facts: ServerFacts;
   readonly closed: Promise<GatewayError>;
@@ -38,6 +43,7 @@ export class ModernConnection implements Connection {
   readonly #settings: ModernSettings;
   readonly #calls = new OpenCalls();
   readonly #subscriptions: Subscriptions;
+  readonly #offers: Offers;
   readonly #taskStreams = new TaskStreams((...stream) => this.#openStream(...stream));
   readonly #listening: { stop(): void } | undefined;
   #lose: (cause: GatewayError) => void = () => {};
@@ -62,6 +68,7 @@ export class ModernConnection implements Connection {
       open: (params, hear) => this.#openStream(params, hear),
     });
     this.#subscriptions.start();
+    this.#offers = new Offers(settings.facts.capabilities, (promised) => this.#discover(promised));
   }
 
   get quietSince(): number | undefined {
@@ -81,7 +88,8 @@ export class ModernConnection implements Connection {
 
   async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
     const { method, key, capability } = LISTS[kind];
-    if (!Object.hasOwn(this.facts.capabilities, capability)) return { items: [], freshness: STALE };
+    const offered = await this.#offers.to(this.#speaker(client).capabilities);
+    if (!Object.hasOwn(offered, capability)) return { items: [], freshness: STALE };
     const { server, log } = this.#settings;
     const readPage = async (cursor: string | undefined): Promise<JsonObject> => {
       const params = cursor === undefined ? {} : { cursor };
@@ -164,6 +172,16 @@ export class ModernConnection implements Connection {
       if (tell !== undefined) signal.removeEventListener("abort", tell);
       this.#lastHeard = performance.now();
     }
+  }
+
+  async #discover(capabilities: JsonObject): Promise<JsonObject> {
+    const speaker = { info: this.#settings.gateway, capabilities };
+    const { message } = await this.#request(
+      writeRequest("server/discover", {}, nextId(), speaker),
+      AbortSignal.timeout(DISCOVER_MS),
+    );
+    if (message.result === undefined) throw new TypeError("the server answered with an error");
+    return readCapabilities(message.result);
   }
 
   #tellCancelled(requestId: string | number): void {

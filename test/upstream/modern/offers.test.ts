@@ -1,0 +1,51 @@
+/** What a modern server offers may depend on what its client can be asked. */
+import { expect, test } from "vitest";
+import { objectAt } from "../../../src/wire/json.js";
+import { META } from "../../../src/wire/names.js";
+import { modernServer, RpcFailure } from "../../support/fake-channel.js";
+import { client, meet } from "../../support/met-upstream.js";
+
+const askable = { elicitation: { form: {} } };
+const never = () => new AbortController().signal;
+const capabilitiesOf = (params: Record<string, unknown>) =>
+  objectAt(objectAt(params, "_meta"), META.clientCapabilities);
+
+/** Offers tools to those who can be asked, and nothing to the others. */
+const choosy = () =>
+  modernServer({ capabilities: {} })
+    .on("tools/list", { tools: [{ name: "interview" }], ttlMs: 0, cacheScope: "private" })
+    .on("server/discover", (params) => ({
+      resultType: "complete",
+      supportedVersions: ["2026-07-28"],
+      capabilities: objectAt(capabilitiesOf(params) ?? {}, "elicitation") === undefined ? {} : { tools: {} },
+    }));
+
+test("clients that can be asked are introduced once for each kind, and list what is offered to them", async () => {
+  const server = choosy();
+  const { upstream } = await meet(server);
+  const host = client({ capabilities: askable });
+  expect((await upstream.list("tools", host, never())).items).toEqual([{ name: "interview" }]);
+  expect((await upstream.list("tools", client({ capabilities: askable }), never())).items).toHaveLength(1);
+  expect((await upstream.list("tools", client(), never())).items).toEqual([]);
+  expect(server.sent("server/discover").map(({ message }) => capabilitiesOf(message.params ?? {}))).toEqual([
+    {},
+    askable,
+  ]);
+  await upstream.close();
+});
+
+test("a server that fails to say what it offers to them offers them what it offers to all", async () => {
+  const server = modernServer().on("tools/list", {
+    tools: [{ name: "echo" }],
+    ttlMs: 0,
+    cacheScope: "private",
+  });
+  const { upstream } = await meet(server);
+  server.on("server/discover", () => {
+    throw new RpcFailure(-32603, "not now");
+  });
+  expect((await upstream.list("tools", client({ capabilities: askable }), never())).items).toEqual([
+    { name: "echo" },
+  ]);
+  await upstream.close();
+});
