@@ -1,6 +1,7 @@
 /** A feed of changes that outlives the catalogs behind it: subscribers stay when a new config takes effect. */
 import type { Change, ChangeFeed, Interest } from "./core/change.js";
 import type { Client } from "./core/client.js";
+import type { RpcError } from "./wire/envelope.js";
 
 interface Subscription {
   readonly client: Client;
@@ -33,6 +34,10 @@ export class SteadyFeed implements ChangeFeed {
 
   followable(client: Client, uris: readonly string[]): readonly string[] {
     return this.#source.followable(client, uris);
+  }
+
+  async refusals(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>> {
+    return (await this.#source.refusals?.(client, uris)) ?? new Map();
   }
 
   /**

@@ -3,15 +3,19 @@ import type { Change, ChangeFeed, Interest } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
 import type { Audience, ListKind } from "../core/upstream.js";
+import type { RpcError } from "../wire/envelope.js";
 import { objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";
 import type { Snapshot } from "./snapshot.js";
 import { isWithin } from "./uris.js";
-import type { CatalogView } from "./view.js";
+import type { CatalogView, Visible } from "./view.js";
+import { within } from "./within.js";
 
 export interface ChangesOptions {
   readonly view: (client: Client) => CatalogView;
   readonly servers: ReadonlyMap<string, ServerLists>;
+  /** What it says no to is followed by nobody: its updates tell of what may not be read. */
+  readonly mayFollow: Visible | undefined;
   readonly logger: Logger;
 }
 
@@ -38,6 +42,8 @@ interface Subscriber {
   readonly follows: Map<string, Follow | undefined>;
 }
 
+/** A server that has not refused within this time (ms) has not refused. */
+const REFUSALS_MS = 2_000;
 /** So many subscribers are told in one go; then others get their turn on the event loop. */
 const AT_ONCE = 500;
 
@@ -67,7 +73,19 @@ export class Changes implements ChangeFeed {
 
   followable(client: Client, uris: readonly string[]): readonly string[] {
     const view = this.#options.view(client);
-    return uris.filter((uri) => this.#owner(view, uri) !== undefined);
+    return uris.filter((uri) => this.#owner(client, view, uri) !== undefined);
+  }
+
+  async refusals(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>> {
+    const view = this.#options.view(client);
+    const refused = new Map<string, RpcError>();
+    const asked = uris.map(async (uri) => {
+      const owner = this.#owner(client, view, uri);
+      const error = await owner?.server.upstream.refusal?.(owner.target, client);
+      if (error !== undefined) refused.set(uri, error);
+    });
+    await within(Promise.allSettled(asked), REFUSALS_MS);
+    return new Map(refused);
   }
 
   /** Some list of some audience is another one now. */
@@ -132,18 +150,23 @@ export class Changes implements ChangeFeed {
   }
 
   #follow(client: Client, view: CatalogView, uri: string): Follow | undefined {
-    const owner = this.#owner(view, uri);
+    const owner = this.#owner(client, view, uri);
     if (owner === undefined) return undefined;
     const { server, target } = owner;
     return { server: server.name, target, stop: server.upstream.follow(target, client) };
   }
 
   /** The server of a resource, if it can be followed there. */
-  #owner(view: CatalogView, uri: string): { server: ServerLists; target: string } | undefined {
+  #owner(
+    client: Client,
+    view: CatalogView,
+    uri: string,
+  ): { server: ServerLists; target: string } | undefined {
     const route = view.find("resources", uri);
     const server = route === undefined ? undefined : this.#options.servers.get(route.upstream);
     if (route === undefined || server === undefined) return undefined;
     if (objectAt(server.facts?.capabilities, "resources")?.subscribe !== true) return undefined;
+    if (this.#options.mayFollow?.(client, route) === false) return undefined;
     return { server, target: route.target };
   }
 

@@ -1,4 +1,5 @@
 /** What clients may hear about between their calls. */
+import type { RpcError } from "../wire/envelope.js";
 import type { Client } from "./client.js";
 import type { ListKind } from "./upstream.js";
 
@@ -20,4 +21,9 @@ export interface ChangeFeed {
   subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void;
   /** Of `uris`, those whose updates will be delivered: somebody owns them and their server can be followed. */
   followable(client: Client, uris: readonly string[]): readonly string[];
+  /**
+   * Of `uris`, which `client` has subscribed to, those that their servers will tell nothing of, each with its
+   * server's words. Waits for the servers, but not for long. Absent where nobody refuses.
+   */
+  refusals?(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>>;
 }

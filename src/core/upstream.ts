@@ -1,5 +1,6 @@
 /** One server behind the gateway, whichever revision and transport it speaks. */
 
+import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Freshness, Notice } from "./call.js";
 import type { Client } from "./client.js";
@@ -59,6 +60,11 @@ export interface Upstream {
   list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
   /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
   follow(uri: string, client: Client | undefined): () => void;
+  /**
+   * The error with which the server refused to tell of a resource that `client` follows; undefined where it did
+   * not refuse, or is not there to be asked. Waits for its word. Absent where every resource can be followed.
+   */
+  refusal?(uri: string, client: Client): Promise<RpcError | undefined>;
   /**
    * Asks to hear when one of these tasks (the server's own ids) changes. Absent, or of no ids, where the server
    * tells of none. Never rejects.

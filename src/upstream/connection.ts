@@ -7,6 +7,7 @@ import type { Handler } from "../core/handler.js";
 import type { StopSignal } from "../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../core/tasks.js";
 import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
+import type { RpcError } from "../wire/envelope.js";
 
 export interface Connection {
   readonly facts: ServerFacts;
@@ -18,6 +19,8 @@ export interface Connection {
   list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
   /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
   follow(uri: string): () => void;
+  /** The error with which the server refused to tell of a resource that is followed; waits for its word. */
+  refusal(uri: string): Promise<RpcError | undefined>;
   /** See `Upstream`; absent where the revision knows no way to ask. */
   followTasks?(
     ids: readonly string[],

@@ -1,4 +1,5 @@
 /** The resources that somebody follows over one connection, kept while the connection comes and goes. */
+import type { RpcError } from "../wire/envelope.js";
 import type { Connection } from "./connection.js";
 
 interface Followed {
@@ -28,6 +29,11 @@ export class Following {
       this.#followed.delete(uri);
       followed.stop?.();
     };
+  }
+
+  /** The error with which the server refused to tell of `uri`; undefined while there is no connection to ask over. */
+  async refusal(uri: string): Promise<RpcError | undefined> {
+    return this.#followed.has(uri) ? this.#connection?.refusal(uri) : undefined;
   }
 
   /**

@@ -16,6 +16,7 @@ import {
   type UpstreamObserver,
   type UpstreamState,
 } from "../core/upstream.js";
+import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
@@ -144,6 +145,13 @@ class SupervisedUpstream implements StartableUpstream {
     // Who is not there has agreed to tell of nothing; its client goes on asking.
     const met = this.#shared.met;
     return met?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
+  }
+
+  async refusal(uri: string, client: Client): Promise<RpcError | undefined> {
+    const lease = this.#leaseFor(client);
+    if (lease === undefined) return this.#sharedFollowing.refusal(uri);
+    await lease.supervisor.connection().catch(() => {});
+    return lease.following.refusal(uri);
   }
 
   watch(observer: UpstreamObserver): () => void {

@@ -230,6 +230,18 @@ describe("a resource", () => {
     expect([first.heard.length, second.heard.length]).toEqual([1, 0]);
   });
 
+  test("is refused where its server refuses it, and not where it says nothing", async () => {
+    const words = { code: -32_602, message: "not yours" };
+    const refusal = (uri: string) =>
+      uri === "test://secret" ? Promise.resolve(words) : new Promise<undefined>(() => {});
+    const files = Object.assign(fakeUpstream("files", { lists }), { refusal });
+    const catalog = catalogOf([files]);
+    await settle();
+    const refusals = catalog.changes.refusals?.(fakeClient(), ["files+test://secret", "files+test://silent"]);
+    await pass(2_000);
+    expect(await refusals).toEqual(new Map([["files+test://secret", words]]));
+  });
+
   test("is followable only where its owner is known and offers it", async () => {
     const files = fakeUpstream("files", { lists });
     const silent = fakeUpstream("silent", { capabilities: { resources: {} }, lists });

@@ -17,6 +17,8 @@ export interface FakePortOptions {
   readonly scopes?: readonly string[];
   /** URIs that can be followed; all of them when absent. */
   readonly followable?: readonly string[];
+  /** Of those, the ones that their server will tell nothing of. */
+  readonly refused?: readonly string[];
 }
 
 export interface FakePort extends GatewayPort {
@@ -54,6 +56,12 @@ export function fakePort(options: FakePortOptions = {}): FakePort {
         return () => void subscribers.delete(subscriber);
       },
       followable: (_client, uris) => uris.filter((uri) => options.followable?.includes(uri) ?? true),
+      refusals: async (_client, uris) =>
+        new Map(
+          uris
+            .filter((uri) => options.refused?.includes(uri))
+            .map((uri) => [uri, { code: -32_602, message: "nobody is told of it" }]),
+        ),
     },
     introduce: async () => ({
       serverInfo: { name: "cardea", version: "0.0.0-test" },

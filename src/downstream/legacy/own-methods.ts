@@ -5,7 +5,7 @@ import { type JsonObject, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import type { Session } from "./session.js";
 
-type OwnMethod = (session: Session, params: JsonObject) => void;
+type OwnMethod = (session: Session, params: JsonObject) => void | Promise<void>;
 
 const METHODS: ReadonlyMap<string, OwnMethod> = new Map<string, OwnMethod>([
   ["ping", () => {}],

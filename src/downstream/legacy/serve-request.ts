@@ -33,7 +33,7 @@ export async function serveRequest(
 ): Promise<void> {
   const own = ownMethod(request.method);
   if (own === undefined) await serveCall(session, request, place, behind);
-  else place.reply(answerItself(request, behind.logger, () => own(session, request.params ?? {})));
+  else place.reply(await answerItself(request, behind.logger, () => own(session, request.params ?? {})));
 }
 
 async function serveCall(
@@ -72,9 +72,13 @@ async function serveCall(
 const missingScopes = (reply: Reply): readonly string[] | undefined =>
   reply.kind === "error" ? reply.scopes : undefined;
 
-function answerItself(request: Request, logger: Logger, answer: () => void): Text {
+async function answerItself(
+  request: Request,
+  logger: Logger,
+  answer: () => void | Promise<void>,
+): Promise<Text> {
   try {
-    answer();
+    await answer();
     return resultText(request.id, Payload.ofObject({}));
   } catch (error) {
     return error instanceof GatewayError

@@ -42,8 +42,8 @@ export class Subscriptions {
     this.#subscribe();
   }
 
-  /** @throws GatewayError when updates of `uri` could not be delivered. */
-  follow(uri: string): void {
+  /** @throws GatewayError when updates of `uri` could not be delivered, with the words of its server if it refuses. */
+  async follow(uri: string): Promise<void> {
     if (this.#resources.has(uri)) return;
     if (this.#resources.size >= MAX_FOLLOWED) {
       throw new GatewayError(
@@ -65,6 +65,11 @@ export class Subscriptions {
     }
     this.#resources = new Set([...this.#resources, uri]);
     this.#subscribe();
+    const refused = (await this.feed.refusals?.(this.#client, [uri]))?.get(uri);
+    if (refused === undefined) return;
+    this.unfollow(uri);
+    const { code: rpc, message } = refused;
+    throw new GatewayError("unknown_target", "upstream", message, { rpc, data: { uri } });
   }
 
   unfollow(uri: string): void {

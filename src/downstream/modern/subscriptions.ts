@@ -1,5 +1,5 @@
 /** `subscriptions/listen`: changes told to one client for as long as it listens (basic/patterns/subscriptions). */
-import type { Change } from "../../core/change.js";
+import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { LIST_KINDS, type ListKind } from "../../core/upstream.js";
@@ -68,7 +68,7 @@ export interface Listener {
 }
 
 /**
- * Acknowledges what will be delivered and delivers it, as soon as it is known which tasks will be told of. Call the
+ * Acknowledges what will be delivered and delivers it, as soon as it is known what servers will tell of. Call the
  * function that it resolves to, to stop.
  */
 export async function listen(
@@ -86,22 +86,35 @@ export async function listen(
     filter.tasks.length === 0
       ? undefined
       : await port.followTasks?.(client, filter.tasks, { changed: news.hear, lost: listener.lost });
-  const uris = filter.uris.length === 0 ? [] : port.changes.followable(client, filter.uris);
-  // The acknowledgement must be the first message; nothing can come between it and the subscription, because
-  // both happen in one turn.
+  const changes = heldBack((change: Change) => tell(change, say));
+  const { uris, unsubscribe } = await subscribed(filter, client, port.changes, changes.hear);
+  // The acknowledgement must be the first message, so what is heard before it waits.
   say("notifications/subscriptions/acknowledged", {
     notifications: honoured(filter, uris, tasks?.ids ?? []),
   });
   news.release();
-  const unsubscribe = port.changes.subscribe(
-    client,
-    { lists: filter.lists, resources: new Set(uris) },
-    (change) => tell(change, say),
-  );
+  changes.release();
   return () => {
     unsubscribe();
     tasks?.stop();
   };
+}
+
+/** Subscribes to what will be delivered: of the resources, those that somebody owns and no server refuses. */
+async function subscribed(
+  { lists, uris }: Filter,
+  client: Client,
+  feed: ChangeFeed,
+  hear: (change: Change) => void,
+): Promise<{ readonly uris: readonly string[]; readonly unsubscribe: () => void }> {
+  const followable = uris.length === 0 ? uris : feed.followable(client, uris);
+  const unsubscribe = feed.subscribe(client, { lists, resources: new Set(followable) }, hear);
+  const refused = followable.length === 0 ? undefined : await feed.refusals?.(client, followable);
+  if (refused === undefined || refused.size === 0) return { uris: followable, unsubscribe };
+  const kept = followable.filter((uri) => !refused.has(uri));
+  const again = feed.subscribe(client, { lists, resources: new Set(kept) }, hear);
+  unsubscribe();
+  return { uris: kept, unsubscribe: again };
 }
 
 /** Keeps what is heard too early until it is released. */

@@ -1,53 +1,70 @@
 /** Which resources are followed on one connection: one `resources/subscribe` each, however many want to hear. */
 
+import type { RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { objectAt } from "../../wire/json.js";
 
 export interface SubscriptionSettings {
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;
-  /** Sends `resources/subscribe` or `resources/unsubscribe`; never rejects. */
-  readonly send: (method: "resources/subscribe" | "resources/unsubscribe", uri: string) => void;
+  /** Sends `resources/subscribe` or `resources/unsubscribe`, and resolves to the error that it is answered with. */
+  readonly send: (
+    method: "resources/subscribe" | "resources/unsubscribe",
+    uri: string,
+  ) => Promise<RpcError | undefined>;
+}
+
+interface Followed {
+  count: number;
+  /** What the server says to it. */
+  answer: Promise<RpcError | undefined>;
 }
 
 export class ResourceSubscriptions {
-  readonly #followers = new Map<string, number>();
+  readonly #followed = new Map<string, Followed>();
   readonly #settings: SubscriptionSettings;
 
   constructor(settings: SubscriptionSettings) {
     this.#settings = settings;
   }
 
+  /** The resources that are followed now. */
+  get uris(): readonly string[] {
+    return [...this.#followed.keys()];
+  }
+
   /** Counts one more follower of `uri`; call the returned function once to stop. */
   follow(uri: string): () => void {
-    const before = this.#followers.get(uri) ?? 0;
-    this.#followers.set(uri, before + 1);
-    if (before === 0) this.#send("resources/subscribe", uri);
+    const followed = this.#followed.get(uri) ?? { count: 0, answer: this.#send("resources/subscribe", uri) };
+    followed.count += 1;
+    this.#followed.set(uri, followed);
     let stopped = false;
     return () => {
       if (stopped) return;
       stopped = true;
-      const left = (this.#followers.get(uri) ?? 1) - 1;
-      if (left > 0) {
-        this.#followers.set(uri, left);
-      } else {
-        this.#followers.delete(uri);
-        this.#send("resources/unsubscribe", uri);
-      }
+      followed.count -= 1;
+      if (followed.count > 0) return;
+      this.#followed.delete(uri);
+      void this.#send("resources/unsubscribe", uri);
     };
   }
 
-  /** The server has forgotten everything (a new session): tells it again what is followed, and returns that. */
-  renew(): readonly string[] {
-    const uris = [...this.#followers.keys()];
-    for (const uri of uris) this.#send("resources/subscribe", uri);
-    return uris;
+  /** The error with which the server refused; waits for its answer. */
+  async refusal(uri: string): Promise<RpcError | undefined> {
+    return this.#followed.get(uri)?.answer;
   }
 
-  #send(method: "resources/subscribe" | "resources/unsubscribe", uri: string): void {
+  /** The server has forgotten everything (a new session): tells it again what is followed. */
+  renew(): void {
+    for (const [uri, followed] of this.#followed) followed.answer = this.#send("resources/subscribe", uri);
+  }
+
+  async #send(
+    method: "resources/subscribe" | "resources/unsubscribe",
+    uri: string,
+  ): Promise<RpcError | undefined> {
     // A server that never offered it would answer with an error; asking is no use.
-    if (objectAt(this.#settings.capabilities(), "resources")?.subscribe === true) {
-      this.#settings.send(method, uri);
-    }
+    const offered = objectAt(this.#settings.capabilities(), "resources")?.subscribe === true;
+    return offered ? this.#settings.send(method, uri) : undefined;
   }
 }

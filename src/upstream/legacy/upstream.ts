@@ -5,7 +5,7 @@ import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
-import { type Envelope, isNotification, isRequest } from "../../wire/envelope.js";
+import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import type { Connection } from "../connection.js";
@@ -94,7 +94,7 @@ export class LegacyConnection implements Connection {
     });
     this.#subscriptions = new ResourceSubscriptions({
       capabilities: () => this.facts.capabilities,
-      send: (method, uri) => void this.#request(method, { uri }).catch(this.#shrug(`${method} failed`)),
+      send: (method, uri) => this.#subscribe(method, uri),
     });
   }
 
@@ -168,6 +168,10 @@ export class LegacyConnection implements Connection {
 
   follow(uri: string): () => void {
     return this.#subscriptions.follow(uri);
+  }
+
+  refusal(uri: string): Promise<RpcError | undefined> {
+    return this.#subscriptions.refusal(uri);
   }
 
   tell({ method, params }: Notice): void {
@@ -245,17 +249,37 @@ export class LegacyConnection implements Connection {
       ...(session !== undefined && { headers: session.headers }),
       // The next request finds out whether the session is gone, and opens a new one; a ping is one.
       lost: () => void this.#request("ping").catch(this.#shrug("the event stream is gone")),
+      missed: () => this.#tellWhatMayBeMissed(),
     });
   }
 
   /** A new session: its event stream, log level and subscriptions start anew, and its lists may be others. */
   #renewed(): void {
-    const { observer } = this.#settings;
     if (this.#channel.association === "stream") this.#listen();
     const level = this.#logLevel.current;
     if (level !== undefined) void this.#setLogLevel(level);
-    for (const uri of this.#subscriptions.renew()) observer.resourceUpdated(uri);
+    this.#subscriptions.renew();
+    this.#tellWhatMayBeMissed();
+  }
+
+  /** While nobody listened anything may have changed. */
+  #tellWhatMayBeMissed(): void {
+    const { observer } = this.#settings;
+    for (const uri of this.#subscriptions.uris) observer.resourceUpdated(uri);
     for (const kind of LIST_KINDS) observer.listChanged(kind);
+  }
+
+  /** The error that the server answers with, if it does; what it cannot be asked is not refused. */
+  async #subscribe(
+    method: "resources/subscribe" | "resources/unsubscribe",
+    uri: string,
+  ): Promise<RpcError | undefined> {
+    try {
+      return (await this.#request(method, { uri })).message.error;
+    } catch (error) {
+      this.#shrug(`${method} failed`)(error);
+      return undefined;
+    }
   }
 
   /** A message that is no response; `on` is the call on whose own stream it came. */

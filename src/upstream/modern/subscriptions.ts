@@ -2,7 +2,7 @@
 import type { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
-import type { Envelope } from "../../wire/envelope.js";
+import type { Envelope, RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import type { ConnectionObserver } from "../connection.js";
@@ -26,6 +26,9 @@ export interface OpenStream {
 /** A stream as it stands: what it was opened for, and whether the server has said that it listens. */
 interface Stream extends OpenStream {
   acknowledged: boolean;
+  readonly asked: ReadonlySet<string>;
+  /** Of the resources it was opened for, those that the server will tell nothing of. */
+  refused: ReadonlySet<string>;
 }
 
 const LISTS: Readonly<
@@ -52,12 +55,16 @@ const LONGEST_WAIT_MS = 60_000;
 export class Subscriptions {
   readonly #settings: ListenSettings;
   readonly #followers = new Map<string, number>();
+  /** Who wants to know what the server says next of the streams that are opened. */
+  readonly #waiting = new Set<() => void>();
   #stream: Stream | undefined;
   /** The stream that still delivers while its successor is not acknowledged yet. */
   #before: Stream | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #wait = FIRST_WAIT_MS;
   #missed = false;
+  /** The server does not know the method at all. */
+  #unheardOf = false;
   #over = false;
 
   constructor(settings: ListenSettings) {
@@ -87,6 +94,18 @@ export class Subscriptions {
     };
   }
 
+  /** The error that it comes to when the server leaves `uri` out of what it will tell; waits until it has said. */
+  async refusal(uri: string): Promise<RpcError | undefined> {
+    while (!this.#over && !this.#unheardOf && this.#followers.has(uri)) {
+      const stream = this.#stream;
+      if (stream?.acknowledged === true && stream.asked.has(uri)) {
+        return stream.refused.has(uri) ? NOT_TOLD : undefined;
+      }
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+    return this.#unheardOf ? NOT_TOLD : undefined;
+  }
+
   /** Takes a message that carries a subscription id; false when it belongs to no stream of ours. */
   hear(message: Envelope): boolean {
     const id = objectAt(message.params, "_meta")?.[META.subscriptionId] ?? message.params?.requestId;
@@ -102,6 +121,7 @@ export class Subscriptions {
     this.#stream?.close();
     this.#before?.close();
     this.#stream = this.#before = undefined;
+    this.#wake();
   }
 
   #schedule(ms: number): void {
@@ -128,7 +148,8 @@ export class Subscriptions {
       return;
     }
     const opened = this.#settings.open({ notifications: filter }, (message) => this.#hear(stream, message));
-    const stream: Stream = { ...opened, acknowledged: false };
+    const asked = new Set(this.#followers.keys());
+    const stream: Stream = { ...opened, acknowledged: false, asked, refused: new Set() };
     this.#stream = stream;
     opened.ended.then(
       (answer) => this.#ended(stream, answer.message.error),
@@ -151,7 +172,7 @@ export class Subscriptions {
     const { observer } = this.#settings;
     const { method, params } = message;
     if (method === "notifications/subscriptions/acknowledged") {
-      this.#acknowledged(stream);
+      this.#acknowledged(stream, objectAt(params, "notifications"));
     } else if (method === "notifications/cancelled") {
       stream.close();
       this.#ended(stream, undefined);
@@ -165,9 +186,11 @@ export class Subscriptions {
     }
   }
 
-  #acknowledged(stream: Stream): void {
+  #acknowledged(stream: Stream, honoured: JsonObject | undefined): void {
     stream.acknowledged = true;
+    stream.refused = refusedOf(stream.asked, honoured);
     if (stream !== this.#stream) return;
+    this.#wake();
     this.#wait = FIRST_WAIT_MS;
     this.#before?.close();
     this.#before = undefined;
@@ -184,6 +207,8 @@ export class Subscriptions {
     this.#stream = undefined;
     const { server, log } = this.#settings;
     if (error?.code === CODE.methodNotFound) {
+      this.#unheardOf = true;
+      this.#wake();
       log.info(
         { server },
         "the server offers changes and knows no subscriptions/listen; it is not asked again",
@@ -205,4 +230,22 @@ export class Subscriptions {
     }
     for (const uri of this.#followers.keys()) observer.resourceUpdated(uri);
   }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+}
+
+const NOT_TOLD: RpcError = {
+  code: CODE.invalidParams,
+  message: "the server tells of no updates of this resource",
+};
+
+/** Whoever says nothing of what it honours is taken to honour everything. */
+function refusedOf(asked: ReadonlySet<string>, honoured: JsonObject | undefined): ReadonlySet<string> {
+  if (honoured === undefined) return new Set();
+  const { resourceSubscriptions } = honoured;
+  const told: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
+  return new Set([...asked].filter((uri) => !told.includes(uri)));
 }

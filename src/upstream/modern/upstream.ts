@@ -6,7 +6,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
 import type { ListKind, ServerFacts, ServerList } from "../../core/upstream.js";
-import { type Envelope, isNotification, type Notification } from "../../wire/envelope.js";
+import { type Envelope, isNotification, type Notification, type RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { paramHeaders } from "../../wire/param-headers.js";
@@ -109,6 +109,10 @@ export class ModernConnection implements Connection {
 
   follow(uri: string): () => void {
     return this.#subscriptions.follow(uri);
+  }
+
+  refusal(uri: string): Promise<RpcError | undefined> {
+    return this.#subscriptions.refusal(uri);
   }
 
   followTasks(

@@ -60,11 +60,16 @@ export interface Channel {
    * Hears what belongs to no exchange: on HTTP opens the GET event stream (and opens it again when it drops,
    * resuming by `Last-Event-ID` and obeying `retry`), on a pipe everything that is not a response.
    * Resolves to false when the server offers no such stream (405). Call `stop` to end it. `lost` is told when a
-   * stream that had been open cannot be opened again, because the server refuses (404: the session is gone).
+   * stream that had been open cannot be opened again, because the server refuses (404: the session is gone);
+   * `missed`, when one was opened again that cannot be resumed, so that something may have been said unheard.
    */
   listen(
     hear: (message: Envelope) => void,
-    options?: { readonly headers?: Headers; readonly lost?: (reason: GatewayError) => void },
+    options?: {
+      readonly headers?: Headers;
+      readonly lost?: (reason: GatewayError) => void;
+      readonly missed?: () => void;
+    },
   ): { readonly opened: Promise<boolean>; stop(): void };
   /** Resolves when the channel can carry nothing more, with the reason; never rejects. HTTP channels stay open. */
   readonly closed: Promise<GatewayError>;

@@ -16,6 +16,8 @@ export interface ListenSettings {
   readonly hear: (message: Envelope) => void;
   /** Told when a stream that had been open cannot be opened again, because the server refuses. */
   readonly lost?: (reason: GatewayError) => void;
+  /** Told when one is open again that could not be resumed. */
+  readonly missed?: () => void;
 }
 
 /** The wait before a stream is opened again where the server names none; doubled after each failure. In ms. */
@@ -76,10 +78,12 @@ export class HttpListen implements HttpReceiver {
       if (!passes) this.#giveUp(statusError(this.#settings.target, status, headers, Buffer.alloc(0)));
       return;
     }
+    const missed = this.#everOpen && this.#stream.lastEventId === undefined;
     this.#everOpen = true;
     this.#openSince = performance.now();
     this.#stream.begin();
     this.#settleOpened(true);
+    if (missed) this.#settings.missed?.();
   }
 
   data(chunk: Buffer): void {

@@ -88,18 +88,12 @@ class HttpChannel implements Channel, ExchangeOwner {
 
   listen(
     hear: (message: Envelope) => void,
-    options?: { readonly headers?: Headers; readonly lost?: (reason: GatewayError) => void },
+    options: Parameters<Channel["listen"]>[1] = {},
   ): { readonly opened: Promise<boolean>; stop(): void } {
     if (this.#over !== undefined) return { opened: Promise.resolve(false), stop: () => {} };
     const { target, leftovers } = this;
-    const lost = options?.lost;
-    const listen = new HttpListen({
-      target,
-      headers: { ...target.headers, ...options?.headers },
-      leftovers,
-      hear,
-      ...(lost === undefined ? {} : { lost }),
-    });
+    const headers = { ...target.headers, ...options.headers };
+    const listen = new HttpListen({ ...options, target, headers, leftovers, hear });
     this.#listens.add(listen);
     listen.start();
     return {

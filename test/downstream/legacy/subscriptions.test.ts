@@ -67,6 +67,17 @@ describe("resources/subscribe", () => {
     await events.cancel();
   });
 
+  test("is refused as its server refuses it, and then nothing is followed", async () => {
+    const server = await edgeServer({ introduction: ALL, refused: ["x:a"] });
+    const host = await server.host();
+    expect((await host.request("resources/subscribe", { uri: "x:a" })).error).toMatchObject({
+      code: -32602,
+      message: "nobody is told of it",
+      data: { uri: "x:a" },
+    });
+    expect(server.port.interests.flatMap(({ resources }) => [...resources])).toEqual([]);
+  });
+
   test("of two sessions is each its own", async () => {
     const server = await edgeServer({ introduction: ALL });
     const [one, two] = [await server.host(), await server.host()];

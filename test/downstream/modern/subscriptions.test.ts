@@ -42,6 +42,15 @@ test("the acknowledgement comes first and names what will be delivered, with the
   }
 });
 
+test("what its server refuses to tell of is not acknowledged, and not told", async () => {
+  const { acknowledged, port } = await subscribe(
+    { resourceSubscriptions: ["a:1", "a:2"] },
+    { port: fakePort({ refused: ["a:1"] }) },
+  );
+  expect(acknowledged?.params).toMatchObject({ notifications: { resourceSubscriptions: ["a:2"] } });
+  expect(port.interests.map(({ resources }) => [...resources])).toEqual([["a:2"]]);
+});
+
 test("changes come as they were asked for, stamped with the subscription", async () => {
   const { port, heard } = await subscribe({
     toolsListChanged: true,

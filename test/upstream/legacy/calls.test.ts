@@ -428,6 +428,19 @@ describe("resources that are followed", () => {
     expect(heard.slice(-2)).toEqual(["ready @shared", "updated x:a @shared"]);
   });
 
+  test("are refused in the server's own words", async () => {
+    const server = legacyServer().on("resources/subscribe", ({ uri }) => {
+      if (uri === "x:secret") throw new RpcFailure(-32602, "not yours");
+      return {};
+    });
+    const { upstream } = await meet(server);
+    const mine = client();
+    for (const uri of ["x:a", "x:secret"]) upstream.follow(uri, mine);
+    expect(await upstream.refusal?.("x:a", mine)).toBeUndefined();
+    expect(await upstream.refusal?.("x:secret", mine)).toEqual({ code: -32602, message: "not yours" });
+    expect(await upstream.refusal?.("x:never-followed", mine)).toBeUndefined();
+  });
+
   test("are not asked for where the server does not offer it", async () => {
     const server = legacyServer({ capabilities: { resources: {} } });
     const { upstream } = await meet(server);

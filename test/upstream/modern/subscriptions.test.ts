@@ -9,7 +9,7 @@ import {
   RpcFailure,
   SILENCE,
 } from "../../support/fake-channel.js";
-import { meet, settled } from "../../support/met-upstream.js";
+import { client, meet, settled } from "../../support/met-upstream.js";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -95,6 +95,20 @@ describe.each([
       "updated x:a",
     ]);
   });
+});
+
+test("what the server leaves out of its acknowledgement it has refused, and who follows can wait to learn that", async () => {
+  const { server, streams } = listening(false);
+  const { upstream } = await meet(server, over);
+  const mine = client();
+  for (const uri of ["x:a", "x:secret"]) upstream.follow(uri, mine);
+  await vi.advanceTimersByTimeAsync(50);
+  const refusals = Promise.all(["x:a", "x:secret"].map((uri) => upstream.refusal?.(uri, mine)));
+  streams.at(-1)?.say("notifications/subscriptions/acknowledged", {
+    notifications: { ...LISTS, resourceSubscriptions: ["x:a"] },
+  });
+  expect(await refusals).toEqual([undefined, { code: -32602, message: expect.any(String) }]);
+  expect(await upstream.refusal?.("x:secret", mine)).toMatchObject({ code: -32602 });
 });
 
 test("a server that takes its stream back in words is asked again", async () => {

@@ -737,6 +737,19 @@ describe("listening", () => {
     for (const [i, time] of times.entries()) expect(time - (times[i - 1] ?? -60)).toBeGreaterThanOrEqual(58);
   });
 
+  test("tells when it goes on without knowing where it stopped, and only then", async () => {
+    const missed: number[] = [];
+    const server = await serve((_asked, response) => {
+      const n = server.asked.length;
+      // The first two streams have no ids; from the third on a stream can be resumed.
+      stream(response, "retry: 5\n\n", event({ ...changed, params: { n } }, n > 2 ? `e${n}` : undefined));
+      if (n < 4) response.end();
+    });
+    open(server.url).listen(() => {}, { missed: () => missed.push(server.asked.length) });
+    expect((await server.request(3)).headers["last-event-id"]).toBe("e3");
+    expect(missed).toEqual([2, 3]);
+  });
+
   test("ends with the reason when the session is gone", async () => {
     const server = await serve((_asked, response) => {
       if (server.asked.length === 1) stream(response, "retry: 5\n\n").end();
