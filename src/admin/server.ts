@@ -1,9 +1,11 @@
 /** The admin listener: health, metrics, status as JSON, and the console page. */
+import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import { GatewayError } from "../core/errors.js";
-import { isLoopback, turnAway } from "../core/front-door.js";
+import { admitOperator } from "../core/admit.js";
+import { ERRORS, GatewayError } from "../core/errors.js";
+import { frontDoor, isLoopback } from "../core/front-door.js";
 import type { Logger } from "../core/logger.js";
 import { consoleFiles } from "./console-files.js";
 import { guard } from "./guard.js";
@@ -92,14 +94,16 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
   const files = consoleFiles();
   // Probes have no token, and a page must be there to ask for one; the files are the same for everybody.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
-  const door = { bindHost: settings.host, allowedHosts: settings.allowedHosts ?? [], allowedOrigins: [] };
+  const door = frontDoor({
+    bind: settings.host,
+    allowedHosts: settings.allowedHosts ?? [],
+    allowedOrigins: [],
+  });
   const app = new Hono<{ Bindings: HttpBindings }>();
 
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
-    const { host = [], origin } = c.env.incoming.headersDistinct;
-    const refused = turnAway({ hosts: host, origins: origin ?? [] }, door);
-    if (refused !== undefined) return c.json({ error: refused }, 403);
+    admitOperator(c.env.incoming as IncomingMessage, door);
     if (!open.has(c.req.path) && !mayLook(c.req.header("authorization"))) {
       const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
       return c.json(
@@ -138,6 +142,8 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
   app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
   app.onError((error, c) => {
     if (error instanceof BadQuery) return c.json({ error: error.message }, 400);
+    if (error instanceof GatewayError)
+      return c.json({ error: error.message }, ERRORS[error.code].http as 400 | 403);
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
     return c.json({ error: "this page failed; the gateway's log says why" }, 500);
   });

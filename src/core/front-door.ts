@@ -1,66 +1,76 @@
-/** Whether an HTTP request may come in at all: against DNS rebinding, and against pages in the user's browser. */
+/**
+ * Which names a browser-born request may come under: its Host must be this gateway's own, and an Origin must be
+ * one that was let in. Without both checks any web page could reach a gateway on the loopback interface by
+ * rebinding a name of its own (GHSA-w48q-cv73-mx4w; spec 2026-07-28: basic/transports/streamable-http, "Security").
+ */
 import { isIP } from "node:net";
 
 export interface FrontDoor {
+  /** Whether a `Host` header names this gateway. */
+  host(header: string): boolean;
+  /** Whether pages of this `Origin` may call. `null`, which sandboxes and files send, never may. */
+  origin(header: string): boolean;
+}
+
+export interface FrontDoorSettings {
   /** The address the listener is bound to. */
-  readonly bindHost: string;
-  /** Further names it may be called by: `name`, or `name:port`. */
+  readonly bind: string;
+  /** Names, with or without a port; without one every port is meant. */
   readonly allowedHosts: readonly string[];
-  /** Further origins whose pages may call it, such as `https://app.example.com`. */
+  /** Whole origins, such as `https://app.example.com`. */
   readonly allowedOrigins: readonly string[];
 }
 
-/** The headers in question, each as often as it was sent. */
-export interface Visitor {
-  readonly hosts: readonly string[];
-  readonly origins: readonly string[];
+/** Loopback names are always allowed on a loopback bind; beyond that an empty list allows nothing. */
+export function frontDoor({ bind, allowedHosts, allowedOrigins }: FrontDoorSettings): FrontDoor {
+  const onLoopback = isLoopback(bind);
+  const hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  // An address cannot be rebound, so whoever names the very one we are bound to means us.
+  if (isIP(bind) !== 0 && !isUnspecified(bind)) hosts.add(inUrl(bind));
+  const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
+  // Every sandboxed page and every local file shares this one; whoever lists it lets all of them in.
+  origins.delete("null");
+  return {
+    host(header) {
+      const [name, whole] = split(header);
+      if (name === undefined) return false;
+      return hosts.has(whole) || hosts.has(name) || (onLoopback && isLoopback(name));
+    },
+    origin(header) {
+      const origin = header.toLowerCase();
+      if (origins.has(origin)) return true;
+      const [name] = split(authorityOf(origin) ?? "");
+      return onLoopback && name !== undefined && isLoopback(name);
+    },
+  };
 }
 
-/**
- * Why the visitor may not come in, in a plain sentence; undefined when it may.
- *
- * A page that rebinds DNS sends the name it was loaded from as `Host`, so names must be known. An IP address
- * in `Host` cannot be rebound: beyond loopback it is let in, because probes and scrapers come so.
- */
-export function turnAway(visitor: Visitor, door: FrontDoor): string | undefined {
-  const [host, second] = visitor.hosts;
-  // Proxies and servers disagree on which of two Host headers counts, so two count as none.
-  if (host === undefined || second !== undefined) return "exactly one Host header is required";
-  if (!knowsHost(host, door)) return "this Host is not served here; listen.http.allowedHosts names more";
-  const refused = visitor.origins.find((origin) => !knowsOrigin(origin, host, door));
-  return refused === undefined
-    ? undefined
-    : "this Origin may not call; listen.http.allowedOrigins names more";
-}
-
-/** True for `localhost`, 127.0.0.0/8 and ::1, with or without brackets. */
+/** Whether `host` can be reached from this machine alone. Takes bind addresses and names as they stand in a Host. */
 export function isLoopback(host: string): boolean {
-  const name = host.replace(/^\[(.*)\]$/, "$1").toLowerCase();
-  if (name === "localhost" || name === "::1") return true;
-  return isIP(name) === 4 && name.startsWith("127.");
+  const name = bare(host);
+  return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
 }
 
-function knowsHost(host: string, door: FrontDoor): boolean {
-  const name = hostName(host);
-  if (name === undefined) return false;
-  if (door.allowedHosts.some((known) => equalNames(known, host) || equalNames(known, name))) return true;
-  if (isLoopback(name)) return true;
-  return !isLoopback(door.bindHost) && (isIP(bare(name)) !== 0 || equalNames(name, door.bindHost));
+/** Whether no name server has a say in what a Host header means: it is an address, or the name of this machine. */
+export function cannotBeRebound(header: string): boolean {
+  const [name] = split(header);
+  return name !== undefined && (isIP(bare(name)) !== 0 || name === "localhost");
 }
 
-function knowsOrigin(origin: string, host: string, door: FrontDoor): boolean {
-  if (door.allowedOrigins.some((known) => equalNames(known, origin))) return true;
-  if (!/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false;
-  const url = new URL(origin);
-  if (equalNames(url.host, host)) return true;
-  return isLoopback(door.bindHost) && isLoopback(url.hostname);
+/** Whether pages of this origin come from the very place that the Host header names. */
+export function isOwnOrigin(origin: string, host: string): boolean {
+  return authorityOf(origin.toLowerCase()) === host.toLowerCase();
 }
 
-/** The name without its port; undefined when it is none. */
-function hostName(host: string): string | undefined {
-  const found = /^(\[[0-9a-f:.]+\]|[^\s:/@\\?#[\]]+)(?::\d{1,5})?$/i.exec(host);
-  return found?.[1];
+const authorityOf = (origin: string): string | undefined => /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
+
+/** The name without its port, and the whole, in lower case; nothing when it is no `name[:port]`. */
+function split(header: string): readonly [name: string | undefined, whole: string] {
+  const whole = header.trim().toLowerCase();
+  const [, name] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(whole) ?? [];
+  return [name, whole];
 }
 
-const bare = (name: string): string => name.replace(/^\[(.*)\]$/, "$1");
-const equalNames = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
+const bare = (host: string): string => host.replace(/^\[|\]$/g, "");
+const inUrl = (address: string): string => (isIP(address) === 6 ? `[${address.toLowerCase()}]` : address);
+const isUnspecified = (address: string): boolean => address === "0.0.0.0" || address === "::";

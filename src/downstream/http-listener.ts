@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIPv6, type Socket } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
+import { frontDoor, isLoopback } from "../core/front-door.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { NO_PRESSURE, type Pressure, type Shed } from "../core/pressure.js";
-import { allowedNames, isLoopback } from "./allowed-names.js";
 import { type Authentication, EVERYBODY_IS_ANONYMOUS } from "./authenticate/authentication.js";
 import { connectionLimit } from "./connection-limit.js";
 import { Connections } from "./connections.js";
@@ -70,7 +70,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const route = httpRoutes({
     ...options,
     authentication,
-    names: allowedNames({ bind: listen.host, ...listen }),
+    door: frontDoor({ bind: listen.host, ...listen }),
     bodies: new HeldBodies({ limit: options.heldBodyBytes ?? 256 * 1024 * 1024, pressure, shed }),
     logger,
   });

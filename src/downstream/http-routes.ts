@@ -4,10 +4,10 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
+import { admit, admitOperator } from "../core/admit.js";
+import type { FrontDoor } from "../core/front-door.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import type { Logger } from "../core/logger.js";
-import { admit, admitProbe } from "./admit.js";
-import type { AllowedNames } from "./allowed-names.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
@@ -33,7 +33,7 @@ export interface HttpRouteSettings {
   readonly sse?: SseEdge;
   readonly ready: () => Readiness;
   readonly authentication: Authentication;
-  readonly names: AllowedNames;
+  readonly door: FrontDoor;
   readonly bodies: HeldBodies;
   readonly logger: Logger;
   readonly refused?: (status: number) => void;
@@ -49,7 +49,7 @@ export interface HttpRoute {
 
 /** Every path there is. Each but the probes and the metadata asks for credentials before anything else. */
 export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
-  const { authentication, listen, names, sse } = settings;
+  const { authentication, listen, door, sse } = settings;
   const behind = { ...settings, maxBodyBytes: listen.maxBodyBytes };
   const base = listen.path.replace(/\/$/, "");
   const mcp = guarded(mcpEndpoint(behind));
@@ -81,7 +81,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
 
   /** Checks who is meant and on whose behalf; answers a browser that only asks, which never shows credentials. */
   function arrives(request: IncomingMessage, response: ServerResponse): boolean {
-    admit(request, names);
+    admit(request, door);
     const { origin } = request.headers;
     if (origin === undefined) return false;
     allowOrigin(response, origin);
@@ -102,7 +102,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
 
   function probe(ask: () => Readiness): Serve {
     return (request, response) => {
-      admitProbe(request, names);
+      admitOperator(request, door);
       onlyReading(request);
       const readiness = ask();
       writeJson(response, readiness.ready ? 200 : 503, readiness);

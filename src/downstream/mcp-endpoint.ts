@@ -5,7 +5,7 @@ import type { GatewayPort } from "../core/gateway-port.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
 import { type Envelope, type MessageId, parseDocument } from "../wire/envelope.js";
 import { HEADER } from "../wire/names.js";
-import { checkContent } from "./admit.js";
+import { checkContent } from "./check-content.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
 import type { HttpEdge, HttpExchange } from "./edge.js";
 import type { HeldBodies } from "./held-bodies.js";

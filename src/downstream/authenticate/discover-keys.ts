@@ -1,6 +1,6 @@
 /** Finds out where an issuer's public keys are, from the metadata it publishes. */
+import { isLoopback } from "../../core/front-door.js";
 import { isObject, stringAt } from "../../wire/json.js";
-import { isLoopback } from "../allowed-names.js";
 import type { fetchJson } from "./fetch-json.js";
 
 /**

@@ -1,7 +1,7 @@
 /** Every path of the main listener, as strangers find it; and what whoever has a token is told over HTTP. */
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import { allowedNames } from "../../../src/downstream/allowed-names.js";
+import { frontDoor } from "../../../src/core/front-door.js";
 import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
 import { HeldBodies } from "../../../src/downstream/held-bodies.js";
 import { routeTable } from "../../../src/downstream/http-routes.js";
@@ -27,7 +27,7 @@ const PATHS = routeTable({
   sse: recordingEdge(),
   ready: () => ({ ready: true, reasons: [] }),
   authentication: EVERYBODY_IS_ANONYMOUS,
-  names: allowedNames({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] }),
+  door: frontDoor({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] }),
   bodies: new HeldBodies(),
   logger: SILENT,
 }).map(({ path }) => path.replace(":name", "files").replace(/^\*$/, "/nothing").replace(/\*$/, "mcp"));

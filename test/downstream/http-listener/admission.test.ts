@@ -78,7 +78,7 @@ describe("Host x Origin x method x content type", () => {
       jsonrpc: "2.0",
       error: {
         code: -31403,
-        message: "this Origin is not allowed here",
+        message: "this Origin is not allowed here; listen.http.allowedOrigins names those that are",
         data: { cardea: { code: "forbidden", retryable: false } },
       },
     });
