@@ -1,4 +1,5 @@
 /** The connections to one HTTP server, kept open between requests; several channels to it may share them. */
+import { isIP } from "node:net";
 import type { Dispatcher } from "undici";
 import { buildConnector, Pool } from "./undici-pool.js";
 
@@ -8,6 +9,8 @@ export interface HttpPoolOptions {
   readonly connectTimeoutMs: number;
   /** Certificates to trust instead of those that Node trusts, as PEM. */
   readonly ca?: string;
+  /** How long connections to a name are used for new requests, in milliseconds. Default: 45 s. */
+  readonly lastsMs?: number;
 }
 
 /**
@@ -15,36 +18,55 @@ export interface HttpPoolOptions {
  * for a person and an event stream hold a connection each, so a low number here would stop everything else.
  */
 const MAX_CONNECTIONS = 1024;
+/**
+ * A name may come to stand for another address, and a busy connection would never find out. So all of them are
+ * replaced now and then. (undici's `clientTtl` does the same, and collects callbacks for ever where an event stream
+ * holds a connection.)
+ */
+const LASTS_MS = 45_000;
 
 /** Whoever makes it destroys it. */
 export class HttpPool {
-  readonly #pool: Dispatcher;
+  readonly #open: () => Dispatcher;
+  /** Until when the pool is used for new requests, by the monotonic clock. */
+  #usedUntil: number;
+  readonly #lastsMs: number;
+  #pool: Dispatcher;
+  /** Those before it, as long as something is under way on them. */
+  readonly #retired = new Set<Dispatcher>();
   /** Requests that were handed over and have no connection yet. */
   #waiting = 0;
 
   /** @throws TypeError when the URL is none. */
-  constructor({ url, connectTimeoutMs, ca }: HttpPoolOptions) {
+  constructor({ url, connectTimeoutMs, ca, lastsMs = LASTS_MS }: HttpPoolOptions) {
+    const { origin, hostname } = new URL(url);
     const connect = buildConnector({
       timeout: connectTimeoutMs,
       // A peer that vanished without a word is noticed, streams that are silent for long included.
       keepAliveInitialDelay: 15_000,
       ...(ca === undefined ? {} : { ca }),
     });
-    this.#pool = new Pool(new URL(url).origin, {
-      connections: MAX_CONNECTIONS,
-      // After a request that was given up undici connects again, for nobody (https://github.com/nodejs/undici/issues/5845).
-      connect: (options, done) => {
-        if (this.#waiting > 0) connect(options, done);
-        else queueMicrotask(() => done(new Error("nobody needs this connection"), null));
-      },
-      // How long an answer may take is decided per call, and event streams may be silent for ever.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    this.#open = () =>
+      new Pool(origin, {
+        connections: MAX_CONNECTIONS,
+        // After a request that was given up undici connects again, for nobody (https://github.com/nodejs/undici/issues/5845).
+        connect: (options, done) => {
+          if (this.#waiting > 0) connect(options, done);
+          else queueMicrotask(() => done(new Error("nobody needs this connection"), null));
+        },
+        // How long an answer may take is decided per call, and event streams may be silent for ever.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+    const isName = isIP(hostname.replace(/^\[|\]$/g, "")) === 0;
+    this.#lastsMs = isName ? lastsMs : Number.POSITIVE_INFINITY;
+    this.#pool = this.#open();
+    this.#usedUntil = performance.now() + this.#lastsMs;
   }
 
   /** Sends a request when there is a connection for it; call `settled` once when it has one or needs none. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    if (performance.now() >= this.#usedUntil) this.#replace();
     this.#waiting++;
     this.#pool.dispatch(options, handler);
   }
@@ -54,7 +76,18 @@ export class HttpPool {
   }
 
   /** Ends all requests and closes all connections. */
-  destroy(): Promise<void> {
-    return this.#pool.destroy();
+  async destroy(): Promise<void> {
+    await Promise.all([this.#pool, ...this.#retired].map((pool) => pool.destroy()));
+  }
+
+  /** What is under way goes on where it is; the next request looks the name up anew. */
+  #replace(): void {
+    const before = this.#pool;
+    this.#pool = this.#open();
+    this.#usedUntil = performance.now() + this.#lastsMs;
+    this.#retired.add(before);
+    const forget = (): void => void this.#retired.delete(before);
+    // It fails when it is destroyed before it has come to its end.
+    before.close().then(forget, forget);
   }
 }
