@@ -87,6 +87,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
     self: info,
     logger,
     ...(policy.visible !== undefined && { visible: policy.visible }),
+    ...(policy.mayFollow !== undefined && { mayFollow: policy.mayFollow }),
     ...(before !== undefined && { before: before.catalog }),
     onListChanged: (server, list) => metrics.listChanged(server, list),
   });

@@ -28,6 +28,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly self: JsonObject;
   /** What it says no to does not exist for that client. Default: everything is visible to everybody. */
   readonly visible?: Visible;
+  /** The updates of what it says no to are told to nobody. Default: whatever is visible may be followed. */
+  readonly mayFollow?: Visible;
   readonly logger?: Logger;
   /** The catalog of an earlier config: what it knows of the very same upstreams is taken over. It is not closed. */
   readonly before?: Catalog;
@@ -102,7 +104,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const learned = before?.learned ?? new LearnedUris();
   const pages = before?.pages ?? new ShownPages();
   const views = new Views({ scopes, servers, naming, visible, learned, pages });
-  const changes = new Changes({ view: (client) => views.of(client), servers, logger });
+  const changes = new Changes({
+    view: (client) => views.of(client),
+    servers,
+    mayFollow: options.mayFollow,
+    logger,
+  });
 
   for (const space of spaces) {
     const upstream = upstreams.find(({ name }) => name === space.name);

@@ -25,6 +25,8 @@ export interface Policy {
   readonly limits: Middleware;
   /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
+  /** Whether updates of a resource may be told; undefined where nobody is refused anything. */
+  readonly mayFollow: ((client: Client, route: Route) => boolean) | undefined;
   /** The time-out that a limit sets for this call, in ms; for `deadline`. */
   timeoutMs(call: Call): number | undefined;
   /** The newest first. */
@@ -108,6 +110,7 @@ export function createPolicy(
     access: nothingToJudge ? (next) => next : access({ book, log, spend }, approvals),
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
+    mayFollow: nothingToJudge ? undefined : (client, route) => book.lets(client, route),
     timeoutMs: (call) => limits.timeoutMs(call),
     decisions: (count) => log.latest(count),
     explain: (call) => explain(book, limits, call),

@@ -1,6 +1,12 @@
 /** Which server a method belongs to that the gateway does not know: the only one that declares its extension. */
 import { type JsonObject, objectAt } from "../wire/json.js";
 
+/**
+ * Whether a method that the gateway does not know may go to a server. Its name goes there in a header too, where
+ * white space around it is lost and other characters cannot stand: `tools/call ` would arrive as another method.
+ */
+export const canBeCarried = (method: string): boolean => /^[\x21-\x7e]+$/.test(method);
+
 /** The only one of `servers` whose capabilities declare `method`; undefined when none does, or several do. */
 export function soleDeclarer(
   method: string,

@@ -1,6 +1,7 @@
 /** Puts the arguments that the config gives into a call, so that rules judge the very call that its server gets. */
 import type { Call, GivenArguments } from "../core/call.js";
 import type { Middleware } from "../core/handler.js";
+import { TASK_METHODS } from "../core/tasks.js";
 import { objectAt, without } from "../wire/json.js";
 import { paramHeaders } from "../wire/param-headers.js";
 
@@ -10,10 +11,13 @@ export const givenArguments: Middleware = (next) =>
     return next(withGivenArguments(call));
   };
 
-/** The call as its server gets it; the very same object where the config gives it nothing. */
+/**
+ * The call as its server gets it; the very same object where the config gives it nothing. What a method that nobody
+ * knows does with a tool's name and arguments is its server's secret, so it gets them like a call.
+ */
 export function withGivenArguments(call: Call): Call {
   const given = call.route?.given;
-  return given === undefined || call.method !== "tools/call" ? call : filled(call, given);
+  return given === undefined || TASK_METHODS.has(call.method) ? call : filled(call, given);
 }
 
 function filled(call: Call, { defaults, fixed }: GivenArguments): Call {

@@ -10,7 +10,7 @@ import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { answerLists } from "./answer-lists.js";
-import { soleDeclarer } from "./extensions.js";
+import { canBeCarried, soleDeclarer } from "./extensions.js";
 import { sender } from "./send.js";
 import { SKILL_METHODS, skills } from "./skills.js";
 import { taskCalls } from "./task-calls.js";
@@ -42,9 +42,9 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
 
   async function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
     const { method, params } = call;
-    const own = Object.hasOwn(TARGETED_METHODS, method)
-      ? retarget(method, params, target)
-      : retargetLoosely(params, target);
+    const known = Object.hasOwn(TARGETED_METHODS, method);
+    if (!known && !canBeCarried(method)) throw unknownMethod(method);
+    const own = known ? retarget(method, params, target) : retargetLoosely(params, target);
     const reply = await send(upstream, call, own);
     if (method === "resources/read" && /^ui:/i.test(target) && reply.kind === "result") {
       catalog.showed(call.client, upstream);
@@ -85,7 +85,7 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
     const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);
     const declarer = soleDeclarer(method, servers, catalog.capabilities);
-    if (declarer !== undefined) return send(declarer, call, call.params);
+    if (declarer !== undefined && canBeCarried(method)) return send(declarer, call, call.params);
     throw unknownMethod(method);
   };
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../src/catalog/catalog.js";
+import type { Route } from "../../src/core/call.js";
 import type { Change } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../../src/core/upstream.js";
@@ -259,6 +260,20 @@ describe("a resource", () => {
     const { heard } = listen(catalog, { resources: uris });
     expect(files.followed).toEqual(["test://a@anonymous", "test://unlisted@anonymous"]);
     expect([silent.followed, heard]).toEqual([[], []]);
+  });
+
+  test("that may not be read is not followed either", async () => {
+    const files = fakeUpstream("files", { lists });
+    const mayFollow = (client: Client, { target }: Route): boolean =>
+      client.principal.id === "ann" || target !== "test://a";
+    const catalog = catalogOf([files], { mayFollow });
+    await settle();
+    const uris = [exposed, "files+test://b"];
+    const ann = fakeClient({ principal: { id: "ann", groups: [], claims: {} }, affinity: "ann" });
+    expect(catalog.changes.followable(fakeClient(), uris)).toEqual(["files+test://b"]);
+    expect(catalog.changes.followable(ann, uris)).toEqual(uris);
+    listen(catalog, { resources: uris });
+    expect(files.followed).toEqual(["test://b@anonymous"]);
   });
 
   test("of a server that is still to come is followed when it is there", async () => {

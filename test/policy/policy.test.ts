@@ -171,8 +171,36 @@ describe("a reload", () => {
 test("without rules and limits there is no layer at all, and nobody's list is filtered", () => {
   const { policy } = policyOf({});
   const next = async () => ({ kind: "error", error: { code: 0, message: "" } }) as const;
-  expect([policy.access(next), policy.limits(next), policy.visible]).toEqual([next, next, undefined]);
+  expect([policy.access(next), policy.limits(next)]).toEqual([next, next]);
+  expect([policy.visible, policy.mayFollow]).toEqual([undefined, undefined]);
 });
+
+test("nobody hears of updates of what they may not read, or not without being asked", () => {
+  const { policy } = policyOf({
+    rules: [
+      { resources: ["*secret*"], effect: "deny" },
+      { resources: ["*private*"], effect: "approve" },
+      { resources: ["*hidden*"], effect: "hide" },
+      { resources: ["*log*"], effect: "redact", redact: NOTHING },
+    ],
+  });
+  const follows = (uri: string) =>
+    policy.mayFollow?.(clientOf(), { upstream: "f", target: uri, exposed: uri, kind: "resources" });
+  expect(["a:secret", "a:private", "a:hidden", "a:log", "a:b", "a:%73ecret"].map(follows)).toEqual([
+    false,
+    false,
+    false,
+    true,
+    true,
+    false,
+  ]);
+});
+
+const NOTHING: NonNullable<RuleConfig["redact"]> = {
+  arguments: { paths: [], patterns: [] },
+  results: { paths: [], patterns: [] },
+  replacement: "",
+};
 
 test("what the rules judged is what the server gets, whatever is called and however it is written", async () => {
   const words = fc.constantFrom(

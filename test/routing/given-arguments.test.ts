@@ -30,6 +30,11 @@ test("an argument called __proto__ stays one", () => {
   );
 });
 
+test("a method that nobody knows gets them like a call", () => {
+  const params = withGivenArguments(called({ arguments: { env: "prod" } }, { method: "other/run" })).params;
+  expect(params.arguments).toEqual({ limit: 10, mode: "fast", env: "test" });
+});
+
 test("a call that is given nothing goes on as the very object it is", async () => {
   const seen: Call[] = [];
   const handle = compose([givenArguments], async (call) => {

@@ -198,6 +198,9 @@ describe("a method the gateway does not know", () => {
     ["nobody declares", "tasks/get"],
     ["nobody declares", "tasks/list"],
     ["nobody declares", "example/unheard-of"],
+    // In a header it would arrive as another one.
+    ["nobody could carry", "weather/forecast "],
+    ["nobody could carry", "weather/for\u0435cast"],
     ["looks like a capability the gateway routes itself", "tools/unheard-of"],
     ["means something to JavaScript", "constructor"],
     ["means something to JavaScript", "__proto__"],

@@ -118,6 +118,12 @@ export class RuleBook {
     return true;
   }
 
+  /** Whether `client` could read the target right now, without anybody being asked. */
+  lets(client: Client, route: Route): boolean {
+    const { effect } = this.judge({ on: "call", route, client, args: {} });
+    return effect === "allow" || effect === "redact";
+  }
+
   /** What every rule says, in order, the deciding one and those behind it too. */
   explain(matter: Matter): readonly Finding[] {
     return this.#rules.map((rule) => {
