@@ -1,4 +1,4 @@
-/** Runs a tool that can only be run as a task for a client that asked for no task, and waits for what comes of it. */
+/** Runs a tool that can only be run as a task for a client that cannot ask for one, and waits for what comes of it. */
 import type { Call } from "../../core/call.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { takesTasks } from "../../core/tasks.js";
@@ -17,9 +17,12 @@ const TTL_MS = 3_600_000;
 /** Between two looks (ms): what is taken where the server does not say, and what is kept to whatever it says. */
 const POLL_MS = { usual: 1_000, least: 100, most: 30_000 };
 
-/** Whether the server would refuse `call`, because its tool takes no calls but as tasks. */
-export function needsTask({ method, params, route }: Call, capabilities: JsonObject): boolean {
-  if (method !== "tools/call" || Object.hasOwn(params, "task")) return false;
+/**
+ * Whether the server would refuse `call`, because its tool takes no calls but as tasks, and its client knows no such
+ * tasks. One with a session is of this era itself, and is told what the server says.
+ */
+export function needsTask({ method, params, client, route }: Call, capabilities: JsonObject): boolean {
+  if (method !== "tools/call" || client.session || Object.hasOwn(params, "task")) return false;
   return (
     stringAt(objectAt(route?.item, "execution"), "taskSupport") === "required" && takesTasks(capabilities)
   );

@@ -182,6 +182,7 @@ describe("no task is made of a call", () => {
     ["of a tool that takes none", { route: routeOf("forbidden") }, TASKS],
     ["at a server that runs no tools as tasks", {}, { tools: {}, tasks: { list: {} } }],
     ["that is one already", { params: { name: "research", task: { ttl: 5 } } }, TASKS],
+    ["of a host that could have asked for one itself", { client: client({ session: true }) }, TASKS],
   ])("%s", async (_, changes, capabilities) => {
     const { server } = lab(capabilities);
     server.on("tools/call", (params) => ({ sent: params }));
@@ -200,14 +201,15 @@ describe("no task is made of a call", () => {
   });
 });
 
-test("of two tasks on one pipe each asks through the call that waits for it", async () => {
+test("of two tasks on one pipe each asks through the request that waits for its result", async () => {
   const made = lab();
-  made.status = "input_required";
   made.result = () => SILENCE;
   const { upstream } = await meet(made.server);
   const host = client({ session: true, capabilities: CAPABLE });
-  const both = [1, 2].map(() => upstream.call(research({ client: host }).call));
-  await vi.advanceTimersByTimeAsync(2_000);
+  const both = ["t1", "t2"].map((taskId) =>
+    upstream.call(calling({ method: "tasks/result", params: { taskId }, client: host }).call),
+  );
+  await vi.advanceTimersByTimeAsync(10);
   const { channel } = made.server;
   void channel.ask("elicitation/create", { message: "second?", ...related("t2") });
   void channel.ask("elicitation/create", { message: "first?", ...related("t1") });
