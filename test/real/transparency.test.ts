@@ -12,7 +12,6 @@ import {
   type List,
   type Outcome,
   type Place,
-  whenListed,
 } from "../support/peers/host.js";
 import { RAW_LEGACY, RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
@@ -108,10 +107,7 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
 
   test("is asked to use every tool, prompt and resource that the servers have", () => {
     for (const [server, { lists }] of expected) {
-      const used = new Set<unknown>([
-        ...server.uses.map(({ params }) => params.name ?? params.uri),
-        ...server.elsewhere,
-      ]);
+      const used = new Set(server.uses.map(({ params }) => params.name ?? params.uri));
       const unused = [...lists.tools, ...lists.prompts, ...lists.resources]
         .map((item) => item.uri ?? item.name)
         .filter((name) => !used.has(name));
@@ -124,7 +120,6 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
     await WAYS[way]?.(async (place) => {
       const host = await through.connect(place);
       try {
-        await whenListed(host, ...servers.map(({ name }) => `${name}__${toolOf(name)}`));
         await compareLists(host, through.era, expected);
         for (const [server, account] of expected) await compareUses(host, through.era, server, account);
       } finally {
@@ -133,13 +128,6 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
     });
   });
 });
-
-/** One tool of a server, to know it by. */
-const toolOf = (server: string): string =>
-  String(
-    servers.find(({ name }) => name === server)?.uses.find(({ method }) => method === "tools/call")?.params
-      .name,
-  );
 
 async function compareLists(host: Host, era: HostKind["era"], expected: ReadonlyMap<RealServer, Account>) {
   const lists = await listsOf(host);
@@ -152,8 +140,7 @@ async function compareLists(host: Host, era: HostKind["era"], expected: Readonly
   }
 }
 
-async function compareUses(host: Host, era: HostKind["era"], server: RealServer, account: Account) {
-  const { outcomes, lists } = account;
+async function compareUses(host: Host, era: HostKind["era"], server: RealServer, { outcomes }: Account) {
   const exposure = prefixed(server.name);
   const got = await outcomesOf(
     host,
@@ -162,21 +149,9 @@ async function compareUses(host: Host, era: HostKind["era"], server: RealServer,
   server.uses.forEach((use, index) => {
     const what = `${server.name}: ${use.method} ${JSON.stringify(use.params).slice(0, 120)}`;
     const through = got[index] ?? { result: {} };
-    if (era === "modern" && takesTasksOnly(lists.tools, use)) {
-      // Directly it would be refused; the gateway runs it as a task and waits (test/real/tasks.test.ts).
-      expect(through.result?.isError, what).toBeUndefined();
-      return;
-    }
     const direct = exposeOutcome(use, outcomes[index] ?? { result: {} }, exposure);
     expect(steady(use, era === "modern" ? withoutModernFrame(through) : through), what).toEqual(
       steady(use, direct),
     );
   });
 }
-
-const takesTasksOnly = (tools: readonly Json[], { method, params }: Use): boolean =>
-  method === "tools/call" &&
-  tools.some(
-    ({ name, execution }) =>
-      name === params.name && (execution as Json | undefined)?.taskSupport === "required",
-  );
