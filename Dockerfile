@@ -13,9 +13,10 @@ FROM node:24-slim
 LABEL org.opencontainers.image.title="cardea" \
       org.opencontainers.image.description="An MCP gateway: any host with any server of any revision" \
       org.opencontainers.image.licenses="Apache-2.0"
-RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/* \
+    && mkdir /data && chown 1000:1000 /data
 WORKDIR /app
-ENV NODE_ENV=production
+ENV NODE_ENV=production HOME=/home/node CARDEA_CONFIG=/etc/cardea/cardea.jsonc
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
@@ -25,4 +26,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.CARDEA_ADMIN_PORT || 8081) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["tini", "--", "node", "/app/dist/main.js"]
-CMD ["serve", "--config", "/etc/cardea/cardea.jsonc"]
+CMD ["serve"]

@@ -13,7 +13,7 @@ export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort 
     async introduce(client) {
       const { catalog } = inEffect.inside;
       await catalog.prepare(client);
-      return { ...catalog.introduce(client), instance: options.instance };
+      return catalog.introduce(client);
     },
     tool: (client, name) => inEffect.inside.catalog.tool(client, name),
     followTasks(client, handles, listener) {

@@ -262,12 +262,10 @@ export class LegacyConnection implements Connection {
     this.#tellWhatMayBeMissed();
   }
 
-  /** While nobody listened anything may have changed; of resources it is told when the server listens again. */
+  /** While nobody listened anything may have changed. */
   #tellWhatMayBeMissed(): void {
     const { observer } = this.#settings;
-    for (const uri of this.#subscriptions.uris) {
-      void this.#subscriptions.refusal(uri).then(() => observer.resourceUpdated(uri));
-    }
+    for (const uri of this.#subscriptions.uris) observer.resourceUpdated(uri);
     for (const kind of LIST_KINDS) observer.listChanged(kind);
   }
 

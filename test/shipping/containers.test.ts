@@ -1,0 +1,248 @@
+/** The image and its examples, as far as they can be checked where nothing runs containers. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { advise } from "../../src/config/advice.js";
+import type { Config } from "../../src/config/config.js";
+import { loadConfig } from "../../src/config/load.js";
+import { inRepository, MAIN } from "../support/cardea.js";
+import { modernRequest, send } from "../support/http-host.js";
+import { start } from "../support/processes.js";
+import { copied, last, stagesOf } from "./dockerfile.js";
+
+const read = (path: string): string => readFileSync(inRepository(path), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "cardea-containers-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Kubernetes {
+  readonly kind: string;
+  readonly data: Readonly<Record<string, string>>;
+  readonly spec: {
+    readonly ports: readonly { readonly port: number; readonly targetPort: string }[];
+    readonly template: { readonly spec: Pod };
+  };
+}
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly automountServiceAccountToken: boolean;
+  readonly securityContext: object;
+  readonly containers: readonly Container[];
+  readonly volumes: readonly { readonly name: string }[];
+}
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
+interface Container {
+  readonly env: readonly { readonly name: string }[];
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly startupProbe: Probe;
+  readonly livenessProbe: Probe;
+  readonly readinessProbe: Probe;
+  readonly securityContext: object;
+  readonly volumeMounts: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly subPath?: string;
+    readonly readOnly?: boolean;
+  }[];
+}
+interface Service {
+  readonly ports: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+  readonly volumes: readonly string[];
+  readonly read_only: boolean;
+  readonly cap_drop: readonly string[];
+  readonly security_opt: readonly string[];
+  readonly stop_grace_period: string;
+}
+
+const documents = parseAllDocuments(read("config/kubernetes.yaml")).map((one) => one.toJS() as Kubernetes);
+const ofKind = (kind: string): Kubernetes => documents.find((one) => one.kind === kind) as Kubernetes;
+const pod = ofKind("Deployment").spec.template.spec;
+const [container] = pod.containers as [Container];
+const compose = parse(read("config/compose.yaml")) as {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly secrets: Readonly<Record<string, { readonly environment: string }>>;
+  readonly volumes: object;
+};
+const { cardea } = compose.services as { readonly cardea: Service };
+
+const HASH = `sha256:${"ab".repeat(32)}`;
+const ENVIRONMENT = { CARDEA_ADMIN_TOKEN: "a-token-of-some-length", CARDEA_KEY_HASH: HASH };
+/** Text of a config whose secret file is where this machine has one. */
+function configFile(name: string, text: string): string {
+  const secret = join(folder, "state-key");
+  writeFileSync(secret, "0123456789abcdef0123456789abcdef\n");
+  const file = join(folder, name);
+  writeFileSync(file, text.replace(/\$\{file:\/run\/secrets\/[^}]*\}/, `\${file:${secret}}`));
+  return file;
+}
+async function loaded(file: string): Promise<Config> {
+  const outcome = await loadConfig(file, async () => [], { env: ENVIRONMENT });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  return outcome.config;
+}
+
+const EXAMPLES = [
+  ["config/container/cardea.jsonc", read("config/container/cardea.jsonc")],
+  ["the ConfigMap", ofKind("ConfigMap").data["cardea.jsonc"] ?? ""],
+] as const;
+const DRAIN_SECONDS = 25;
+
+describe("the image", () => {
+  const stages = stagesOf(read("Dockerfile"));
+  const run = stages.at(-1) ?? [];
+
+  test("copies files that are there, and that are not kept out of the build", () => {
+    const ignored = read(".dockerignore").split("\n");
+    const paths = stages.flatMap(copied);
+    expect(paths).toEqual(
+      expect.arrayContaining(["package.json", "src", "scripts", "tsconfig.json", "LICENSE"]),
+    );
+    expect(paths.filter((path) => !existsSync(inRepository(path)) || ignored.includes(path))).toEqual([]);
+  });
+
+  test("is run by nobody in particular, by its number, so that an orchestrator can tell", () => {
+    expect(last(run, "USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+  });
+
+  test("is one process below an init that reaps, without a shell in between", () => {
+    expect(JSON.parse(last(run, "ENTRYPOINT") ?? "")).toEqual(["tini", "--", "node", "/app/dist/main.js"]);
+    expect(JSON.parse(last(run, "CMD") ?? "")).toEqual(["serve"]);
+    expect(last(run, "STOPSIGNAL")).toBe("SIGTERM");
+    const health = (last(run, "HEALTHCHECK") ?? "").replace(/^.*?CMD /, "");
+    expect((JSON.parse(health) as string[])[2]).toContain("/healthz");
+  });
+
+  test("reads its config where the examples mount it, and takes along neither the compiler nor a secret", () => {
+    expect(last(run, "ENV")).toContain("CARDEA_CONFIG=/etc/cardea/cardea.jsonc");
+    expect(cardea.volumes).toContain("./container:/etc/cardea:ro");
+    expect(container.volumeMounts).toContainEqual({
+      name: "config",
+      mountPath: "/etc/cardea",
+      readOnly: true,
+    });
+    expect(run.filter(({ word, rest }) => word === "COPY" && /\bsrc\b|\.env|config/.test(rest))).toEqual([]);
+  });
+});
+
+describe.each(EXAMPLES)("%s", (name, text) => {
+  const file = configFile(name.replaceAll("/", "-").replaceAll(" ", "-"), text);
+
+  test("is right, asks everybody who they are, and leaves nothing to be remarked on", async () => {
+    const config = await loaded(file);
+    expect(config.listen.http).toMatchObject({ host: "0.0.0.0", insecure: false });
+    expect(config.auth?.keys).toHaveLength(1);
+    expect(config.listen.admin.token).toBe(ENVIRONMENT.CARDEA_ADMIN_TOKEN);
+    expect(advise(config)).toEqual([]);
+  });
+
+  test("listens where the image and the examples say", async () => {
+    const { http, admin } = (await loaded(file)).listen;
+    const ports = [http.port, admin.port];
+    expect(last(stagesOf(read("Dockerfile")).at(-1) ?? [], "EXPOSE")).toBe(ports.join(" "));
+    expect(container.ports.map(({ containerPort }) => containerPort)).toEqual(ports);
+    expect(ofKind("Service").spec.ports.map(({ port }) => port)).toEqual(ports);
+    expect(cardea.ports).toEqual(ports.map((port) => `127.0.0.1:${port}:${port}`));
+  });
+
+  test("is given every variable and every secret that it names", () => {
+    const variables = [...text.matchAll(/\$\{(CARDEA_\w+)\}/g)].map(([, variable]) => variable);
+    expect(Object.keys(cardea.environment)).toEqual(expect.arrayContaining(variables));
+    expect(container.env.map((one) => one.name)).toEqual(expect.arrayContaining(variables));
+    const [, secret = ""] = /\$\{file:\/run\/secrets\/([^}]*)\}/.exec(text) ?? [];
+    const mounted = container.volumeMounts.some(({ mountPath }) =>
+      `/run/secrets/${secret}`.startsWith(`${mountPath}/`),
+    );
+    expect(mounted || cardea.secrets.includes(secret)).toBe(true);
+  });
+
+  test("serves probes to whoever comes by an address, and nothing else without credentials", async () => {
+    const process = start(
+      globalThis.process.execPath,
+      [MAIN, "serve", "--config", file, "--port", "0", "--admin-port", "0"],
+      {
+        // Without a PATH its server cannot be started, which has to wait for a registry.
+        env: { ...ENVIRONMENT, PATH: "" },
+      },
+    );
+    try {
+      const [, port, adminPort] = await process.says(
+        /http:\/\/0\.0\.0\.0:(\d+)\/mcp.*http:\/\/0\.0\.0\.0:(\d+)/,
+      );
+      const status = async (at: string | undefined, path: string) =>
+        (await send(`http://127.0.0.1:${at}${path}`, { method: "GET", headers: { host: "10.1.2.3:8080" } }))
+          .status;
+      for (const { httpGet } of [container.startupProbe, container.livenessProbe, container.readinessProbe]) {
+        expect(httpGet.port).toBe("mcp");
+        expect([httpGet.path, await status(port, httpGet.path)]).toEqual([httpGet.path, 200]);
+      }
+      expect(await status(adminPort, "/healthz")).toBe(200);
+      expect(await status(adminPort, "/metrics")).toBe(401);
+      const host = { headers: { host: "mcp.example.com" } };
+      const call = await send(`http://127.0.0.1:${port}/mcp`, modernRequest("tools/list", {}, host));
+      expect(call.status).toBe(401);
+    } finally {
+      await process.stop("SIGKILL");
+    }
+  });
+});
+
+describe("where it runs", () => {
+  test("nobody is root, nothing can be written but what is said, and nothing can be gained", () => {
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
+    expect(pod.automountServiceAccountToken).toBe(false);
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect(cardea).toMatchObject({
+      read_only: true,
+      cap_drop: ["ALL"],
+      security_opt: ["no-new-privileges:true"],
+    });
+  });
+
+  test("there is time to drain", () => {
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(DRAIN_SECONDS);
+    expect(Number.parseInt(cardea.stop_grace_period, 10)).toBeGreaterThan(DRAIN_SECONDS);
+  });
+
+  test("readiness and life are asked for at their own paths", () => {
+    expect(container.readinessProbe.httpGet.path).toBe("/readyz");
+    expect([container.livenessProbe.httpGet.path, container.startupProbe.httpGet.path]).toEqual([
+      "/healthz",
+      "/healthz",
+    ]);
+  });
+
+  test("volumes and secrets are those that are declared, and a changed ConfigMap is seen", () => {
+    const mounted = container.volumeMounts.map(({ name }) => name);
+    expect(mounted.sort()).toEqual(pod.volumes.map(({ name }) => name).sort());
+    expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([]);
+    const declared = Object.keys(compose.secrets);
+    for (const { secrets = [] } of Object.values(compose.services)) {
+      expect(declared).toEqual(expect.arrayContaining([...secrets]));
+    }
+    for (const service of Object.values(compose.services)) {
+      const folders = service.volumes
+        .map((volume) => volume.split(":")[0] ?? "")
+        .filter((path) => path.startsWith("."));
+      expect(folders.filter((path) => !existsSync(inRepository(`config/${path}`)))).toEqual([]);
+    }
+  });
+
+  test("no secret stands in a file", () => {
+    for (const text of [
+      read("config/kubernetes.yaml"),
+      read("config/compose.yaml"),
+      ...EXAMPLES.map(([, one]) => one),
+    ]) {
+      expect(text).not.toMatch(/\b[0-9a-f]{32,}\b|kind: Secret|password:/i);
+    }
+  });
+});

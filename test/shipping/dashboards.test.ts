@@ -1,0 +1,236 @@
+/** The dashboard and the alerts: every metric, label and outcome that they name is one that the gateway has. */
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { ERRORS } from "../../src/core/errors.js";
+import { Metrics, type Readings } from "../../src/telemetry/metrics.js";
+import { inRepository } from "../support/cardea.js";
+import { type Names, namesIn } from "./promql.js";
+
+const read = (path: string): string => readFileSync(inRepository(`dashboards/${path}`), "utf8");
+
+interface Target {
+  readonly expr: string;
+  readonly datasource: object;
+}
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly datasource?: object;
+  readonly targets?: readonly Target[];
+  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
+}
+interface Dashboard {
+  readonly id: null;
+  readonly uid: string;
+  readonly panels: readonly Panel[];
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly definition?: string }[];
+  };
+}
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string };
+}
+
+const dashboard = JSON.parse(read("grafana/cardea.json")) as Dashboard;
+const rules = (parse(read("prometheus/cardea.rules.yml")) as { groups: { rules: Rule[] }[] }).groups.flatMap(
+  (group) => group.rules,
+);
+const panels = dashboard.panels.filter(({ type }) => type !== "row");
+const expressions = [
+  ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
+  ...rules.map(({ alert, expr }) => [alert, expr] as const),
+];
+
+/** What a scrape shows of a gateway in which everything has happened once: type and labels of each metric. */
+const known = new Map<string, { readonly type: string; readonly labels: Set<string> }>();
+
+beforeAll(async () => {
+  const metrics = new Metrics({ version: "1.2.3" });
+  const call = { method: "tools/call", server: "files", tool: "read", seconds: 1, errorType: "tool_error" };
+  metrics.called(call, "ok");
+  metrics.forwarded(call);
+  metrics.restarted("files", "lost");
+  metrics.refusedQuestion("files", "unattributable");
+  metrics.strayed("files");
+  metrics.shed("calls");
+  metrics.rateLimited("files", "a-limit");
+  metrics.decided("deny", "a-rule");
+  metrics.listChanged("files", "tools");
+  metrics.authFailed("expired");
+  metrics.waitedForInput({ server: "files", kind: "elicitation", seconds: 1 });
+  const readings: { readonly [K in keyof Readings]: Readings[K] } = {
+    upstreamUp: { server: "files" },
+    inflightRequests: { server: "files" },
+    queueDepth: { server: "files" },
+    circuitState: { server: "files" },
+    sessions: { era: "legacy" },
+    streamsOpen: { kind: "response" },
+    orphans: {},
+    overloadLevel: {},
+    heapLimit: {},
+    parkedCalls: {},
+  };
+  for (const [what, labels] of Object.entries(readings))
+    metrics.read(what as keyof Readings, labels, () => 1);
+
+  for (const line of (await metrics.text()).split("\n")) {
+    const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    if (name !== undefined) known.set(name, { type: type ?? "", labels: new Set(["job", "instance"]) });
+    const [, series = "", inside = ""] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/.exec(line) ?? [];
+    for (const [, label = ""] of inside.matchAll(/(\w+)="/g)) metricOf(series)?.labels.add(label);
+  }
+  // Prometheus adds it to everything it scrapes.
+  known.set("up", { type: "gauge", labels: new Set(["job", "instance"]) });
+});
+
+/** A histogram is asked for by its parts. */
+const metricOf = (series: string) =>
+  known.get(series) ?? known.get(series.replace(/_(bucket|sum|count)$/, ""));
+
+const each = (look: (names: Names, where: string, expr: string) => readonly string[]): readonly string[] =>
+  expressions.flatMap(([where, expr]) => look(namesIn(expr), where, expr));
+
+describe("what the dashboard and the alerts name", () => {
+  test("is a metric that a scrape shows", () => {
+    const unknown = each(({ selectors }, where) =>
+      selectors
+        .filter(({ metric }) => metricOf(metric) === undefined)
+        .map(({ metric }) => `${where}: ${metric}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  test("is a label that the metric has", () => {
+    const unknown = each(({ selectors, grouping }, where) => {
+      const labels = [
+        ...grouping,
+        ...selectors.flatMap(({ matchers }) => matchers.map(({ label }) => label)),
+      ];
+      const all = new Set(selectors.flatMap(({ metric }) => [...(metricOf(metric)?.labels ?? [])]));
+      return labels.filter((label) => !all.has(label)).map((label) => `${where}: ${label}`);
+    });
+    expect(unknown).toEqual([]);
+  });
+
+  test("is an outcome that there is", () => {
+    const outcomes = new Set(["ok", "tool_error", "input_required", "error", ...Object.keys(ERRORS)]);
+    const named = each(({ selectors }) =>
+      selectors.flatMap(({ matchers }) =>
+        matchers.filter(({ label }) => label === "outcome").flatMap(({ values }) => values),
+      ),
+    );
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((outcome) => !outcomes.has(outcome))).toEqual([]);
+  });
+
+  test("is rated where it counts up, and nowhere else", () => {
+    const wrong = each(({ selectors }, where) =>
+      selectors
+        .filter(({ metric, rated }) => {
+          const type = metricOf(metric)?.type;
+          return (type === "counter" || type === "histogram") !== rated;
+        })
+        .map(({ metric }) => `${where}: ${metric}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("the dashboard", () => {
+  test("takes its data source from its variable, in every panel", () => {
+    const source = { type: "prometheus", uid: "${datasource}" };
+    expect(dashboard.templating.list[0]).toMatchObject({ name: "datasource", type: "datasource" });
+    const sources = panels.flatMap(({ datasource, targets = [] }) => [
+      datasource,
+      ...targets.map((target) => target.datasource),
+    ]);
+    expect(sources.filter((one) => JSON.stringify(one) !== JSON.stringify(source))).toEqual([]);
+  });
+
+  test("has a fixed name, no id of an installation, and panels that are told apart", () => {
+    expect([dashboard.uid, dashboard.id]).toEqual(["cardea-overview", null]);
+    const ids = dashboard.panels.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(panels.filter(({ fieldConfig }) => !fieldConfig?.defaults.unit)).toEqual([]);
+  });
+
+  test("looks as far back as its own resolution needs", () => {
+    const fixed = panels.flatMap(({ targets = [] }) => targets).filter(({ expr }) => /\[\d/.test(expr));
+    expect(fixed).toEqual([]);
+  });
+
+  test("offers variables by labels that there are", () => {
+    for (const { definition } of dashboard.templating.list.slice(1)) {
+      const [, selector = "", label = ""] = /^label_values\((.*), (\w+)\)$/.exec(definition ?? "") ?? [];
+      const [{ metric, matchers } = { metric: "", matchers: [] }] = namesIn(selector).selectors;
+      const labels = [label, ...matchers.map((matcher) => matcher.label)];
+      expect(labels.filter((one) => metricOf(metric)?.labels.has(one) !== true)).toEqual([]);
+    }
+  });
+});
+
+describe("an alert", () => {
+  test.each(rules)(
+    "$alert says how bad it is, what it is, and what to look at",
+    ({ labels, annotations }) => {
+      expect(["critical", "warning", "info"]).toContain(labels.severity);
+      expect(annotations.summary).not.toBe("");
+      expect(annotations.description).toMatch(/\.$/);
+    },
+  );
+
+  test("speaks of labels that its expression leaves", () => {
+    const wrong = rules.flatMap(({ alert, expr, annotations }) => {
+      const { selectors, grouping } = namesIn(expr);
+      const left =
+        grouping.length > 0
+          ? grouping
+          : selectors.flatMap(({ metric }) => [...(metricOf(metric)?.labels ?? [])]);
+      const spoken = [...JSON.stringify(annotations).matchAll(/\$labels\.(\w+)/g)].map(
+        ([, label = ""]) => label,
+      );
+      return spoken.filter((label) => !left.includes(label)).map((label) => `${alert}: ${label}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+test("the files of the provisioning are YAML, and Prometheus reads the rules that are there", () => {
+  for (const path of ["dashboards/cardea.yaml", "datasources/prometheus.yaml"]) {
+    expect(parse(read(`provisioning/${path}`))).toMatchObject({ apiVersion: 1 });
+  }
+  const { rule_files } = parse(read("prometheus/prometheus.yml")) as { rule_files: readonly string[] };
+  expect(rule_files).toEqual(["cardea.rules.yml"]);
+});
+
+describe("the reader of expressions", () => {
+  test("finds metrics, labels and values, and takes no word of the language for one", () => {
+    const names = namesIn(
+      'topk(10, sum by (le, a) (rate(x_bucket{b=~"p|q",c!=""}[$__rate_interval])) / on (d) y) or vector(0) > 0.5 and z[5m]',
+    );
+    expect(names.grouping).toEqual(["le", "a", "d"]);
+    expect(names.selectors).toEqual([
+      {
+        metric: "x_bucket",
+        matchers: [
+          { label: "b", values: ["p", "q"] },
+          { label: "c", values: [""] },
+        ],
+        rated: true,
+      },
+      { metric: "y", matchers: [], rated: false },
+      { metric: "z", matchers: [], rated: false },
+    ]);
+  });
+});
+
+test("every alert stands on the page that says what to look at", () => {
+  const page = readFileSync(inRepository("docs/containers.md"), "utf8");
+  const named = [...page.matchAll(/`(Cardea\w+)`/g)].map(([, alert]) => alert);
+  expect(named.sort()).toEqual(rules.map(({ alert }) => alert).sort());
+});
