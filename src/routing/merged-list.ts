@@ -10,7 +10,7 @@ import type { Send } from "./send.js";
 
 export interface MergedListOptions {
   readonly call: Call;
-  /** Who has a part of it, in the order of the config; at least one. */
+  /** Who has a part of it, in the order of the config. */
   readonly servers: readonly string[];
   /** The member of a result that holds the items. */
   readonly member: string;

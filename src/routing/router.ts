@@ -20,7 +20,7 @@ export interface RouterOptions {
   readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed">;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
-  readonly tasks: Pick<Tasks, "find" | "expose" | "listed">;
+  readonly tasks: Pick<Tasks, "find" | "expose" | "listed" | "serversOf">;
 }
 
 /** What a server without completions would say if it had them (2026-07-28: server/utilities/completion). */

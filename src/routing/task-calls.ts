@@ -12,7 +12,7 @@ import type { Tasks } from "./tasks.js";
 
 export interface TaskCallsOptions {
   readonly catalog: Pick<Catalog, "view" | "prepare" | "capabilities">;
-  readonly tasks: Pick<Tasks, "find" | "listed">;
+  readonly tasks: Pick<Tasks, "find" | "listed" | "serversOf">;
   readonly send: Send;
 }
 
@@ -43,7 +43,9 @@ export function taskCalls({ catalog, tasks, send }: TaskCallsOptions): TaskCalls
 
   async function list(call: Call): Promise<Reply> {
     await catalog.prepare(call.client);
-    const servers = serversWith(call, listsTasks);
+    const owning = tasks.serversOf(call.client);
+    // Nobody is met only to be asked for what is known not to be there.
+    const servers = serversWith(call, listsTasks).filter((server) => owning.has(server));
     // A connection may be shared, and then its server lists what it does for others as well.
     const show = (server: string, item: JsonObject): JsonObject | undefined => {
       const id = stringAt(item, "taskId");

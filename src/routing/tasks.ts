@@ -42,6 +42,12 @@ export class Tasks {
     return known && { client: known.client, handle: this.#handles.seal(known.task, known.client) };
   }
 
+  /** The servers that have tasks which `client` sees in a list. */
+  serversOf(client: Client): ReadonlySet<string> {
+    const known = [...this.#known.values()].filter((one) => whoseOf(one.client) === whoseOf(client));
+    return new Set(known.map(({ task }) => task.server));
+  }
+
   /** The handle under which `client` sees that task in a list; undefined when it is not for its eyes. */
   listed(client: Client, server: string, id: string): string | undefined {
     const known = this.#known.get(keyOf(server, id));

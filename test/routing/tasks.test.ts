@@ -297,25 +297,38 @@ describe("the list of tasks", () => {
   );
 
   test("leaves out a server that fails or is too slow, and fails where there is no other", async () => {
-    const broken = legacy("broken").answers((call) => {
-      if (call.method === "tools/call") return resultReply({ task: { taskId: "t" } });
-      throw new GatewayError("upstream_closed", "upstream", "it is gone");
-    });
-    const slow = legacy("slow").answers(
-      (call) =>
-        new Promise((_, reject) => {
-          call.signal.addEventListener("abort", () => reject(call.signal.reason));
-        }),
-    );
+    const [broken, slow] = [listing("broken"), listing("slow")];
     const front = frontOf([broken, slow, listing("one", ["a"])]);
     await settle();
     const client = session();
+    const alone = session({ scope: "broken" });
+    for (const name of ["broken", "slow"]) await beginAs(front, `${name}__compute`, "t", client);
     const a = await beginAs(front, "one__compute", "a", client);
+    broken.answers(() => {
+      throw new GatewayError("upstream_closed", "upstream", "it is gone");
+    });
+    slow.answers(
+      (call) =>
+        new Promise((_, reject) => {
+          call.signal.addEventListener("abort", () => reject(new Error("nobody waits")));
+        }),
+    );
     const listed = list(front, client);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(ids(await listed)).toEqual([a]);
-    const alone = await front.handle(fakeCall("tasks/list", {}, { client: session({ scope: "broken" }) }));
-    expect(errorOf(alone).message).toBe("it is gone");
+    const failed = await front.handle(fakeCall("tasks/list", {}, { client: alone }));
+    expect(errorOf(failed).message).toBe("it is gone");
+  });
+
+  test("asks no server where the client has begun nothing", async () => {
+    const [one, two] = [listing("one", ["a"]), listing("two", ["b"])];
+    const front = frontOf([one, two]);
+    await settle();
+    const client = session();
+    await beginAs(front, "two__compute", "b", client);
+    expect(ids(await list(front, client))).toHaveLength(1);
+    expect(ids(await list(front, session({ affinity: "s2" })))).toEqual([]);
+    expect(one.calls).toEqual([]);
   });
 
   test("is not there where no server lists tasks", async () => {
