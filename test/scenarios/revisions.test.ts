@@ -1,0 +1,132 @@
+/** Questions between peers of older revisions: each is asked what it knows how to answer, and promised no more. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/peers/host.js";
+import { SAMPLING } from "../support/scripted/tools.mjs";
+import { UPSTREAMS } from "../support/scripted/upstreams.js";
+import { HOSTS, type HostKind, openHost, type Question, type ScenarioHost } from "./host.js";
+import { openStage, type Stage } from "./stage.js";
+
+const COMPLETION = { role: "assistant", model: "m", content: { type: "text", text: "A hinge." } };
+const ACCEPT = { action: "accept", content: { name: "Ada" } };
+const ROOTS = { roots: [{ uri: "file:///home/ada" }] };
+const answers: Readonly<Record<string, Json>> = {
+  "sampling/createMessage": COMPLETION,
+  "elicitation/create": ACCEPT,
+  "roots/list": ROOTS,
+};
+const NEWEST = "2025-11-25";
+const REVISIONS = [NEWEST, "2025-06-18", "2025-03-26", "2024-11-05"] as const;
+const kinds: readonly HostKind[] = Object.values(HOSTS);
+const doors = kinds.filter(({ era }) => era === "legacy");
+
+/** What the tool was told, and what the host was asked. */
+async function play(
+  host: ScenarioHost,
+  tool: string,
+): Promise<{ readonly told: unknown; readonly asked: readonly Question[] }> {
+  const calling = host.call(tool, { label: tool }, ({ method }) => answers[method] ?? {});
+  const response = await calling.outcome;
+  const [block] = (response.result as { content: { text: string }[] }).content;
+  return { told: JSON.parse(block?.text ?? "null") as unknown, asked: calling.asked };
+}
+
+/** What the host was shown of a form: its mode, and a field with titled choices. */
+function shown([question]: readonly Question[]): { readonly mode: unknown; readonly size: unknown } {
+  const { mode, requestedSchema } = (question?.params ?? {}) as {
+    mode?: unknown;
+    requestedSchema?: { properties: Json };
+  };
+  return { mode, size: requestedSchema?.properties.size };
+}
+
+const TITLED = {
+  type: "string",
+  oneOf: [
+    { const: "s", title: "Small" },
+    { const: "l", title: "Large" },
+  ],
+};
+const NAMED = { type: "string", enum: ["s", "l"], enumNames: ["Small", "Large"] };
+
+describe.each(REVISIONS.flatMap((revision) => doors.map((door) => [door.name, revision, door] as const)))(
+  "%s that speaks %s",
+  (_name, revision, door) => {
+    let stage: Stage;
+    let host: ScenarioHost;
+    beforeAll(async () => {
+      stage = await openStage(UPSTREAMS);
+      host = await openHost(stage, door, { revision });
+    });
+    afterAll(() => stage.close());
+
+    test.each(UPSTREAMS.map(({ name, key }) => [name, key] as const))(
+      "answers for its model and its roots, to %s",
+      async (_server, key) => {
+        const sampling = await play(host, `${key}__sampling`);
+        expect(sampling.told).toEqual({ one: { result: COMPLETION } });
+        expect(sampling.asked[0]?.params).toEqual({ ...SAMPLING.params, includeContext: "none" });
+        expect((await play(host, `${key}__roots`)).told).toEqual({ one: { result: ROOTS } });
+      },
+    );
+
+    const isShownForm = async (key: string): Promise<void> => {
+      const { told, asked } = await play(host, `${key}__form`);
+      expect(told).toEqual({ one: { result: ACCEPT } });
+      const newest = { mode: "form", size: TITLED };
+      expect(shown(asked)).toEqual(revision === NEWEST ? newest : { mode: undefined, size: NAMED });
+    };
+    const isShownNone = async (key: string, era: string): Promise<void> => {
+      const { told, asked } = await play(host, `${key}__form`);
+      expect(asked).toEqual([]);
+      // A modern server can be given nothing but results.
+      const legacy = { one: { error: { code: -32601 } } };
+      expect(told).toMatchObject(era === "legacy" ? legacy : { one: { result: { action: "cancel" } } });
+    };
+    const knowsForms = revision >= "2025-06-18";
+    test.each(UPSTREAMS.map(({ name, key, era }) => [name, key, era] as const))(
+      knowsForms ? "is shown a form by %s, as it knows forms" : "is shown no form by %s, which is told so",
+      (_server, key, era) => (knowsForms ? isShownForm(key) : isShownNone(key, era)),
+    );
+  },
+);
+
+describe.each(REVISIONS)("a server of %s", (revision) => {
+  const legacy = UPSTREAMS.filter(({ era }) => era === "legacy");
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage(legacy, { revision, server: { protocol: revision } });
+  });
+  afterAll(() => stage.close());
+
+  test.each(kinds.map((kind) => [kind.name, kind] as const))(
+    "asks %s for its model and its roots",
+    async (_name, kind) => {
+      const host = await openHost(stage, kind);
+      for (const { key } of legacy) {
+        expect((await play(host, `${key}__sampling`)).told).toEqual({ one: { result: COMPLETION } });
+        expect((await play(host, `${key}__roots`)).told).toEqual({ one: { result: ROOTS } });
+      }
+    },
+  );
+
+  test("is promised what its revision has words for, and nothing on the connection that all share", () => {
+    const promises = {
+      "2025-11-25": { sampling: { tools: {} }, elicitation: { form: {}, url: {} } },
+      "2025-06-18": { sampling: {}, elicitation: {} },
+      "2025-03-26": { sampling: {} },
+      "2024-11-05": { sampling: {} },
+    }[revision];
+    for (const upstream of legacy) {
+      const promised = stage
+        .upstream(upstream)
+        .ledger()
+        .filter(({ event }) => event === "initialize")
+        .map(({ capabilities }) => capabilities as Json);
+      expect(promised[0]).toEqual({});
+      for (const one of promised.slice(1)) {
+        expect({ ...one, roots: {} }).toEqual({ ...promises, roots: {} });
+      }
+      expect(promised.length).toBeGreaterThan(1);
+    }
+  });
+});
