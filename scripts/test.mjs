@@ -8,7 +8,7 @@ const flags = process.argv.slice(2);
 if (flags.length === 0) {
   run(bin("tsc"), ["-p", "tsconfig.test.json"]);
   run(bin("biome"), ["check", "--error-on-warnings", "."]);
-  run(bin("oxlint"), ["--type-aware", "--deny-warnings", "src", "test", "scripts"]);
+  run(bin("oxlint"), ["--type-aware", "--deny-warnings", "src", "test", "scripts", "bench", "faults"]);
   run(bin("knip"), []);
 }
 run(bin("vitest"), ["run", ...flags], { stdio: ["ignore", 1, 2] });

@@ -226,9 +226,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   }
 
   return {
-    failed: new Promise((resolve) => {
-      requiredServers(inEffect.inside.servers).then(resolve);
-    }),
+    failed: requiredServers(inEffect.inside.servers),
     async start() {
       vitals.start();
       const { url: adminUrl } = await admin.start();

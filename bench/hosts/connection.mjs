@@ -30,7 +30,7 @@ export class Connection {
    * last event, and `hear` gets the data of each as it comes; it may be endless.
    * @param headers lines that end in CRLF
    */
-  send(method, path, headers, body = "", hear = undefined) {
+  send(method, path, headers, body = "", hear) {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     const length = method === "POST" ? `content-length: ${Buffer.byteLength(body)}\r\n` : "";
     this.#socket.write(`${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${length}${headers}\r\n${body}`);

@@ -39,7 +39,7 @@ export class FrameError extends Error {
     readonly code: -32700 | -32600,
     message: string,
     /** The id to answer to, where one could be read. */
-    readonly id: MessageId | undefined = undefined,
+    readonly id?: MessageId,
   ) {
     super(message);
   }

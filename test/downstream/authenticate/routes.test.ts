@@ -1,7 +1,7 @@
 /** Every path of the main listener, as strangers find it; and what whoever has a token is told over HTTP. */
 import { describe, expect, test } from "vitest";
-import { SILENT } from "../../../src/core/logger.js";
 import { frontDoor } from "../../../src/core/front-door.js";
+import { SILENT } from "../../../src/core/logger.js";
 import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
 import { HeldBodies } from "../../../src/downstream/held-bodies.js";
 import { routeTable } from "../../../src/downstream/http-routes.js";

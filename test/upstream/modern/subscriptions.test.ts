@@ -103,7 +103,7 @@ test("what the server leaves out of its acknowledgement it has refused, and who 
   const mine = client();
   for (const uri of ["x:a", "x:secret"]) upstream.follow(uri, mine);
   await vi.advanceTimersByTimeAsync(50);
-  const refusals = Promise.all(["x:a", "x:secret"].map((uri) => upstream.refusal?.(uri, mine)));
+  const refusals = Promise.all(["x:a", "x:secret"].map(async (uri) => upstream.refusal?.(uri, mine)));
   streams.at(-1)?.say("notifications/subscriptions/acknowledged", {
     notifications: { ...LISTS, resourceSubscriptions: ["x:a"] },
   });
