@@ -232,5 +232,5 @@ describe("the reader of expressions", () => {
 test("every alert stands on the page that says what to look at", () => {
   const page = readFileSync(inRepository("docs/containers.md"), "utf8");
   const named = [...page.matchAll(/`(Cardea\w+)`/g)].map(([, alert]) => alert);
-  expect(named.sort()).toEqual(rules.map(({ alert }) => alert).sort());
+  expect(new Set(named)).toEqual(new Set(rules.map(({ alert }) => alert)));
 });

@@ -1,12 +1,12 @@
 /** Which metrics an expression of PromQL names, and which labels of them; as much of the language as is used here. */
 
-export interface Matcher {
+interface Matcher {
   readonly label: string;
   /** What stands in the quotes, alternatives one by one. */
   readonly values: readonly string[];
 }
 
-export interface Selector {
+interface Selector {
   readonly metric: string;
   readonly matchers: readonly Matcher[];
   /** Whether it is all that stands in a `rate()` or `increase()`. */
