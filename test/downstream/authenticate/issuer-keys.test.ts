@@ -143,7 +143,10 @@ describe("what an issuer may answer", () => {
       "too much, piece by piece",
       (response) => {
         response.writeHead(200);
-        const more = (): void => void (response.destroyed || response.write("x".repeat(65_536), more));
+        const more = (): void => {
+          while (!response.destroyed && response.write("x".repeat(65_536)));
+          response.once("drain", more);
+        };
         more();
       },
     ],
