@@ -3,6 +3,7 @@
  * has to be sent before them, or when the responses are long in coming.
  */
 import type { ServerResponse } from "node:http";
+import { sendJson } from "../json-answer.js";
 import type { EventStream } from "./event-stream.js";
 import type { Place } from "./place.js";
 import type { SessionStreams } from "./session-streams.js";
@@ -45,22 +46,17 @@ export class PostPlace {
 
   /** The place of one of the requests. */
   place(): Place {
-    let done = false;
-    const once = (finish: () => void) => {
-      if (done) return;
-      done = true;
-      finish();
-      this.#open -= 1;
-      if (this.#open === 0) this.#finish();
-    };
-    return {
-      say: (text) => !done && this.#say(text),
-      reply: (text, scopes) => once(() => this.#reply(text, scopes)),
-      withdraw: () => once(() => {}),
-    };
+    return new OnePlace(this);
   }
 
-  #say(text: Text): boolean {
+  /** One of the places needs nothing more. */
+  placeDone(): void {
+    this.#open -= 1;
+    if (this.#open === 0) this.#finish();
+  }
+
+  /** Says something before the responses; false when nobody would ever read it. */
+  say(text: Text): boolean {
     const { streamable } = this.settings;
     // A client that takes no stream here, or lost this connection before it learned of an event id to come back
     // with, would never read what is said here. On a GET stream it may.
@@ -71,7 +67,8 @@ export class PostPlace {
     return true;
   }
 
-  #reply(text: Text, scopes: readonly string[] | undefined): void {
+  /** One of the responses; `scopes` as in `Place`. */
+  reply(text: Text, scopes: readonly string[] | undefined): void {
     this.#missing = scopes;
     if (this.#stream === undefined) this.#replies.push(text);
     else this.#stream.send(text);
@@ -101,10 +98,28 @@ export class PostPlace {
 }
 
 /** Answers with one JSON document. */
-export function writeJson(response: ServerResponse, status: number, body: Text): void {
-  const pieces = piecesOf(body);
-  const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
-  response.writeHead(status, { "content-type": "application/json", "content-length": length });
-  for (const piece of pieces.slice(0, -1)) response.write(piece);
-  response.end(pieces.at(-1));
+export const writeJson = (response: ServerResponse, status: number, body: Text): void =>
+  sendJson(response, status, piecesOf(body));
+
+/** The place of one request among those of the POST. An object of a class costs less than four functions. */
+class OnePlace implements Place {
+  #done = false;
+  constructor(private readonly post: PostPlace) {}
+
+  say(text: Text): boolean {
+    return !this.#done && this.post.say(text);
+  }
+
+  reply(text: Text, scopes?: readonly string[]): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.post.reply(text, scopes);
+    this.post.placeDone();
+  }
+
+  withdraw(): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.post.placeDone();
+  }
 }

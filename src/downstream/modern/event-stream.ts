@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
+import { sendJson } from "../json-answer.js";
 import type { Outlet } from "./outlet.js";
 import type { Response } from "./write-reply.js";
 
@@ -63,13 +64,11 @@ export class EventStream implements Outlet {
       sendAll(response, ["data: ", ...pieces.map(oneLine), "\n\n"]);
       return;
     }
-    const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
     if (scopes !== undefined) response.setHeader("www-authenticate", this.#challenge(scopes));
     if (status === 503 && retryAfterMs !== undefined) {
       response.setHeader("retry-after", Math.ceil(retryAfterMs / 1000));
     }
-    response.writeHead(status, { "content-type": "application/json", "content-length": length });
-    sendAll(response, pieces);
+    sendJson(response, status, pieces);
   }
 
   #write(text: string): void {
@@ -106,7 +105,7 @@ export class EventStream implements Outlet {
   }
 }
 
-/** Text alone goes out in one write with the headers; bytes are never copied. */
+/** Text alone goes out in one write; bytes are never copied. */
 function sendAll(response: ServerResponse, pieces: readonly (string | Buffer)[]): void {
   if (pieces.every((piece) => typeof piece === "string")) {
     response.end(pieces.join(""));
