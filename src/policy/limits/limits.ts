@@ -15,6 +15,8 @@ const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_u
 
 export class Limits {
   readonly #limits: readonly Limit[];
+  /** Whether any of them sets a time-out, which every call would otherwise ask each of them. */
+  readonly #anyTimes: boolean;
   readonly #metrics: Metrics;
   readonly #credits: Credits;
   /** Routes live as long as the list they stand in. */
@@ -26,6 +28,7 @@ export class Limits {
     this.#limits = configs.map(
       (config) => held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config),
     );
+    this.#anyTimes = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
     this.#credits = before === undefined ? new Credits() : before.#credits;
   }
@@ -45,7 +48,7 @@ export class Limits {
   /** The shortest time-out that a limit sets for this call; undefined where none does. */
   timeoutMs(call: Call): number | undefined {
     const { route } = call;
-    if (route === undefined) return undefined;
+    if (route === undefined || !this.#anyTimes) return undefined;
     const times = this.about("call", call, route).flatMap(({ config }) => config.timeoutMs ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }
@@ -66,9 +69,11 @@ export class Limits {
   about(kind: JudgedKind, call: Call, route: Route): readonly Limit[] {
     if (this.#limits.length === 0) return NONE;
     const limits = this.#coveringRoute(kind, route);
-    return limits.length === 0
-      ? NONE
-      : limits.filter(({ subject }) => subject.isAbout(call.client.principal));
+    const { principal } = call.client;
+    // Nearly always all of them are, and then nothing is copied.
+    return limits.every(({ subject }) => subject.isAbout(principal))
+      ? limits
+      : limits.filter(({ subject }) => subject.isAbout(principal));
   }
 
   async #charge(call: Call, route: Route, next: Handler) {
