@@ -48,16 +48,18 @@ const TITLED = {
 };
 const NAMED = { type: "string", enum: ["s", "l"], enumNames: ["Small", "Large"] };
 
-describe.each(REVISIONS.flatMap((revision) => doors.map((door) => [door.name, revision, door] as const)))(
-  "%s that speaks %s",
-  (_name, revision, door) => {
-    let stage: Stage;
+describe.each(REVISIONS)("with a host of %s,", (revision) => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage(UPSTREAMS);
+  });
+  afterAll(() => stage.close());
+
+  describe.each(doors.map((door) => [door.name, door] as const))("%s", (_name, door) => {
     let host: ScenarioHost;
     beforeAll(async () => {
-      stage = await openStage(UPSTREAMS);
       host = await openHost(stage, door, { revision });
     });
-    afterAll(() => stage.close());
 
     test.each(UPSTREAMS.map(({ name, key }) => [name, key] as const))(
       "answers for its model and its roots, to %s",
@@ -87,8 +89,8 @@ describe.each(REVISIONS.flatMap((revision) => doors.map((door) => [door.name, re
       knowsForms ? "is shown a form by %s, as it knows forms" : "is shown no form by %s, which is told so",
       (_server, key, era) => (knowsForms ? isShownForm(key) : isShownNone(key, era)),
     );
-  },
-);
+  });
+});
 
 describe.each(REVISIONS)("a server of %s", (revision) => {
   const legacy = UPSTREAMS.filter(({ era }) => era === "legacy");
