@@ -155,9 +155,17 @@ describe("serve", () => {
   });
 });
 
+/** Runs `failure` as soon as the program is there to catch it. */
+const onceCatching = (failure: string) =>
+  `const wait = setInterval(() => {
+    if (process.listenerCount("unhandledRejection") === 0) return;
+    clearInterval(wait);
+    ${failure};
+  }, 5)`;
+
 test.each([
-  ["an error that nobody caught", "setTimeout(() => { throw new Error('boom'); }, 50)"],
-  ["a failure that nobody waited for", "setTimeout(() => Promise.reject(new Error('boom')), 50)"],
+  ["an error that nobody caught", onceCatching("throw new Error('boom')")],
+  ["a failure that nobody waited for", onceCatching("void Promise.reject(new Error('boom'))")],
 ])("%s is logged and ends it with 1", async (sentence, program) => {
   const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
   expect(await run.ended).toBe(1);
