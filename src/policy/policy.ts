@@ -5,6 +5,7 @@ import type { Client } from "../core/client.js";
 import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import type { Metrics } from "../telemetry/metrics.js";
+import { isObject } from "../wire/json.js";
 
 import { access } from "./access.js";
 import { Approvals } from "./approvals.js";
@@ -104,10 +105,11 @@ export function createPolicy(
   const approvals = memory?.approvals ?? new Approvals();
   const limits = new Limits(config.limits ?? [], parts.metrics, memory?.limits);
   const spend = (kind: JudgedKind, call: Call, route: Route) => limits.spendQuestion(kind, call, route);
+  const judging = access({ book, log, spend }, approvals);
   const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
-    access: nothingToJudge ? (next) => next : access({ book, log, spend }, approvals),
+    access: nothingToJudge ? onlyForLinks(judging) : judging,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
     mayFollow: nothingToJudge ? undefined : (client, route) => book.lets(client, route),
@@ -117,6 +119,17 @@ export function createPolicy(
     [MEMORY]: { log, approvals, limits },
   };
 }
+
+/** Where there are no rules, only those are judged whom a server may send to a page. */
+const onlyForLinks =
+  (judging: Middleware): Middleware =>
+  (next) => {
+    const judged = judging(next);
+    return function onlyForLinks(call) {
+      const { elicitation } = call.client.capabilities;
+      return isObject(elicitation) && Object.hasOwn(elicitation, "url") ? judged(call) : next(call);
+    };
+  };
 
 export interface PolicyParts {
   readonly metrics: Metrics;

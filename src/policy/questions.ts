@@ -63,7 +63,7 @@ function judgeOne(
   const decision = book.judge({ on: kind, route, client: call.client, request: params });
   const { rule } = decision;
   const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
-  if (decision.effect === "deny" || tooMany) {
+  if (decision.effect === "deny" || tooMany || (kind === "elicitation" && leadsAstray(params))) {
     log.add(call, route, kind, { ...decision, effect: "deny" });
     return undefined;
   }
@@ -71,6 +71,13 @@ function judgeOne(
   const limit = spend(kind, call, route);
   if (limit !== undefined) return undefined;
   return rule === undefined ? request : { ...request, params: tamed(params, rule) };
+}
+
+/** A link that runs a program, or opens a file, when a person follows it; whatever the rules say. */
+function leadsAstray(params: JsonObject): boolean {
+  if (params.mode !== "url") return false;
+  const url = stringAt(params, "url") ?? "";
+  return !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
 }
 
 /** A sampling request within what the rule allows. */

@@ -524,3 +524,42 @@ describe("what was decided", () => {
     expect(policy.decisions()).toHaveLength(1000);
   });
 });
+
+describe("attack 25: where a server may send a person", () => {
+  const host = clientOf({ capabilities: { elicitation: { form: {}, url: {} } } });
+  const sends = (url: unknown) =>
+    policyOf({}, async ({ answers }) =>
+      answers === undefined
+        ? {
+            kind: "input_required",
+            requests: { q: { method: "elicitation/create", params: { mode: "url", message: "m", url } } },
+          }
+        : result({ told: answers }),
+    ).handle(toolCall("db", "write", {}, { client: host }));
+
+  test.each(["https://x.example/a", "http://127.0.0.1:1/"])(
+    "%s is a page, with or without rules",
+    async (url) => {
+      expect(wordOf(await sends(url))).toBe("input_required");
+    },
+  );
+
+  test.each([
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,<script>",
+    "file:///etc/passwd",
+    "vscode://settings",
+    "\u0001javascript:alert(1)",
+    "/relative",
+    "",
+    7,
+    undefined,
+  ])("%j is none, and nobody is asked to follow it", async (url) => {
+    const reply = await sends(url);
+    expect(wordOf(reply)).toBe("result");
+    expect(reply.kind === "result" && reply.result.object).toMatchObject({
+      told: { responses: { q: { action: "decline" } } },
+    });
+  });
+});
