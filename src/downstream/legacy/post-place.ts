@@ -3,7 +3,7 @@
  * has to be sent before them, or when the responses are long in coming.
  */
 import type { ServerResponse } from "node:http";
-import { sendJson } from "../json-answer.js";
+import { sendJson } from "../../wire/json-answer.js";
 import type { EventStream } from "./event-stream.js";
 import type { Place } from "./place.js";
 import type { SessionStreams } from "./session-streams.js";

@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import { sendJson } from "../json-answer.js";
+import { sendJson } from "../../wire/json-answer.js";
 import type { Outlet } from "./outlet.js";
 import type { Response } from "./write-reply.js";
 
