@@ -62,6 +62,16 @@ interface SessionRow {
   readonly [more: string]: unknown;
 }
 
+/** One row of `GET /api/v1/questions`: what some server waits for; never what it asked. */
+interface QuestionRow {
+  /** Its key in the config. */
+  readonly server: string;
+  readonly kind: "sampling" | "elicitation" | "roots" | "approval";
+  readonly principal: string;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
 /** A page was asked for something that makes no sense; its message is for whoever asked. */
 export class BadQuery extends Error {
   override readonly name = "BadQuery";
@@ -73,6 +83,7 @@ export interface AdminPages {
   readonly servers: () => readonly ServerRow[];
   readonly catalog: () => CatalogPage;
   readonly sessions: () => readonly SessionRow[];
+  readonly questions: () => readonly QuestionRow[];
   /** Further pages, by their name after `/api/v1/`. They may throw a BadQuery. */
   readonly [more: string]: (query: URLSearchParams) => unknown;
 }

@@ -31,6 +31,7 @@ const settings: AdminSettings = {
     servers: () => [],
     catalog: () => ({ tools: [], prompts: [], resources: [], resourceTemplates: [] }),
     sessions: () => [],
+  questions: () => [],
   },
 };
 

@@ -22,6 +22,7 @@ const pages: AdminPages = {
     resourceTemplates: [],
   }),
   sessions: () => [],
+  questions: () => [],
   decisions: (query) => ({ limit: query.get("limit") }),
 };
 

@@ -140,6 +140,20 @@ function drawSessions(sessions) {
   at("sessions").replaceChildren(...(rows.length > 0 ? rows : [nothing(6, "No host is connected.")]));
 }
 
+function drawQuestions(questions) {
+  const rows = questions.map(({ server, kind, principal, since }) =>
+    element(
+      "tr",
+      {},
+      text(server),
+      text(kind),
+      text(principal),
+      number(span(Math.round((Date.now() - Date.parse(since)) / 1000))),
+    ),
+  );
+  at("questions").replaceChildren(...(rows.length > 0 ? rows : [nothing(4, "Nobody is being asked.")]));
+}
+
 const EFFECT_CLASS = { allow: "good", deny: "bad", hide: "bad", approve: "warn", redact: "warn" };
 
 function drawDecisions(decisions) {
@@ -198,14 +212,15 @@ function drawCatalog() {
 
 async function refresh() {
   try {
-    const [status, servers, catalog, sessions, decisions] = await Promise.all(
-      ["status", "servers", "catalog", "sessions", "decisions"].map(page),
+    const [status, servers, catalog, sessions, questions, decisions] = await Promise.all(
+      ["status", "servers", "catalog", "sessions", "questions", "decisions"].map(page),
     );
     latest = catalog;
     drawHealth(status);
     drawNumbers(servers, catalog, sessions);
     drawServers(servers, catalog);
     drawSessions(sessions);
+    drawQuestions(questions);
     drawDecisions(decisions);
     drawCatalog();
     at("when").textContent = `as of ${new Date().toLocaleTimeString()}`;
