@@ -1,0 +1,160 @@
+/** Limits under 64 hosts that call at the same moment, over real sockets: exact, and whoever is refused is told when to come back. */
+import { Agent, request } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readConfig } from "../../../src/config/read.js";
+import { SILENT } from "../../../src/core/logger.js";
+import { createGateway, type Gateway } from "../../../src/gateway.js";
+import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
+import { type RecordingServer, recordingServer } from "../recording-server.js";
+
+const HOSTS = 64;
+const CALLS_EACH = 5;
+
+let server: RecordingServer;
+let gateway: Gateway;
+let url: string;
+const received = new Map<string, number>();
+let inside = 0;
+let mostInside = 0;
+
+beforeAll(async () => {
+  const tools = ["counted", "rated", "each", "narrow", "both"].map((name) => ({
+    name,
+    inputSchema: { type: "object" },
+  }));
+  const offered = { tools, prompts: [], resources: [], templates: [] };
+  server = await recordingServer("a", "modern", offered, async ({ params }) => {
+    const name = stringAt(params, "name") ?? "";
+    received.set(name, (received.get(name) ?? 0) + 1);
+    if (name !== "narrow") return;
+    inside += 1;
+    mostInside = Math.max(mostInside, inside);
+    await new Promise((resolve) => void setTimeout(resolve, 2));
+    inside -= 1;
+  });
+  const config = {
+    listen: { http: { port: 0 }, admin: { port: 0 } },
+    mcpServers: { a: { type: "http", url: server.url } },
+    limits: [
+      { name: "quota", tools: ["a__counted"], quota: "100/day" },
+      { name: "rate", tools: ["a__rated"], rate: "50/h", burst: 20 },
+      { name: "each", tools: ["a__each"], quota: "3/day", per: "session" },
+      { name: "places", tools: ["a__narrow"], concurrency: 4, queue: 50 },
+      { name: "outer", tools: ["a__both"], quota: "30/day" },
+      { name: "inner", tools: ["a__both"], quota: "2/day", per: "session" },
+    ],
+  };
+  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  ({ url } = await gateway.start());
+  await gateway.lists("tools");
+});
+
+afterAll(async () => {
+  await gateway.stop({ immediate: true });
+  await server.close();
+});
+
+interface Host {
+  call(name: string): Promise<JsonObject>;
+  close(): void;
+}
+
+/** A host with a connection and a session of its own. */
+async function openHost(): Promise<Host> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CALLS_EACH });
+  const headers: Record<string, string> = {};
+  const post = (message: object): Promise<JsonObject> =>
+    new Promise((resolve, reject) => {
+      const accept = "application/json, text/event-stream";
+      const sent = request(url, {
+        method: "POST",
+        agent,
+        headers: { "content-type": "application/json", accept, ...headers },
+      });
+      sent.on("error", reject);
+      sent.on("response", (response) => {
+        const session = response.headers["mcp-session-id"];
+        if (typeof session === "string") headers["mcp-session-id"] = session;
+        const parts: Buffer[] = [];
+        response.on("data", (part: Buffer) => parts.push(part));
+        response.on("end", () => {
+          const text = Buffer.concat(parts).toString("utf8");
+          resolve(text === "" ? {} : (JSON.parse(text) as JsonObject));
+        });
+      });
+      sent.end(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    });
+  const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+  await post({ id: 0, method: "initialize", params });
+  await post({ method: "notifications/initialized" });
+  let id = 0;
+  return {
+    call: async (name) => {
+      id += 1;
+      const { result } = await post({ id, method: "tools/call", params: { name, arguments: {} } });
+      return result as JsonObject;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** What each host got for its calls, all made at once. */
+async function calledByAll(name: string): Promise<readonly (readonly JsonObject[])[]> {
+  const hosts = await Promise.all(Array.from({ length: HOSTS }, openHost));
+  const results = await Promise.all(
+    hosts.map((host) => Promise.all(Array.from({ length: CALLS_EACH }, () => host.call(name)))),
+  );
+  for (const host of hosts) host.close();
+  return results;
+}
+
+const refusalIn = (result: JsonObject): JsonObject | undefined =>
+  objectAt(objectAt(result, "_meta"), "cardea/refusal");
+const passed = (results: readonly JsonObject[]): number =>
+  results.filter((it) => refusalIn(it) === undefined).length;
+
+function expectTold(results: readonly JsonObject[], code: string, rules: readonly string[]): void {
+  for (const refusal of results.map(refusalIn)) {
+    if (refusal === undefined) continue;
+    expect(refusal).toMatchObject({ code, retryable: true, server: "a" });
+    expect(rules).toContain(refusal.rule);
+    expect(refusal.retryAfterMs).toBeGreaterThan(0);
+  }
+}
+
+describe(`${HOSTS} hosts with ${CALLS_EACH} calls each at once`, () => {
+  test("share a quota of a day to the last call", async () => {
+    const all = (await calledByAll("a__counted")).flat();
+    expect([passed(all), received.get("counted")]).toEqual([100, 100]);
+    expectTold(all, "rate_limited", ["quota"]);
+  });
+
+  test("share a rate: its burst and no more", async () => {
+    const all = (await calledByAll("a__rated")).flat();
+    expect([passed(all), received.get("rated")]).toEqual([20, 20]);
+    expectTold(all, "rate_limited", ["rate"]);
+  });
+
+  test("have what is theirs each by itself", async () => {
+    const results = await calledByAll("a__each");
+    expect(results.map(passed)).toEqual(Array.from({ length: HOSTS }, () => 3));
+    expectTold(results.flat(), "rate_limited", ["each"]);
+  });
+
+  test("pay for nothing that another limit refuses", async () => {
+    const results = await calledByAll("a__both");
+    expect([passed(results.flat()), received.get("both")]).toEqual([30, 30]);
+    expect(Math.max(...results.map(passed))).toBeLessThanOrEqual(2);
+    expectTold(results.flat(), "rate_limited", ["inner", "outer"]);
+  });
+
+  test("stand in a line for so many places, and are sent away where it is full", async () => {
+    const all = (await calledByAll("a__narrow")).flat();
+    expect(mostInside).toBe(4);
+    expect(passed(all)).toBe(received.get("narrow"));
+    expect(passed(all)).toBeGreaterThanOrEqual(54);
+    expectTold(all, "queue_full", ["places"]);
+  });
+});

@@ -1,0 +1,108 @@
+/** A server of either era, in this process, that keeps every request it gets to the last byte. */
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { JsonObject } from "../../src/wire/json.js";
+
+/** A request as it came over the wire. */
+export interface Received {
+  readonly server: string;
+  readonly body: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export interface Offered {
+  readonly tools: readonly JsonObject[];
+  readonly prompts: readonly string[];
+  readonly resources: readonly string[];
+  readonly templates: readonly string[];
+  readonly capabilities?: JsonObject;
+}
+
+export interface RecordingServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** `heard` is told of whatever is no introduction and no list; the answer waits for it. */
+export async function recordingServer(
+  name: string,
+  era: "legacy" | "modern",
+  offered: Offered,
+  heard: (received: Received) => void | Promise<void>,
+): Promise<RecordingServer> {
+  const capabilities = {
+    tools: {},
+    prompts: {},
+    resources: { subscribe: true },
+    completions: {},
+    ...offered.capabilities,
+  };
+  const answers: Readonly<Record<string, JsonObject>> = {
+    "server/discover": {
+      supportedVersions: ["2026-07-28"],
+      capabilities,
+      serverInfo: { name, version: "1" },
+    },
+    initialize: { protocolVersion: "2025-06-18", capabilities, serverInfo: { name, version: "1" } },
+    "tools/list": { tools: offered.tools },
+    "prompts/list": { prompts: offered.prompts.map((prompt) => ({ name: prompt })) },
+    "resources/list": { resources: offered.resources.map((uri) => ({ uri, name: uri })) },
+    "resources/templates/list": {
+      resourceTemplates: offered.templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
+    },
+    ping: {},
+    "tools/call": { content: [] },
+    "prompts/get": { messages: [] },
+    "resources/read": { contents: [] },
+    "completion/complete": { completion: { values: [] } },
+  };
+  const unheard = new Set([
+    "server/discover",
+    "initialize",
+    "ping",
+    ...Object.keys(answers).filter((it) => it.endsWith("/list")),
+  ]);
+
+  async function answer(body: string, headers: IncomingHttpHeaders): Promise<JsonObject | undefined> {
+    const message = JSON.parse(body) as {
+      readonly id?: unknown;
+      readonly method: string;
+      readonly params?: JsonObject;
+    };
+    const { id, method, params = {} } = message;
+    if (id === undefined) return undefined;
+    if (era === "legacy" && method === "server/discover") {
+      return { jsonrpc: "2.0", id, error: { code: -32601, message: "unknown method" } };
+    }
+    if (!unheard.has(method)) await heard({ server: name, body, headers, method, params });
+    const result = answers[method] ?? {};
+    return { jsonrpc: "2.0", id, result: era === "modern" ? { resultType: "complete", ...result } : result };
+  }
+
+  const server: Server = createServer((request, response) => {
+    if (request.method !== "POST") {
+      response.writeHead(request.method === "DELETE" ? 200 : 405).end();
+      return;
+    }
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
+    request.on("end", () => {
+      void answer(Buffer.concat(parts).toString("utf8"), request.headers).then((reply) => {
+        if (reply === undefined) response.writeHead(202).end();
+        else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
+      });
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
