@@ -48,6 +48,7 @@ const PAGES: Readonly<Record<string, unknown>> = {
     resourceTemplates: [],
   },
   sessions: [],
+  questions: [],
   decisions: [],
 };
 

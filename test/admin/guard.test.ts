@@ -31,7 +31,7 @@ const settings: AdminSettings = {
     servers: () => [],
     catalog: () => ({ tools: [], prompts: [], resources: [], resourceTemplates: [] }),
     sessions: () => [],
-  questions: () => [],
+    questions: () => [],
   },
 };
 
