@@ -25,12 +25,16 @@ export interface RecordingServer {
   close(): Promise<void>;
 }
 
-/** `heard` is told of whatever is no introduction and no list; the answer waits for it. */
+/**
+ * `heard` is told of whatever is no introduction and no list; the answer waits for it. What `say` says takes the
+ * place of an answer.
+ */
 export async function recordingServer(
   name: string,
   era: "legacy" | "modern",
   offered: Offered,
   heard: (received: Received) => void | Promise<void>,
+  say: (received: Received) => JsonObject | undefined = () => undefined,
 ): Promise<RecordingServer> {
   const capabilities = {
     tools: {},
@@ -76,8 +80,9 @@ export async function recordingServer(
     if (era === "legacy" && method === "server/discover") {
       return { jsonrpc: "2.0", id, error: { code: -32601, message: "unknown method" } };
     }
-    if (!unheard.has(method)) await heard({ server: name, body, headers, method, params });
-    const result = answers[method] ?? {};
+    const received = { server: name, body, headers, method, params };
+    if (!unheard.has(method)) await heard(received);
+    const result = say(received) ?? answers[method] ?? {};
     return { jsonrpc: "2.0", id, result: era === "modern" ? { resultType: "complete", ...result } : result };
   }
 
