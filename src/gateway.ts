@@ -3,6 +3,7 @@
  * the edge of its era, goes through the inside of the config in effect, and leaves through one of its servers.
  */
 
+import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { createAdmin } from "./admin/server.js";
@@ -102,6 +103,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const directory: ClientDirectory = { find: (affinity) => legacy.directory.find(affinity) };
   const insideOptions: InsideOptions = {
     info,
+    instance: randomUUID(),
     logger,
     metrics,
     directory,

@@ -35,6 +35,8 @@ import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
 
 export interface InsideOptions {
   readonly info: { readonly name: string; readonly version: string };
+  /** Which gateway this is, among all of them. */
+  readonly instance: string;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly directory: ClientDirectory;
@@ -176,6 +178,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     onRefusedQuestion: (why) => metrics.refusedQuestion(name, why),
     onRestart: (reason) => metrics.restarted(name, reason),
     onStray: () => metrics.strayed(name),
+    instance: options.instance,
     ledger: options.ledger,
     starts: options.starts,
   });

@@ -13,7 +13,7 @@ export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort 
     async introduce(client) {
       const { catalog } = inEffect.inside;
       await catalog.prepare(client);
-      return catalog.introduce(client);
+      return { ...catalog.introduce(client), instance: options.instance };
     },
     tool: (client, name) => inEffect.inside.catalog.tool(client, name),
     followTasks(client, handles, listener) {

@@ -11,6 +11,8 @@ export interface Introduction {
   readonly serverInfo: JsonObject;
   readonly capabilities: JsonObject;
   readonly instructions?: string;
+  /** Which gateway this is, among all of them; for other gateways. */
+  readonly instance?: string;
 }
 
 export interface GatewayPort {

@@ -17,6 +17,8 @@ export interface ServerFacts {
   readonly capabilities: JsonObject;
   readonly serverInfo: JsonObject;
   readonly instructions?: string;
+  /** Where it is a gateway like this one: which, among all of them. */
+  readonly instance?: string;
 }
 
 export interface ServerList {

@@ -28,11 +28,14 @@ export class News {
   }
 
   /** A connection of `tenancy` (undefined: the shared one) is open, and `missed` may have changed unheard. */
-  opened(tenancy: Tenancy | undefined, { era }: Met, missed: readonly string[]): void {
+  opened(tenancy: Tenancy | undefined, { era, connection }: Met, missed: readonly string[]): void {
     if (tenancy?.spare !== true) {
       for (const audience of this.#audiences(tenancy)) this.#tell((observer) => observer.ready(audience));
     }
-    for (const uri of missed) this.#updated(uri, listeners(tenancy, era));
+    // Told once the server listens again: what happens after the client has looked would otherwise be missed too.
+    for (const uri of missed) {
+      void connection.refusal(uri).then(() => this.#updated(uri, listeners(tenancy, era)));
+    }
   }
 
   unavailable(tenancy: Tenancy | undefined, cause: GatewayError): void {

@@ -15,6 +15,8 @@ import { NO_LEDGER, type ProcessLedger } from "./transport/process-ledger.js";
 export interface UpstreamOptions {
   /** How the gateway calls itself where it speaks for nobody else. */
   readonly gateway: { readonly name: string; readonly version: string };
+  /** Which gateway this is, among all of them. Default: one that no other is behind. */
+  readonly instance?: string;
   /** Finds the clients that can be asked between their calls. */
   readonly directory: ClientDirectory;
   /** Default: a process or HTTP connections, as the config says. */
@@ -62,6 +64,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
       ? channelOpener(server, log, { stray: options.onStray, ledger: options.ledger })
       : { open: options.openChannel, close: async () => {} };
   return {
+    instance: "",
     onRestart: () => {},
     aggregated: () => true,
     parked: options.parked ?? new ParkedCalls(),

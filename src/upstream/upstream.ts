@@ -22,6 +22,7 @@ import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
 import { Following } from "./following.js";
+import { listedBy, onward } from "./hops.js";
 import { audienceFor, audienceOf, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
 import { ownerOf } from "./legacy/parked-calls.js";
 import { linksVisited } from "./legacy/url-elicitation.js";
@@ -93,8 +94,9 @@ class SupervisedUpstream implements StartableUpstream {
     this.#shared.start();
   }
 
-  readonly call = async (call: Call): Promise<Reply> => {
-    if (this.#era === undefined) await this.#meet(this.#shared, call.signal);
+  readonly call = async (asked: Call): Promise<Reply> => {
+    if (this.#era === undefined) await this.#meet(this.#shared, asked.signal);
+    const call = this.#facts?.instance === undefined ? asked : onward(asked, this.#settings.instance);
     if (this.#era === "modern") return await this.#callOver(this.#shared, call);
     if (call.answers?.state !== undefined && linksVisited(call.answers) === undefined) {
       return this.#resume(call, call.answers.state);
@@ -118,7 +120,10 @@ class SupervisedUpstream implements StartableUpstream {
     const met = await this.#meet(supervisor, signal);
     if (client !== undefined && met.era === "modern") this.#news.remember(this.audience(client));
     try {
-      return await met.connection.list(kind, signal, client);
+      const list = await met.connection.list(kind, signal, client);
+      const { instance } = met.connection.facts;
+      if (instance === undefined) return list;
+      return { ...list, items: listedBy(instance, this.#settings.instance, list.items) };
     } catch (error) {
       throw suspected(error, supervisor, met);
     }

@@ -17,6 +17,14 @@ export const META = {
   progressToken: "progressToken",
 } as const;
 
+/** Keys of `_meta` that Cardea puts there itself, for gateways like it. */
+export const OWN_META = {
+  /** Which gateway it is, among all of them; in what it says of itself. */
+  instance: "cardea/instance",
+  /** Which gateways something has come through; in list entries and calls between gateways. */
+  hops: "cardea/hops",
+} as const;
+
 /** Header names as Node gives them: in lower case. */
 export const HEADER = {
   protocolVersion: "mcp-protocol-version",

@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bridge, MAIN, serve } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture } from "../support/fixture.js";
-import { type Host, type Json, LISTS, type List, type Outcome, type Place } from "../support/peers/host.js";
+import {
+  type Host,
+  type Json,
+  LISTS,
+  type List,
+  type Outcome,
+  type Place,
+  whenListed,
+} from "../support/peers/host.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { withoutHeaderMarks, withoutModernFrame, withoutTasks } from "./exposure.js";
 import { realServers } from "./servers.js";
@@ -48,6 +56,7 @@ interface Face {
 
 /** What a host sees of a server, with what only its own era adds left out. */
 async function faceOf(host: Host, server: string): Promise<Face> {
+  await whenListed(host, "echo");
   const { capabilities, instructions } = host.introduction();
   const lists: Record<string, readonly Json[]> = {};
   for (const list of Object.keys(LISTS) as List[])

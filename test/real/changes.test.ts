@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, type Serving, serve, writeConfig } from "../support/cardea.js";
 import { type Era, type Fixture, startFixture, type Transport } from "../support/fixture.js";
-import type { Json, Place } from "../support/peers/host.js";
+import { type Json, type Place, whenListed } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { until } from "../support/until.js";
 
@@ -25,6 +25,7 @@ interface Listener {
 async function listenAs(era: Era, place: Place): Promise<Listener> {
   const host = era === "legacy" ? await openLegacy(place) : await openModern(place);
   const told: string[] = [];
+  await whenListed(host, "test_trigger_tool_change");
   // Told or not, a host that has never listed has no list that could have changed.
   for (const list of ["tools", "prompts", "resources"] as const) await host.list(list);
   const stop = await host.follow(EVERYTHING, ({ method }) => {

@@ -62,8 +62,8 @@ async function compare(host: Host, pipe: Host, modern: boolean): Promise<void> {
     const expected = (await pipe.list(list)).map((item) => withoutTasks(exposeItem(list, item, exposure)));
     expect((await host.list(list)).map(withoutTasks), list).toEqual(expected);
   }
-  // What toggles something for a session, or refuses to run without a task, is the other test's subject.
-  const uses = (EVERYTHING?.uses ?? []).filter(({ params }) => !/toggle|research/.test(String(params.name)));
+  // What toggles something for a session is the other test's subject.
+  const uses = (EVERYTHING?.uses ?? []).filter(({ params }) => !/toggle/.test(String(params.name)));
   for (const use of uses) {
     const got = await host.request(use.method, exposeUse(use, exposure).params);
     const direct = exposeOutcome(use, await pipe.request(use.method, use.params), exposure);

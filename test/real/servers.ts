@@ -14,6 +14,8 @@ export interface RealServer {
   readonly name: string;
   readonly place: Extract<Place, { command: string }>;
   readonly uses: readonly Use[];
+  /** Tools that are not used here, because another test has them as its subject. */
+  readonly elsewhere: readonly string[];
   /** Puts everything the server keeps outside its process back to the beginning. */
   reset(): void;
 }
@@ -69,7 +71,6 @@ const everything: RealServer = {
     tool("toggle-subscriber-updates"),
     tool("toggle-subscriber-updates"),
     tool("trigger-long-running-operation", { duration: 0.2, steps: 2 }),
-    tool("simulate-research-query", { topic: "hinges" }),
     prompt("simple-prompt"),
     prompt("args-prompt", { city: "Paris", state: "Texas" }),
     prompt("completable-prompt", { department: "Engineering", name: "Alice" }),
@@ -80,6 +81,8 @@ const everything: RealServer = {
     complete({ type: "ref/prompt", name: "completable-prompt" }, "department", "E"),
     complete({ type: "ref/resource", uri: "demo://resource/dynamic/text/{resourceId}" }, "resourceId", "1"),
   ],
+  // It runs only as a task, which the gateway makes of a plain call: see tasks.test.ts.
+  elsewhere: ["simulate-research-query"],
   reset() {},
 };
 
@@ -108,6 +111,7 @@ function filesystem(folder: string): RealServer {
       tool("read_file", { path: "/etc/hostname" }),
       tool("read_file", {}),
     ],
+    elsewhere: [],
     reset() {
       rmSync(root, { recursive: true, force: true });
       mkdirSync(join(root, "deeper"), { recursive: true });
@@ -140,6 +144,7 @@ function memory(folder: string): RealServer {
       tool("delete_entities", { entityNames: ["Eve"] }),
       read("memory://knowledge-graph"),
     ],
+    elsewhere: [],
     reset: () => rmSync(file, { force: true }),
   };
 }

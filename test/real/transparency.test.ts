@@ -12,6 +12,7 @@ import {
   type List,
   type Outcome,
   type Place,
+  whenListed,
 } from "../support/peers/host.js";
 import { RAW_LEGACY, RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
@@ -107,7 +108,10 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
 
   test("is asked to use every tool, prompt and resource that the servers have", () => {
     for (const [server, { lists }] of expected) {
-      const used = new Set(server.uses.map(({ params }) => params.name ?? params.uri));
+      const used = new Set<unknown>([
+        ...server.uses.map(({ params }) => params.name ?? params.uri),
+        ...server.elsewhere,
+      ]);
       const unused = [...lists.tools, ...lists.prompts, ...lists.resources]
         .map((item) => item.uri ?? item.name)
         .filter((name) => !used.has(name));
@@ -120,6 +124,7 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
     await WAYS[way]?.(async (place) => {
       const host = await through.connect(place);
       try {
+        await whenListed(host, ...servers.map(({ name }) => `${name}__${toolOf(name)}`));
         await compareLists(host, through.era, expected);
         for (const [server, account] of expected) await compareUses(host, through.era, server, account);
       } finally {
@@ -128,6 +133,13 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
     });
   });
 });
+
+/** One tool of a server, to know it by. */
+const toolOf = (server: string): string =>
+  String(
+    servers.find(({ name }) => name === server)?.uses.find(({ method }) => method === "tools/call")?.params
+      .name,
+  );
 
 async function compareLists(host: Host, era: HostKind["era"], expected: ReadonlyMap<RealServer, Account>) {
   const lists = await listsOf(host);

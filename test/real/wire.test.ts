@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { inRepository, MAIN, serve, writeConfig } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture, type Transport } from "../support/fixture.js";
 import { ASKABLE } from "../support/peers/askable.js";
-import type { Json, Place } from "../support/peers/host.js";
+import { type Json, type Place, whenListed } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { type Recorded, tapHttp } from "../support/tap.mjs";
 import { checkTraffic, type Findings } from "../support/traffic.js";
@@ -96,6 +96,7 @@ const useEverything =
   };
 
 async function callEverything(host: RawHost): Promise<void> {
+  await whenListed(host, "fix__echo");
   for (const list of ["tools", "prompts", "resources", "resourceTemplates"] as const) await host.list(list);
   const call = (name: string, args: Json = {}) => host.request("tools/call", { name, arguments: args });
   if (host.era === "legacy") {
@@ -146,6 +147,7 @@ const answerEverything =
       roots: () => ({ roots: [{ uri: "file:///home", name: "home" }] }),
     });
     try {
+      await until("the tools", async () => (await host?.listTools())?.includes("fix__echo"));
       for (const name of [
         "test_input_required_result_multiple_inputs",
         "test_input_required_result_multi_round",

@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { Introduction } from "../../core/gateway-port.js";
 import type { ListKind } from "../../core/upstream.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
-import { CODE } from "../../wire/names.js";
+import { CODE, OWN_META } from "../../wire/names.js";
 import { negotiate, type Revision } from "./revision.js";
 
 export interface Opening {
@@ -34,12 +34,13 @@ export function readOpening(params: JsonObject | undefined): Opening {
 
 /** The result of `initialize`. */
 export function initializeResult(revision: Revision, introduction: Introduction): JsonObject {
-  const { serverInfo, instructions } = introduction;
+  const { serverInfo, instructions, instance } = introduction;
   return {
     protocolVersion: revision.name,
     capabilities: serverCapabilities(introduction.capabilities, revision),
     serverInfo,
     ...(instructions !== undefined && { instructions }),
+    ...(instance !== undefined && { _meta: { [OWN_META.instance]: instance } }),
   };
 }
 

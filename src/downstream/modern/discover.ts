@@ -2,6 +2,7 @@
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { without } from "../../wire/json.js";
+import { OWN_META } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { SUPPORTED_VERSIONS } from "./read-meta.js";
 
@@ -10,7 +11,7 @@ const FRESHNESS: Freshness = { ttlMs: 0, scope: "private" };
 
 /** The reply to `server/discover` for the client of `call`. */
 export async function discover(call: Call, port: Pick<GatewayPort, "introduce">): Promise<Reply> {
-  const { capabilities, instructions } = await port.introduce(call.client);
+  const { capabilities, instructions, instance } = await port.introduce(call.client);
   return {
     kind: "result",
     result: Payload.ofObject({
@@ -18,6 +19,7 @@ export async function discover(call: Call, port: Pick<GatewayPort, "introduce">)
       // Tasks are an extension in this era, and must not be promised in the old way as well (SEP-2663).
       capabilities: without(capabilities, ["tasks"]),
       ...(instructions !== undefined && { instructions }),
+      ...(instance !== undefined && { _meta: { [OWN_META.instance]: instance } }),
     }),
     freshness: FRESHNESS,
   };

@@ -6,7 +6,7 @@ import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
-import { HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
+import { HEADER, LEGACY_REVISIONS, OWN_META } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
 import type { Channel, Headers } from "../transport/channel.js";
 
@@ -83,6 +83,7 @@ export async function shakeHands(channel: Channel, settings: HandshakeSettings):
 
 function factsOf(result: JsonObject, revision: string): ServerFacts {
   const instructions = stringAt(result, "instructions");
+  const instance = stringAt(objectAt(result, "_meta"), OWN_META.instance);
   return {
     capabilities: withCompletions(
       knownCapabilities(objectAt(result, "capabilities") ?? {}, revision),
@@ -90,6 +91,7 @@ function factsOf(result: JsonObject, revision: string): ServerFacts {
     ),
     serverInfo: objectAt(result, "serverInfo") ?? {},
     ...(instructions !== undefined && { instructions }),
+    ...(instance !== undefined && { instance }),
   };
 }
 

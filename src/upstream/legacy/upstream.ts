@@ -262,10 +262,12 @@ export class LegacyConnection implements Connection {
     this.#tellWhatMayBeMissed();
   }
 
-  /** While nobody listened anything may have changed. */
+  /** While nobody listened anything may have changed; of resources it is told when the server listens again. */
   #tellWhatMayBeMissed(): void {
     const { observer } = this.#settings;
-    for (const uri of this.#subscriptions.uris) observer.resourceUpdated(uri);
+    for (const uri of this.#subscriptions.uris) {
+      void this.#subscriptions.refusal(uri).then(() => observer.resourceUpdated(uri));
+    }
     for (const kind of LIST_KINDS) observer.listChanged(kind);
   }
 

@@ -5,7 +5,7 @@ import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
-import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION } from "../../wire/names.js";
+import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION, OWN_META } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { writeRequest } from "./write-call.js";
@@ -61,6 +61,7 @@ function readDiscovery(server: string, result: JsonObject): Finding {
   if (!Array.isArray(versions)) return { era: "legacy" };
   if (!versions.includes(MODERN_REVISION)) return otherRevision(server, versions);
   const instructions = stringAt(result, "instructions");
+  const instance = stringAt(objectAt(result, "_meta"), OWN_META.instance);
   return {
     era: "modern",
     facts: {
@@ -68,6 +69,7 @@ function readDiscovery(server: string, result: JsonObject): Finding {
       serverInfo:
         objectAt(objectAt(result, "_meta"), META.serverInfo) ?? objectAt(result, "serverInfo") ?? {},
       ...(instructions !== undefined && { instructions }),
+      ...(instance !== undefined && { instance }),
     },
   };
 }

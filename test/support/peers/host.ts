@@ -1,4 +1,5 @@
 /** What every test host can do, whichever library or revision it is made of. */
+import { until } from "../until.js";
 
 export type Json = { readonly [key: string]: unknown };
 export type List = "tools" | "prompts" | "resources" | "resourceTemplates";
@@ -50,4 +51,15 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<Outcome> {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     return { error: { code, message: error instanceof Error ? error.message : String(error) } };
   }
+}
+
+/**
+ * Waits until the host lists a tool whose name ends so, and so the server behind it has been met. Where there is
+ * no admin listener to ask, this is the way to wait for a server that is starting.
+ */
+export async function whenListed(host: Host, ...endings: readonly string[]): Promise<void> {
+  await until(`${endings.join(", ")} in the list of tools`, async () => {
+    const names = (await host.list("tools")).map(({ name }) => String(name));
+    return endings.every((ending) => names.some((name) => name.endsWith(ending)));
+  });
 }

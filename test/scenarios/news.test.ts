@@ -1,0 +1,171 @@
+/** Resources that hosts follow: one subscription at the server however many follow, and nothing promised in vain. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/peers/host.js";
+import { SECRET } from "../support/scripted/tools.mjs";
+import { type Scripted, UPSTREAMS, type UpstreamKind } from "../support/scripted/upstreams.js";
+import { until } from "../support/until.js";
+import { HOSTS, type HostKind, openHost, type ScenarioHost } from "./host.js";
+import { openStage, type Stage } from "./stage.js";
+
+const UPDATED = "notifications/resources/updated";
+const kinds = Object.values(HOSTS);
+const named = <T extends { readonly name: string }>(all: readonly T[]) =>
+  all.map((one) => [one.name, one] as const);
+
+/** A host that is told of resources until it stops. */
+interface Follower {
+  readonly host: ScenarioHost;
+  /** The URIs that it was told of, in order. */
+  readonly told: () => readonly unknown[];
+  /** What the gateway says it will tell. */
+  readonly promised: readonly unknown[];
+  readonly stop: () => Promise<void>;
+}
+
+async function follow(host: ScenarioHost, uris: readonly string[]): Promise<Follower> {
+  return host.kind.era === "legacy" ? followLegacy(host, uris) : followModern(host, uris);
+}
+
+async function followLegacy(host: ScenarioHost, uris: readonly string[]): Promise<Follower> {
+  const promised: string[] = [];
+  const before = host.heard.length;
+  for (const uri of uris) {
+    const answer = await host.raw.send(`follow ${uri}`, "resources/subscribe", { uri });
+    if (answer.result !== undefined) promised.push(uri);
+  }
+  return {
+    host,
+    promised,
+    told: () =>
+      host.heard
+        .slice(before)
+        .filter(({ method }) => method === UPDATED)
+        .map(uriOf),
+    stop: async () => {
+      for (const uri of promised) await host.raw.send(`leave ${uri}`, "resources/unsubscribe", { uri });
+    },
+  };
+}
+
+async function followModern(host: ScenarioHost, uris: readonly string[]): Promise<Follower> {
+  const told: unknown[] = [];
+  const letGo = new AbortController();
+  const id = `listen ${uris.join(" ")}`;
+  const acknowledged = new Promise<Json>((resolve, reject) => {
+    const hear = (message: Json): void => {
+      if (message.method === "notifications/subscriptions/acknowledged") resolve(message.params as Json);
+      else if (message.method === UPDATED) told.push(uriOf(message));
+    };
+    const params = { notifications: { resourceSubscriptions: uris } };
+    host.raw.send(id, "subscriptions/listen", params, { hear, signal: letGo.signal }).catch(reject);
+  });
+  const { resourceSubscriptions = [] } = (await acknowledged).notifications as {
+    resourceSubscriptions?: readonly string[];
+  };
+  return {
+    host,
+    promised: resourceSubscriptions,
+    told: () => told,
+    stop: async () => {
+      await host.raw.cancel(id, letGo);
+      letGo.abort();
+    },
+  };
+}
+
+const uriOf = ({ params }: Json): unknown => (params as Json).uri;
+
+/** Subscriptions to `uri` that the server has at this moment. */
+function openAt(server: Scripted, { era }: UpstreamKind, uri: string): number {
+  const ledger = server.ledger();
+  const count = (event: string): number =>
+    ledger.filter(
+      (entry) =>
+        entry.event === event &&
+        (era === "legacy" ? entry.uri === uri : JSON.stringify(entry.filter).includes(`"${uri}"`)),
+    ).length;
+  return era === "legacy" ? count("subscribe") - count("unsubscribe") : count("listen") - count("listened");
+}
+
+const touch = async (host: ScenarioHost, { key }: UpstreamKind, uri: string): Promise<void> => {
+  await host.call(`${key}__touch`, { uri }).outcome;
+};
+
+describe.each(named(kinds))("%s", (_name, kind) => {
+  let stage: Stage;
+  let one: ScenarioHost;
+  let other: ScenarioHost;
+  beforeAll(async () => {
+    stage = await openStage(UPSTREAMS);
+    // Hosts that can be asked nothing share one connection to each server.
+    [one, other] = await Promise.all([
+      openHost(stage, kind, { capabilities: {} }),
+      openHost(stage, kind, { capabilities: {} }),
+    ]);
+  });
+  afterAll(() => stage.close());
+
+  describe.each(named(UPSTREAMS))("and another, in front of %s,", (_upstream, upstream) => {
+    const exposed = (uri: string): string => `${upstream.key}+${uri}`;
+
+    test("follow a resource over one subscription, which ends with the last of them", async () => {
+      const server = stage.upstream(upstream);
+      const followers = [
+        await follow(one, [exposed("memo://one")]),
+        await follow(other, [exposed("memo://one")]),
+      ] as const;
+      expect(followers.map(({ promised }) => promised)).toEqual([
+        [exposed("memo://one")],
+        [exposed("memo://one")],
+      ]);
+      await until("one subscription", () => openAt(server, upstream, "memo://one") === 1);
+      await touch(one, upstream, "memo://one");
+      await until("both to be told", () => followers.every(({ told }) => told().length === 1));
+      expect(followers.map(({ told }) => told())).toEqual([[exposed("memo://one")], [exposed("memo://one")]]);
+
+      await followers[0].stop();
+      await until("one subscription still", () => openAt(server, upstream, "memo://one") === 1);
+      await touch(one, upstream, "memo://one");
+      await until("the other to be told", () => followers[1].told().length === 2);
+      expect(followers[0].told()).toHaveLength(1);
+
+      await followers[1].stop();
+      await until("no subscription any more", () => openAt(server, upstream, "memo://one") === 0);
+    });
+
+    test("hear of a part of what they follow, under the name that they know, and of nothing else", async () => {
+      const before = one.heard.length;
+      const follower = await follow(one, [exposed("memo://one")]);
+      await touch(other, upstream, "memo://two");
+      await touch(other, upstream, "memo://one/part");
+      await until("news of the part", () => follower.told().length > 0);
+      expect(follower.told()).toEqual([exposed("memo://one/part")]);
+      await follower.stop();
+      expect(one.heard.slice(before).filter(({ method }) => method !== UPDATED)).toEqual([]);
+    });
+
+    test("are promised only what the server will tell", async () => {
+      const follower = await follow(one, [exposed("memo://one"), exposed(SECRET), "nobody+memo://one"]);
+      expect(follower.promised).toEqual([exposed("memo://one")]);
+      await follower.stop();
+    });
+  });
+});
+
+describe.each(named(UPSTREAMS))("when %s loses its streams", (_name, upstream) => {
+  test("every host that follows hears that it may have missed something, and then of what happens", async () => {
+    const stage = await openStage([upstream]);
+    const uri = `${upstream.key}+memo://one`;
+    const open = (kind: HostKind) => openHost(stage, kind, { capabilities: {} });
+    const hosts = await Promise.all(kinds.map(open));
+    const followers = await Promise.all(hosts.map((host) => follow(host, [uri])));
+    await until("the subscription", () => openAt(stage.upstream(upstream), upstream, "memo://one") === 1);
+    stage.upstream(upstream).hangUp();
+    await until("word of what may be missed", () => followers.every(({ told }) => told().length > 0));
+    const before = followers.map(({ told }) => told().length);
+    await touch(hosts[0] as ScenarioHost, upstream, "memo://one");
+    await until("news", () => followers.every(({ told }, index) => told().length > (before[index] ?? 0)));
+    expect(new Set(followers.flatMap(({ told }) => told()))).toEqual(new Set([uri]));
+    await stage.close();
+  });
+});

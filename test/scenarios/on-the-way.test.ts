@@ -1,0 +1,207 @@
+/** What goes by beside answers and questions: log lines, progress, roots that change, questions outside all calls. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/peers/host.js";
+import { countOf } from "../support/scripted/ledger.js";
+import { UPSTREAMS } from "../support/scripted/upstreams.js";
+import { until } from "../support/until.js";
+import { ASKABLE, HOSTS, type HostKind, openHost, type ScenarioHost } from "./host.js";
+import { openStage, type Stage } from "./stage.js";
+
+const kinds: readonly HostKind[] = Object.values(HOSTS);
+const LEGACY = UPSTREAMS.filter(({ era }) => era === "legacy");
+const named = <T extends { readonly name: string }>(all: readonly T[]) =>
+  all.map((one) => [one.name, one] as const);
+
+/** A host that wants to hear lines from `level` on, in the way of its era. */
+async function listening(stage: Stage, kind: HostKind, level: string): Promise<ScenarioHost> {
+  const host = await openHost(stage, kind, { logLevel: level });
+  if (kind.era === "legacy") await host.raw.send("level", "logging/setLevel", { level });
+  return host;
+}
+
+/** The parameters of what the host heard under `method`, from `since` on. */
+const heardBy = ({ heard }: ScenarioHost, method: string, since = 0): readonly Json[] =>
+  heard
+    .slice(since)
+    .filter((message) => message.method === method)
+    .map(({ params }) => params as Json);
+
+describe.each(named(kinds))("%s", (_name, kind) => {
+  let stage: Stage;
+  let host: ScenarioHost;
+  beforeAll(async () => {
+    stage = await openStage(UPSTREAMS);
+    host = await listening(stage, kind, "info");
+  });
+  afterAll(() => stage.close());
+
+  test.each(named(UPSTREAMS))(
+    "hears the log lines of its call to %s, as loud as it wants",
+    async (_of, { key }) => {
+      const since = host.heard.length;
+      await host.call(`${key}__work`, { label: "log", steps: 2 }).outcome;
+      expect(heardBy(host, "notifications/message", since)).toEqual(
+        ["info 1", "error 1", "info 2", "error 2"].map((data) => ({
+          level: data.split(" ")[0],
+          logger: "scripted",
+          data,
+        })),
+      );
+    },
+  );
+
+  test.each(named(UPSTREAMS))(
+    "hears how far its call to %s has come, under its own token",
+    async (_of, { key }) => {
+      const since = host.heard.length;
+      const meta = { progressToken: `token of ${key}` };
+      await host.call(`${key}__work`, { label: "progress", steps: 3 }, undefined, meta).outcome;
+      expect(heardBy(host, "notifications/progress", since)).toEqual(
+        [1, 2, 3].map((progress) => ({ progressToken: `token of ${key}`, progress, total: 3 })),
+      );
+    },
+  );
+});
+
+const legacyHosts = kinds.filter(({ era }) => era === "legacy");
+
+describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kind) => {
+  let stage: Stage;
+  let host: ScenarioHost;
+  beforeAll(async () => {
+    stage = await openStage(UPSTREAMS);
+    host = await listening(stage, kind, "error");
+  });
+  afterAll(() => stage.close());
+
+  test.each(named(LEGACY))(
+    "hears what %s says between calls, and nothing that is too quiet",
+    async (_of, { key }) => {
+      const since = host.heard.length;
+      await host.call(`${key}__talk_later`, { label: "talk" }).outcome;
+      await until("the line", () => heardBy(host, "notifications/message", since).length > 0);
+      expect(heardBy(host, "notifications/message", since)).toEqual([
+        { level: "error", logger: "scripted", data: "later error" },
+      ]);
+    },
+  );
+
+  test.each(named(LEGACY))(
+    "is asked for its roots by %s when no call is under way",
+    async (_of, upstream) => {
+      const roots = { roots: [{ uri: "file:///home/ada" }] };
+      const calling = host.call(`${upstream.key}__ask_later`, { label: "later" }, () => roots);
+      await calling.outcome;
+      const told = await until("the answer", () =>
+        stage
+          .upstream(upstream)
+          .ledger()
+          .find(({ event }) => event === "told later"),
+      );
+      expect(told).toMatchObject({ result: roots });
+      expect(calling.asked).toMatchObject([{ method: "roots/list" }]);
+    },
+  );
+
+  test.each(named(LEGACY))("is told when %s takes a question back", async (_of, { key }) => {
+    const before = host.takenBack;
+    const label = `take back ${key}`;
+    const calling = host.call(`${key}__take_back`, { label });
+    await calling.whenAsked();
+    await host.raw.send(`let go ${key}`, "tools/call", { name: `${key}__let_go`, arguments: { label } });
+    expect(await calling.outcome).toMatchObject({ result: { content: [{ text: "went on without" }] } });
+    expect(host.takenBack - before).toBe(1);
+  });
+
+  test.each(named(LEGACY))("refuses, and %s hears that in its own words", async (_of, { key }) => {
+    const calling = host.call(`${key}__sampling`, { label: "refused" }, () => {
+      throw new Error("no");
+    });
+    const refusal = JSON.stringify({ one: { error: { code: -1, message: "the user refused" } } });
+    expect(await calling.outcome).toMatchObject({ result: { content: [{ text: refusal }] } });
+  });
+
+  test("tells every legacy server that its roots have changed, and no modern one, which could not hear it", async () => {
+    await host.raw.wire.post({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
+    for (const upstream of LEGACY) {
+      await until(upstream.name, () => countOf(stage.upstream(upstream).ledger(), "heard") === 1);
+    }
+    for (const upstream of UPSTREAMS) {
+      const heard = stage
+        .upstream(upstream)
+        .ledger()
+        .filter(({ event }) => event === "heard");
+      const expected = upstream.era === "legacy" ? ["notifications/roots/list_changed"] : [];
+      expect(heard.map(({ method }) => method)).toEqual(expected);
+    }
+  });
+});
+
+describe("a question when no call is under way, on a connection of hosts without sessions,", () => {
+  test.each(named(LEGACY))("is refused to %s, and counted", async (_name, upstream) => {
+    const stage = await openStage([upstream]);
+    const host = await openHost(stage, HOSTS.modernHttp);
+    await host.call("ask_later", { label: "later" }).outcome;
+    const told = await until("the answer", () =>
+      stage
+        .upstream(upstream)
+        .ledger()
+        .find(({ event }) => event === "told later"),
+    );
+    expect(told).toMatchObject({ error: { code: -32602 } });
+    expect(await stage.metric("cardea_refused_questions_total")).toBe(1);
+    await stage.close();
+  });
+
+  test.each(named(LEGACY))(
+    "is answered to %s out of the config, which knows roots for it",
+    async (_name, upstream) => {
+      const stage = await openStage([upstream], { server: { roots: ["/srv/shared"] } });
+      const host = await openHost(stage, HOSTS.modernHttp);
+      await host.call("ask_later", { label: "later" }).outcome;
+      const told = await until("the answer", () =>
+        stage
+          .upstream(upstream)
+          .ledger()
+          .find(({ event }) => event === "told later"),
+      );
+      expect(told).toMatchObject({ result: { roots: [{ uri: "file:///srv/shared" }] } });
+      await stage.close();
+    },
+  );
+});
+
+describe("a page that must be visited first (-32042)", () => {
+  test.each(named(LEGACY))(
+    "is a question for hosts that can be sent there, and %s is called again after it",
+    async (_name, upstream) => {
+      const stage = await openStage([
+        upstream,
+        ...UPSTREAMS.filter(({ era }) => era === "modern").slice(0, 1),
+      ]);
+      for (const kind of kinds) {
+        const host = await openHost(stage, kind);
+        const label = `page for ${kind.key}`;
+        const calling = host.call(`${upstream.key}__sign_in`, { label }, () => ({ action: "accept" }));
+        expect(await calling.outcome).toMatchObject({ result: { content: [{ text: "signed in" }] } });
+        expect(calling.asked).toMatchObject([
+          { method: "elicitation/create", params: { mode: "url", url: "https://example.test/in?a=1" } },
+        ]);
+        expect(countOf(stage.upstream(upstream).ledger(), "done", label)).toBe(1);
+      }
+      await stage.close();
+    },
+  );
+});
+
+describe("a host that can show only forms", () => {
+  test.each(named(kinds))("is not sent to a page: %s", async (_name, kind) => {
+    const stage = await openStage(UPSTREAMS);
+    const host = await openHost(stage, kind, { capabilities: { ...ASKABLE, elicitation: { form: {} } } });
+    const calling = host.call("legacy-http__sign_in", { label: "form only" });
+    const response = await calling.outcome;
+    expect(calling.asked).toEqual([]);
+    expect(JSON.stringify(response)).toContain("Sign in first.");
+    await stage.close();
+  });
+});

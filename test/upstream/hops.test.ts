@@ -1,0 +1,105 @@
+/** Gateways behind gateways, and those that stand in a circle. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { JsonObject } from "../../src/wire/json.js";
+import { legacyServer, modernServer } from "../support/fake-channel.js";
+import { calling, client, failure, meet } from "../support/met-upstream.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const SIGNAL = new AbortController().signal;
+const OWN = { instance: "own" };
+const tool = (name: string, hops?: unknown): JsonObject => ({
+  name,
+  inputSchema: { type: "object" },
+  ...(hops !== undefined && { _meta: { vendor: 1, "cardea/hops": hops } }),
+});
+
+/** A server of either era that says which gateway it is, and lists these tools. */
+function gatewayServer(era: "legacy" | "modern", instance: string, tools: readonly JsonObject[]) {
+  const server = era === "legacy" ? legacyServer() : modernServer();
+  const method = era === "legacy" ? "initialize" : "server/discover";
+  const greet = server.methods.get(method);
+  server.on(method, async (params, asked) => {
+    const result = (await greet?.(params, asked)) ?? {};
+    return { ...result, _meta: { ...(result._meta as JsonObject), "cardea/instance": instance } };
+  });
+  return server
+    .on("tools/list", { resultType: "complete", tools, ttlMs: 0, cacheScope: "public" })
+    .on("tools/call", { resultType: "complete", content: [] });
+}
+
+test.each(["legacy", "modern"] as const)(
+  "what a %s gateway lists carries its way, and what came from us is left out",
+  async (era) => {
+    const many = Array.from({ length: 8 }, (_, index) => `g${index}`);
+    const server = gatewayServer(era, "other", [
+      tool("plain"),
+      tool("far", ["third"]),
+      tool("ours", ["own"]),
+      tool("ours, further on", ["third", "own"]),
+      tool("its own", ["other"]),
+      tool("too far", many),
+      tool("strange", "own"),
+    ]);
+    const { upstream } = await meet(server, {}, OWN);
+    const { items } = await upstream.list("tools", client(), SIGNAL);
+    expect(items.map(({ name, _meta }) => [name, (_meta as JsonObject)["cardea/hops"]])).toEqual([
+      ["plain", ["other"]],
+      ["far", ["third", "other"]],
+      ["strange", ["other"]],
+    ]);
+    expect(items[1]?._meta).toMatchObject({ vendor: 1 });
+    await upstream.close();
+  },
+);
+
+test("a gateway that is its own server lists nothing", async () => {
+  const { upstream } = await meet(gatewayServer("modern", "own", [tool("plain")]), {}, OWN);
+  expect((await upstream.list("tools", client(), SIGNAL)).items).toEqual([]);
+  await upstream.close();
+});
+
+test.each(["legacy", "modern"] as const)(
+  "a call to a %s gateway says through whom it went, and goes on as long as it has not been here",
+  async (era) => {
+    const server = gatewayServer(era, "other", [tool("plain")]);
+    const { upstream } = await meet(server, {}, OWN);
+    const call = (hops?: unknown) =>
+      upstream.call(
+        calling({ params: { name: "plain", arguments: {}, _meta: { vendor: 1, "cardea/hops": hops } } }).call,
+      );
+    await call(["first"]);
+    expect(server.params("tools/call")._meta).toMatchObject({ vendor: 1, "cardea/hops": ["first", "own"] });
+    expect(await failure(call(["own", "third"]))).toMatchObject({
+      code: "bad_request",
+      retryable: false,
+      message: expect.stringContaining("has been through this gateway before") as string,
+    });
+    expect(await failure(call(Array.from({ length: 8 }, (_, index) => `g${index}`)))).toMatchObject({
+      code: "bad_request",
+    });
+    expect(server.sent("tools/call")).toHaveLength(1);
+    await upstream.close();
+  },
+);
+
+test("a server that is no gateway gets and gives what it ever did", async () => {
+  const server = modernServer()
+    .on("tools/list", {
+      resultType: "complete",
+      tools: [tool("plain", ["own"])],
+      ttlMs: 0,
+      cacheScope: "public",
+    })
+    .on("tools/call", { resultType: "complete", content: [] });
+  const { upstream } = await meet(server, {}, OWN);
+  expect((await upstream.list("tools", client(), SIGNAL)).items).toEqual([tool("plain", ["own"])]);
+  await upstream.call(calling().call);
+  expect(server.params("tools/call")._meta).not.toHaveProperty("cardea/hops");
+  await upstream.close();
+});
