@@ -2,7 +2,7 @@
 import { type Envelope, FrameError, isResponse, type Request } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
 import type { Answer } from "./channel.js";
-import { headerOf, type ResponseHeaders } from "./response-headers.js";
+import type { ResponseHeaders } from "./response-headers.js";
 
 export class HttpAnswer implements Answer {
   readonly message: Envelope;
@@ -16,7 +16,7 @@ export class HttpAnswer implements Answer {
   }
 
   header(name: string): string | undefined {
-    return headerOf(this.#headers, name);
+    return this.#headers.get(name);
   }
 }
 

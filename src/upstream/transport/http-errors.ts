@@ -3,7 +3,7 @@ import { GatewayError } from "../../core/errors.js";
 import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
 import { explainNetworkError } from "./network-errors.js";
-import { flat, type ResponseHeaders, retryAfter } from "./response-headers.js";
+import { type ResponseHeaders, retryAfter } from "./response-headers.js";
 
 const BODY_EXCERPT_BYTES = 4096;
 
@@ -36,7 +36,7 @@ export function statusError(
   body: Buffer,
   what = describeStatus(target, status, headers),
 ): GatewayError {
-  const cause = new HttpStatusError(status, body.toString("utf8", 0, BODY_EXCERPT_BYTES), flat(headers));
+  const cause = new HttpStatusError(status, body.toString("utf8", 0, BODY_EXCERPT_BYTES), headers.all);
   const retryAfterMs = retryAfter(headers);
   return new GatewayError("upstream_unavailable", "upstream", `${target.name} ${what}`, {
     cause,
@@ -49,7 +49,7 @@ export function statusError(
 
 function describeStatus(target: HttpTarget, status: number, headers: ResponseHeaders): string {
   if (status >= 300 && status < 400)
-    return `redirects elsewhere${describeRedirect(target, headers.location)}`;
+    return `redirects elsewhere${describeRedirect(target, headers.get("location"))}`;
   switch (status) {
     case 401:
       return "answered 401: it wants credentials, or others than it was given";
@@ -66,8 +66,8 @@ function describeStatus(target: HttpTarget, status: number, headers: ResponseHea
   }
 }
 
-function describeRedirect(target: HttpTarget, location: string | string[] | undefined): string {
-  if (typeof location !== "string" || !URL.canParse(location, target.url.href)) return "";
+function describeRedirect(target: HttpTarget, location: string | undefined): string {
+  if (location === undefined || !URL.canParse(location, target.url.href)) return "";
   const { origin, pathname } = new URL(location, target.url);
   return `, to ${origin}${pathname}, and is not followed there; if that is right, write it in the config`;
 }

@@ -12,7 +12,7 @@ import type { HttpTarget } from "./http-target.js";
 import { type Leftovers, letHear } from "./leftovers.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 import { textOf } from "./message-text.js";
-import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+import { isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
 
 export interface ExchangeOwner {
   readonly target: HttpTarget;
@@ -47,7 +47,7 @@ export class HttpExchange implements HttpReceiver {
 
   /** Of the response to the POST; a stream that was resumed goes on under them. */
   #status = 0;
-  #responseHeaders: ResponseHeaders = {};
+  #responseHeaders = NO_HEADERS;
   #chunks: Buffer[] = [];
   #size = 0;
 

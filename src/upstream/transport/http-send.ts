@@ -3,7 +3,7 @@ import type { GatewayError } from "../../core/errors.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { HttpRequest, type Outgoing } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
-import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+import { isEventStream, NO_HEADERS } from "./response-headers.js";
 
 const MAX_BODY_BYTES = 64 * 1024;
 
@@ -18,7 +18,7 @@ export function send(target: HttpTarget, outgoing: Outgoing): Sending {
   let abandon: (reason: GatewayError) => void = () => {};
   const accepted = new Promise<void>((resolve, reject) => {
     let status = 0;
-    let headers: ResponseHeaders = {};
+    let headers = NO_HEADERS;
     const chunks: Buffer[] = [];
     let size = 0;
     const finish = (): void => {
