@@ -17,8 +17,10 @@ const answersOf = (name: string): Answers => ({
   roots: () => ({ roots: [{ uri: `file:///home/${name}`, name }] }),
 });
 
-/** Without the name of the server, which the gateway puts before what a person reads. */
 const questionsOf = (host: AskableHost): readonly string[] => host.asked.map(({ method }) => method);
+/** When server-everything asks for the roots is its own affair, and may be in the middle of anything. */
+const besidesRoots = (methods: readonly string[]): readonly string[] =>
+  methods.filter((method) => method !== "roots/list");
 
 describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
   let direct: AskableHost;
@@ -64,11 +66,11 @@ describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
       const [before, beforeDirect] = [host.asked.length, direct.asked.length];
       const expected = await direct.call(name, args);
       expect(await host.call(tool(name), args)).toBe(expected);
-      expect(questionsOf(host).slice(before)).toEqual(questionsOf(direct).slice(beforeDirect));
+      const expectedQuestions = besidesRoots(questionsOf(direct).slice(beforeDirect));
+      expect(besidesRoots(questionsOf(host).slice(before))).toEqual(expectedQuestions);
     });
 
     test("get-roots-list knows the host's own roots", async () => {
-      // When the server asks for them is its own affair: it may have done so as soon as it was met.
       expect(await host.call(tool("get-roots-list"))).toBe(await direct.call("get-roots-list"));
       expect(questionsOf(host)).toContain("roots/list");
     });
