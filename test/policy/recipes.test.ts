@@ -1,11 +1,15 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { ToolOverrides } from "../../src/catalog/overrides.js";
 import { readConfig } from "../../src/config/read.js";
 import type { Call, Reply } from "../../src/core/call.js";
 import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
+import { checkedArguments } from "../../src/policy/checks/arguments.js";
+import { ToolSchemas } from "../../src/policy/checks/tool-schemas.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
 import { rescue } from "../../src/policy/rescue.js";
+import { givenArguments } from "../../src/routing/given-arguments.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { clientOf, result, routeTo, toolCall, wordOf } from "./support.js";
@@ -22,11 +26,14 @@ function recipe(number: number, server: Handler = async () => result({})) {
   const outcome = readConfig(recipes.get(number) ?? "", "docs/policy.jsonc", { env: {} });
   expect(outcome.ok ? [] : outcome.problems).toEqual([]);
   if (!outcome.ok) throw new Error("not reached");
-  expect(policyFaults(outcome.config)).toEqual([]);
+  const { config } = outcome;
+  expect(policyFaults(config)).toEqual([]);
   const metrics = new Metrics({ version: "1", process: false });
-  const policy: Policy = createPolicy(outcome.config, { metrics, logger: SILENT });
-  const handle = compose([rescue(SILENT), policy.access, policy.limits], server);
-  return { policy, handle };
+  const policy: Policy = createPolicy(config, { metrics, logger: SILENT });
+  const checks = new Map(config.servers.flatMap((it) => (it.checks ? [[it.name, it.checks] as const] : [])));
+  const checked = checkedArguments(checks, new ToolSchemas(SILENT));
+  const handle = compose([rescue(SILENT), givenArguments, checked, policy.access, policy.limits], server);
+  return { config, policy, handle };
 }
 
 const person = (groups: readonly string[] = [], claims: JsonObject = {}) =>
@@ -44,8 +51,8 @@ const asks =
   async ({ answers }) =>
     answers === undefined ? { kind: "input_required", requests } : result({ told: answers });
 
-test("there are ten", () => {
-  expect([...recipes.keys()]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+test("all of them are tested here", () => {
+  expect([...recipes.keys()]).toEqual(Array.from({ length: 14 }, (_, at) => at + 1));
 });
 
 describe("1. production is read-only", () => {
@@ -166,4 +173,69 @@ test("10. enough for everybody", async () => {
   for (let i = 0; i < 3; i += 1) void handle(call("studio", "render"));
   expect(wordOf(await handle(call("studio", "render")))).toBe("queue_full");
   expect(policy.timeoutMs(call("studio", "render"))).toBe(1_800_000);
+});
+
+describe("11. a tool with fewer choices", () => {
+  const inputSchema = {
+    type: "object",
+    properties: { sql: {}, dsn: {}, limit: {} },
+    required: ["sql", "dsn"],
+  };
+
+  test("is shown so", () => {
+    const { config } = recipe(11);
+    const shown = new ToolOverrides(config.servers[0]?.overrides ?? {}).of("run_sql");
+    expect(shown?.name).toBe("query");
+    expect(shown?.show({ name: "run_sql", inputSchema })).toMatchObject({
+      description: "Runs one read-only SQL query against the replica.",
+      inputSchema: { required: ["sql"], properties: { sql: {}, limit: { default: 100 } } },
+    });
+  });
+
+  test.each([
+    ["select 1", "result"],
+    ["  EXPLAIN select 1", "result"],
+    ["drop table t", "denied"],
+  ])("%s: %s", async (sql, word) => {
+    const seen: Call[] = [];
+    const { config, handle } = recipe(11, async (call) => {
+      seen.push(call);
+      return result({});
+    });
+    const given = config.servers[0]?.overrides?.run_sql?.arguments;
+    const call = toolCall("db", "query", { sql, dsn: "postgres://primary" });
+    const route = { ...routeTo("db", "query"), ...(given !== undefined && { given }) };
+    expect(wordOf(await handle({ ...call, route }))).toBe(word);
+    const args = { limit: 100, sql, dsn: "postgres://replica/main" };
+    expect(seen.map(({ params }) => params.arguments)).toEqual(word === "result" ? [args] : []);
+  });
+});
+
+test.each([
+  [{ sql: "x" }, "result"],
+  [{ sql: 1 }, "bad_request"],
+  [{ sql: "x".repeat(70_000) }, "too_large"],
+])("12. nothing but what the tool asks for, case %#", async (args, word) => {
+  const item = { name: "query", inputSchema: { type: "object", properties: { sql: { type: "string" } } } };
+  const call = toolCall("db", "query", args);
+  expect(wordOf(await recipe(12).handle({ ...call, route: { ...routeTo("db", "query"), item } }))).toBe(word);
+});
+
+test.each([
+  [{ text: "my key is AKIAIOSFODNN7EXAMPLE" }, "denied"],
+  [{ a: [{ b: "ghp_0123456789abcdefghijABCDEFGHIJ012345" }] }, "denied"],
+  [{ text: "-----BEGIN OPENSSH PRIVATE KEY-----" }, "denied"],
+  [{ text: "sk-learn is a library, AKIA a prefix" }, "result"],
+])("13. keys go to nobody else: %j", async (args, word) => {
+  expect(wordOf(await recipe(13).handle(toolCall("b", "write", args)))).toBe(word);
+});
+
+test("14. so many a day", async () => {
+  const { config, handle } = recipe(14);
+  expect(config.limits?.[0]?.quota).toEqual({ count: 1000, windowMs: 86_400_000 });
+  const words: string[] = [];
+  for (let at = 0; at < 12; at += 1)
+    words.push(wordOf(await handle(toolCall("paid", "ask", {}, { client: person() }))));
+  expect(words.filter((word) => word === "result")).toHaveLength(10);
+  expect(words.slice(10)).toEqual(["rate_limited", "rate_limited"]);
 });

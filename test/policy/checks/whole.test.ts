@@ -1,0 +1,130 @@
+/** Checks and overrides as the config says them, through the whole gateway. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Config } from "../../../src/config/config.js";
+import { readConfig } from "../../../src/config/read.js";
+import { SILENT } from "../../../src/core/logger.js";
+import { createGateway, type Gateway } from "../../../src/gateway.js";
+import { type JsonObject, objectAt } from "../../../src/wire/json.js";
+import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";
+
+let server: RecordingServer;
+let gateway: Gateway;
+const received: Received[] = [];
+
+const TOOL = {
+  name: "run_sql",
+  inputSchema: {
+    type: "object",
+    properties: {
+      sql: { type: "string" },
+      dsn: { type: "string" },
+      limit: { type: "integer", maximum: 100 },
+    },
+    required: ["sql", "dsn", "limit"],
+    additionalProperties: false,
+  },
+  outputSchema: { type: "object", properties: { rows: { type: "integer" } }, required: ["rows"] },
+  annotations: { readOnlyHint: true },
+};
+let rows: unknown = 1;
+
+const configWith = (checks: object): Config => {
+  const arguments_ = { defaults: { limit: 10 }, fixed: { dsn: "postgres://replica" } };
+  const config = {
+    listen: { http: { port: 0 }, admin: { port: 0 } },
+    mcpServers: {
+      db: {
+        type: "http",
+        url: server.url,
+        checks,
+        overrides: { run_sql: { name: "query", arguments: arguments_ } },
+      },
+    },
+    policy: {
+      rules: [
+        { name: "no-writes", tools: ["db__query"], when: "!args.sql.startsWith('select')", effect: "deny" },
+      ],
+    },
+  };
+  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  return outcome.config;
+};
+
+beforeAll(async () => {
+  const offered = { tools: [TOOL], prompts: [], resources: [], templates: [] };
+  server = await recordingServer(
+    "db",
+    "modern",
+    offered,
+    (it) => void received.push(it),
+    ({ method }) => (method === "tools/call" ? { content: [], structuredContent: { rows } } : undefined),
+  );
+  gateway = createGateway(configWith({ arguments: true, results: true }), { logger: SILENT, version: "1" });
+  await gateway.start();
+});
+afterAll(async () => {
+  await gateway.stop({ immediate: true });
+  await server.close();
+});
+
+async function call(args: JsonObject): Promise<unknown> {
+  const reply = await gateway.call("db__query", args);
+  if (reply.kind !== "result") return reply;
+  return objectAt(objectAt(reply.result.object, "_meta"), "cardea/refusal")?.code ?? "done";
+}
+
+test("the server gets what rules and checks have seen, with what the config gives", async () => {
+  expect(await call({ sql: "select 1" })).toBe("done");
+  expect(await call({ sql: "select 2", limit: 5, dsn: "postgres://primary" })).toBe("done");
+  expect(received.map(({ params }) => params)).toMatchObject([
+    { name: "run_sql", arguments: { sql: "select 1", limit: 10, dsn: "postgres://replica" } },
+    { name: "run_sql", arguments: { sql: "select 2", limit: 5, dsn: "postgres://replica" } },
+  ]);
+});
+
+test("hosts are shown what is left to them", async () => {
+  const [{ item } = { item: {} }] = await gateway.lists("tools");
+  expect(item).toMatchObject({
+    name: "db__query",
+    inputSchema: { required: ["sql"], properties: { sql: {}, limit: { default: 10 } } },
+  });
+  expect(JSON.stringify(item)).not.toContain("dsn");
+});
+
+test("what does not fit reaches nobody, and is told before any rule is asked", async () => {
+  const before = received.length;
+  expect(await call({ sql: "drop", limit: 1000 })).toBe("bad_request");
+  expect(await call({ sql: "drop" })).toBe("denied");
+  expect(await call({ sql: "select", other: 1 })).toBe("bad_request");
+  expect(received.length).toBe(before);
+  rows = "many";
+  expect(await call({ sql: "select 3" })).toBe("denied");
+  expect(received.length).toBe(before + 1);
+  rows = 1;
+});
+
+test("all of it can be asked for beforehand", async () => {
+  const supposed = { name: "db__query", as: "ann", scopes: [] };
+  const before = received.length;
+  expect(await gateway.explain({ ...supposed, args: { sql: "drop", limit: 1000 } })).toMatchObject({
+    server: "db",
+    target: "run_sql",
+    effect: "deny",
+    rule: "no-writes",
+    badArguments: "limit must be at most 100",
+    rules: [{ rule: "no-writes", matches: true, why: "it matches by its tools, when" }],
+  });
+  const fine = await gateway.explain({ ...supposed, args: { sql: "select" } });
+  expect(fine).toMatchObject({ effect: "allow", rule: "default" });
+  expect(fine).not.toHaveProperty("badArguments");
+  expect(received.length).toBe(before);
+});
+
+test("a reload puts other checks into effect, and starts nothing anew", async () => {
+  await gateway.reload(configWith({ maxResultBytes: 20 }));
+  expect(await call({ sql: "select 4", limit: 1000 })).toBe("denied");
+  expect(received.at(-1)?.params.arguments).toMatchObject({ limit: 1000 });
+  await gateway.reload(configWith({}));
+  expect(await call({ sql: "select 5", limit: 1000, other: 1 })).toBe("done");
+});
