@@ -44,6 +44,7 @@ export async function serveAtOnce(config: object): Promise<Serving> {
 
 interface Config {
   readonly mcpServers: Readonly<Record<string, object>>;
+  readonly listen?: object;
 }
 
 /** `cardea serve` with this config, resolved when all of its servers are there, however busy the machine is. */

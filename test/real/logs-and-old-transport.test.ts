@@ -1,0 +1,83 @@
+/** server-everything for hosts that can be asked: its log, and the transport of 2024-11-05 on both sides. */
+import { createServer } from "node:net";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, test } from "vitest";
+import { inRepository, serve } from "../support/cardea.js";
+import { type Answers, ASKABLE } from "../support/peers/askable.js";
+import { start } from "../support/processes.js";
+import { until } from "../support/until.js";
+import { realServers } from "./servers.js";
+
+const MAIN = inRepository("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+const EVERYTHING = realServers("/")[0]?.place ?? {};
+const COMPLETION = { role: "assistant", model: "test", content: { type: "text", text: "because" } };
+const answers: Answers = {
+  elicit: () => ({ action: "decline" }),
+  sample: () => COMPLETION,
+  roots: () => ({ roots: [{ uri: "file:///home/ada" }] }),
+};
+
+describe.each(ASKABLE.map((kind) => [kind.name, kind] as const))("a host made of %s", (_name, kind) => {
+  test("hears the line that toggle-simulated-logging writes in the course of its call", async () => {
+    const gateway = await serve({ mcpServers: { everything: EVERYTHING } });
+    const host = await kind.connect({ url: gateway.url }, answers);
+    try {
+      await host.setLevel("debug");
+      await host.call("everything__toggle-simulated-logging");
+      await until("a line", () => host.heard.logs.length > 0);
+      expect(host.heard.logs[0]).toMatch(/message/);
+      await host.call("everything__toggle-simulated-logging");
+    } finally {
+      await host.close();
+      await gateway.stop();
+    }
+  });
+});
+
+/** A port that nobody listens on at this moment. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+test("a host of SDK 1.32 over HTTP+SSE is asked by server-everything over HTTP+SSE", async () => {
+  const port = await freePort();
+  const server = start(process.execPath, [MAIN, "sse"], { env: { ...process.env, PORT: String(port) } });
+  await server.says(/(listening|running) on port/i);
+  const gateway = await serve({
+    listen: { http: { legacySse: true } },
+    mcpServers: { everything: { type: "sse", url: `http://127.0.0.1:${port}/sse` } },
+  });
+  const capabilities = { sampling: {}, elicitation: { form: {}, url: {} }, roots: { listChanged: true } };
+  const host = new Client({ name: "cardea-sse-host", version: "1.0.0" }, { capabilities });
+  host.setRequestHandler(CreateMessageRequestSchema, () => COMPLETION as never);
+  host.setRequestHandler(ElicitRequestSchema, () => ({ action: "decline" }));
+  host.setRequestHandler(ListRootsRequestSchema, () => answers.roots() as never);
+  await host.connect(
+    new SSEClientTransport(new URL("/sse", gateway.url)) as Parameters<Client["connect"]>[0],
+  );
+  const say = async (name: string, args = {}): Promise<string> =>
+    JSON.stringify(await host.callTool({ name: `everything__${name}`, arguments: args }));
+  try {
+    await until("its tools for hosts that can be asked", async () =>
+      (await host.listTools()).tools.some(({ name }) => name === "everything__get-roots-list"),
+    );
+    expect(await say("trigger-sampling-request", { prompt: "why?", maxTokens: 5 })).toContain("because");
+    expect(await say("trigger-elicitation-request")).toContain("declined");
+    expect(await say("get-roots-list")).toContain("file:///home/ada");
+  } finally {
+    await host.close();
+    await gateway.stop();
+    await server.stop();
+  }
+});
