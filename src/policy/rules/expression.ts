@@ -4,7 +4,7 @@ import { ExpressionError } from "./expression-error.js";
 import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
 import { compilePattern } from "./patterns.js";
-import { type KnownMembers, translate } from "./translate.js";
+import { conjuncts, type KnownMembers, translate } from "./translate.js";
 
 /** What an expression may look at, as JSON. */
 export interface Facts {
@@ -29,6 +29,8 @@ export type Answer = "yes" | "no" | { readonly failed: string };
 export interface Expression {
   readonly uses: ReadonlySet<keyof Facts>;
   ask(facts: Facts): Answer;
+  /** True where the answer is "no" whatever a call or a question says: the parts that come first rule it out. */
+  isRuledOut(facts: Omit<Facts, "args" | "request">): boolean;
 }
 
 const LONGEST_EXPRESSION = 4096;
@@ -73,18 +75,34 @@ export function compileExpression(text: string): Expression {
     throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
   }
   const evaluate = understood(() => plan(env, expr));
+  const first = understood(() => {
+    const parts = conjuncts(parse(text).expr).map((part) => translate(env, part, KNOWN));
+    const hangsOnCall = parts.findIndex((part) => part.uses.has("args") || part.uses.has("request"));
+    return parts.slice(0, hangsOnCall === -1 ? undefined : hangsOnCall).map((part) => plan(env, part.expr));
+  });
+  const given = (facts: Facts) => ({
+    tool: facts.tool,
+    server: facts.server,
+    target: facts.target,
+    args: values.object(facts.args),
+    principal: values.object(facts.principal),
+    annotations: values.object(facts.annotations),
+    request: values.object(facts.request),
+  });
   return {
     uses: new Set(VARIABLES.filter((name) => uses.has(name))),
+    isRuledOut(facts) {
+      const known = given({ ...facts, args: {}, request: {} });
+      for (const part of first) {
+        const result = part(known);
+        if (result === false) return true;
+        // What cannot be answered is for the whole to judge.
+        if (result !== true) return false;
+      }
+      return false;
+    },
     ask(facts) {
-      const result = evaluate({
-        tool: facts.tool,
-        server: facts.server,
-        target: facts.target,
-        args: values.object(facts.args),
-        principal: values.object(facts.principal),
-        annotations: values.object(facts.annotations),
-        request: values.object(facts.request),
-      });
+      const result = evaluate(given(facts));
       if (result === true) return "yes";
       if (result === false || result === null) return "no";
       return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };

@@ -53,6 +53,8 @@ export class RuleBook {
   readonly #default: Decision;
   /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
   readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Rule[]>>();
+  /** Of those, the ones that may yet decide for a principal; whoever comes again is the same object. */
+  readonly #undecided = new WeakMap<readonly Rule[], WeakMap<Principal, readonly Rule[]>>();
 
   constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
     this.#rules = rules;
@@ -60,8 +62,7 @@ export class RuleBook {
   }
 
   judge(matter: Matter): Decision {
-    for (const rule of this.#about(matter.on, matter.route)) {
-      if (!rule.subject.isAbout(matter.client.principal)) continue;
+    for (const rule of this.#undecidedFor(matter)) {
       const answer = rule.when?.ask(factsOf(matter)) ?? "yes";
       if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
       if (answer !== "no" && rule.restricts) {
@@ -142,6 +143,26 @@ export class RuleBook {
 
   get hides(): boolean {
     return this.#rules.some(({ config }) => config.effect === "hide");
+  }
+
+  #undecidedFor(matter: Matter): readonly Rule[] {
+    const rules = this.#about(matter.on, matter.route);
+    if (rules.length === 0) return rules;
+    let known = this.#undecided.get(rules);
+    if (known === undefined) {
+      known = new WeakMap();
+      this.#undecided.set(rules, known);
+    }
+    const { principal } = matter.client;
+    let undecided = known.get(principal);
+    if (undecided === undefined) {
+      const facts = factsOf(matter);
+      undecided = rules.filter(
+        ({ subject, when }) => subject.isAbout(principal) && when?.isRuledOut(facts) !== true,
+      );
+      known.set(principal, undecided);
+    }
+    return undecided;
   }
 
   #about(on: JudgedKind, route: Route): readonly Rule[] {

@@ -48,6 +48,13 @@ export function translate(env: CelEnv, expr: Expr, known: KnownMembers): Transla
   return { ...translator.visit(expr, new Map(), 0), uses: translator.uses };
 }
 
+/** The parts that must all be true for `expr` to be, in the order in which they are asked. */
+export function conjuncts(expr: Expr): readonly Expr[] {
+  const { exprKind } = expr;
+  const isAnd = exprKind.case === "callExpr" && exprKind.value.function === "_&&_";
+  return isAnd ? exprKind.value.args.flatMap(conjuncts) : [expr];
+}
+
 /** The variables of the walks around an expression. */
 type Scope = ReadonlyMap<string, TypeName>;
 

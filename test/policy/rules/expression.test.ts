@@ -195,3 +195,66 @@ describe("no caller can hold the event loop", () => {
     }
   });
 });
+
+describe("before anybody calls, an expression is ruled out", () => {
+  const isRuledOut = (expression: string) => compileExpression(expression).isRuledOut(facts);
+
+  test.each([
+    ["by who it is about", "principal.id == 'bob'", true],
+    ["by its first part, whatever will be sent", "'admin' in principal.groups && args.env == 'prod'", true],
+    [
+      "by a later one, where none before it hangs on what is sent",
+      "server == 'db' && tool == 'x' && args.n == 1",
+      true,
+    ],
+    ["not where its parts are met", "'dev' in principal.groups && args.env == 'test'", false],
+    [
+      "not by a part behind one that hangs on what is sent",
+      "args.gone.x == 1 && principal.id == 'bob'",
+      false,
+    ],
+    ["not by one of two that may hold", "principal.id == 'bob' || args.env == 'test'", false],
+    [
+      "not where a part before it cannot be answered",
+      "principal.claims.scope.x == 1 && server == 'x'",
+      false,
+    ],
+  ])("%s", (_, expression, expected) => {
+    expect(isRuledOut(expression)).toBe(expected);
+  });
+
+  test("only where its answer is no", () => {
+    const parts = [
+      ...["principal.id == 'ann'", "principal.id == 'bob'", "args.env == 'prod'", "args.env == 'test'"],
+      ...["principal.claims.scope", "principal.claims.gone == null", "server == 'db'", "request.url == ''"],
+      ...["principal.groups.x == 1", "args.env.x == 1", "annotations.readOnlyHint"],
+    ];
+    const expression = fc.letrec<{ whole: string; part: string }>((tie) => ({
+      part: fc.constantFrom(...parts),
+      whole: fc.oneof(
+        { depthSize: "small" },
+        tie("part"),
+        fc
+          .tuple(tie("whole"), fc.constantFrom("&&", "&&", "||"), tie("whole"))
+          .map(([left, sign, right]) => `(${left} ${sign} ${right})`),
+      ),
+    })).whole;
+    fc.assert(
+      fc.property(expression, (text) => {
+        fc.pre(compiles(text));
+        const compiled = compileExpression(text);
+        if (compiled.isRuledOut(facts)) expect(compiled.ask(facts)).toBe("no");
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function compiles(text: string): boolean {
+  try {
+    compileExpression(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

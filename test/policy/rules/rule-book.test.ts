@@ -54,6 +54,26 @@ describe("the first rule that matches decides", () => {
   });
 });
 
+test("whoever calls the same tool after somebody else is judged for themselves", () => {
+  const book = bookOf([
+    { groups: ["admins"], effect: "allow" },
+    { when: "principal.id == 'bob' && args.env == 'prod'", effect: "deny" },
+  ]);
+  const route = routeTo("db", "drop");
+  const [ann, bob, root] = [
+    clientOf({ principal: { id: "ann", groups: [], claims: {} } }),
+    clientOf({ principal: { id: "bob", groups: [], claims: {} } }),
+    clientOf({ principal: { id: "bob", groups: ["admins"], claims: {} } }),
+  ];
+  const effect = (client: Client, env: string) => book.judge(matter(route, { client, args: { env } }));
+  for (const _ of [1, 2]) {
+    expect(effect(ann, "prod")).toEqual({ effect: "allow" });
+    expect(effect(bob, "test")).toEqual({ effect: "allow" });
+    expect(effect(bob, "prod").effect).toBe("deny");
+    expect(effect(root, "prod").rule?.groups).toEqual(["admins"]);
+  }
+});
+
 describe("a rule is about", () => {
   test.each<[string, Partial<RuleConfig>, Route, boolean]>([
     ["everything, when it names nothing", {}, prompt, true],
