@@ -48,6 +48,8 @@ import type { JsonObject } from "./wire/json.js";
 
 export interface GatewayOptions {
   readonly logger: Logger;
+  /** Takes secrets out of what hosts and operators are told. Default: there are none. */
+  readonly redact?: (text: string) => string;
   /** The program's own version. */
   readonly version: string;
   /** Where processes of servers are written down, to be found when this one is killed. Default: nowhere. */
@@ -88,7 +90,7 @@ const KEEP_ALIVE_MS = 25_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
-  const { logger, version, ledger = NO_LEDGER } = options;
+  const { logger, version, ledger = NO_LEDGER, redact = (text) => text } = options;
   const info = { name: SERVER_NAME, version };
   const metrics = new Metrics({ version });
   const openStreams = new OpenStreams(metrics);
@@ -105,6 +107,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     info,
     instance: randomUUID(),
     logger,
+    redact,
     metrics,
     directory,
     ledger,
@@ -142,7 +145,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   metrics.read("parkedCalls", {}, () => insideOptions.parked.size);
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 
-  const ready = () => readiness({ draining, servers: inEffect.inside.servers, refused });
+  const ready = () => readiness({ draining, servers: inEffect.inside.servers, refused, redact });
   let askedAt = Number.NEGATIVE_INFINITY;
   const probed = () => {
     askedAt = performance.now();
@@ -189,6 +192,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     ...config.listen.admin,
     allowedHosts: config.listen.http.allowedHosts,
     logger,
+    redact,
     metrics,
     ready: probed,
     pages: adminPages({

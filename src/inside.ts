@@ -38,6 +38,8 @@ export interface InsideOptions {
   /** Which gateway this is, among all of them. */
   readonly instance: string;
   readonly logger: Logger;
+  /** Takes secrets out of what hosts are told. */
+  readonly redact: (text: string) => string;
   readonly metrics: Metrics;
   readonly directory: ClientDirectory;
   /** Where processes of servers are written down. */
@@ -78,7 +80,7 @@ export interface Inside {
 
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
-  const { info, logger, metrics, waits, sealedState, tasks } = options;
+  const { info, logger, redact, metrics, waits, sealedState, tasks } = options;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = runningServers(config, options, before);
   const catalog = createCatalog({
@@ -109,7 +111,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       accessLog(logger), // refusals are logged like everything else
       callMetrics(metrics),
       waits.middleware, // a question and the round that answers it are two calls
-      rescue(logger), // below this line code may throw; above it there are only replies
+      rescue(logger, redact), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
       ...(config.servers.some(givesArguments) ? [givenArguments] : []), // rules judge what the server will get
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // nobody approves what cannot be called

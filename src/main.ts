@@ -4,8 +4,11 @@ import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import type { Log, Shell } from "./cli/shell.js";
 import { takeSignals } from "./cli/signals.js";
+import { within } from "./cli/stop.js";
 import { packageVersion } from "./cli/version.js";
 import { SERVER_NAME } from "./core/gateway-port.js";
+import type { StderrWriter } from "./telemetry/logger.js";
+import type { Redactor } from "./telemetry/redact.js";
 
 const shell: Shell = {
   env: process.env,
@@ -15,14 +18,15 @@ const shell: Shell = {
   stderr: process.stderr,
   signals: takeSignals(process),
   openLog,
-  createGateway: async (config, logger, orphans) => {
+  createGateway: async (config, log, orphans) => {
     const [{ createGateway }, { openLedger, settleOrphans }] = await Promise.all([
       import("./gateway.js"),
       import("./orphans.js"),
     ]);
-    const ledger = openLedger(process.env, logger);
-    if (orphans !== undefined) await settleOrphans(ledger, orphans === "end", logger);
-    return createGateway(config, { logger, version: packageVersion(), ledger });
+    const ledger = openLedger(process.env, log);
+    if (orphans !== undefined) await settleOrphans(ledger, orphans === "end", log);
+    const { redact } = log;
+    return createGateway(config, { logger: log, redact, version: packageVersion(), ledger });
   },
   inspect: async (rules) => (await import("./inspect.js")).inspect(rules),
   advise: async (config) => (await import("./inspect.js")).advise(config),
@@ -32,15 +36,23 @@ const shell: Shell = {
   },
 };
 
+/** One of each for all logs: so lines come in the order in which they were written, and none shows a secret. */
+let shared: { readonly stderr: StderrWriter; readonly redactor: Redactor } | undefined;
+
 async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Promise<Log> {
-  const [{ createLogger }, { Redactor }] = await Promise.all([
+  const [{ createLogger, stderrWriter }, { Redactor }] = await Promise.all([
     import("./telemetry/logger.js"),
     import("./telemetry/redact.js"),
   ]);
-  const redactor = new Redactor();
+  shared ??= { stderr: stderrWriter(), redactor: new Redactor() };
+  const { stderr, redactor } = shared;
   const level = quiet && !process.env.CARDEA_LOG_LEVEL ? "warn" : undefined;
-  const logger = createLogger({ redactor, ...(level !== undefined && { level }) });
-  return { ...logger, hide: (secrets) => redactor.add(secrets) };
+  const logger = createLogger({ redactor, write: stderr.write, ...(level !== undefined && { level }) });
+  return {
+    ...logger,
+    hide: (secrets) => redactor.add(secrets),
+    redact: (text) => redactor.text(text),
+  };
 }
 
 /** Whoever read our output has gone: a closed pipe ends nothing by itself. Any other failure is one. */
@@ -50,15 +62,23 @@ function survive(error: NodeJS.ErrnoException): void {
 process.stdout.on("error", survive);
 process.stderr.on("error", () => {});
 
+/** So long is waited (ms) for whoever reads the log. */
+const LAST_LINES_MS = 1_000;
+
+async function exit(code: number): Promise<void> {
+  if (shared !== undefined) await within(LAST_LINES_MS, shared.stderr.written());
+  process.exit(code);
+}
+
 /** Nothing can be known of the state any more, so the process ends; a supervisor starts a new one. */
 function crash(sentence: string, error: unknown): void {
   process.exitCode = 1;
   void openLog().then(
     (log) => {
       log.error({ error }, sentence);
-      process.exit(1);
+      return exit(1);
     },
-    () => process.exit(1),
+    () => exit(1),
   );
 }
 process.on("uncaughtException", (error) => crash("an error that nobody caught; the process ends", error));
@@ -68,6 +88,6 @@ process.on("unhandledRejection", (error) =>
 if (wasStartedByNpm(process.env)) watchParent(() => process.kill(process.pid, "SIGTERM"));
 
 runCommandLine(process.argv.slice(2), shell).then(
-  (code) => process.exit(code),
+  (code) => exit(code),
   (error: unknown) => crash("something went wrong that should not", error),
 );

@@ -9,10 +9,12 @@ export interface Circumstances {
   readonly servers: Servers;
   /** Why the newest config was refused; empty when it was not. */
   readonly refused: readonly string[];
+  /** Strangers may ask too. */
+  readonly redact: (text: string) => string;
 }
 
 /** What `/readyz` says. A refused config is told, but the old one serves as well as before. */
-export function readiness({ draining, servers, refused }: Circumstances) {
+export function readiness({ draining, servers, refused, redact }: Circumstances) {
   const missing = [...servers.values()].filter(
     ({ config, upstream }) => config.required && upstream.state !== "ready",
   );
@@ -23,7 +25,7 @@ export function readiness({ draining, servers, refused }: Circumstances) {
     ),
   ];
   const degraded = refused.map((reason) => `the newest config was refused: ${reason}`);
-  return { ready: reasons.length === 0, reasons: [...reasons, ...degraded] };
+  return { ready: reasons.length === 0, reasons: [...reasons, ...degraded].map(redact) };
 }
 
 /** A required server that fails at once gets a few more attempts before it counts as missing, in ms. */

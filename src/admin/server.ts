@@ -26,6 +26,8 @@ export interface AdminSettings {
   /** Further names the listener may be called by. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
+  /** Takes secrets out of what pages show. Default: there are none. */
+  readonly redact?: (text: string) => string;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly ready: () => Readiness;
   readonly pages: AdminPages;
@@ -91,6 +93,10 @@ export function createAdmin(settings: AdminSettings): Admin {
 /** What is asked for its pages; a test walks its routes. */
 export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
   const mayLook = guard(settings.token);
+  const { redact = (text) => text } = settings;
+  // Servers speak on the pages, also of what they should keep to themselves.
+  const withoutSecrets = (_key: string, value: unknown): unknown =>
+    typeof value === "string" ? redact(value) : value;
   const files = consoleFiles();
   // Probes have no token, and a page must be there to ask for one; the files are the same for everybody.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
@@ -132,7 +138,8 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
   app.get("/api/v1/:page", async (c) => {
     const page = pages.get(c.req.param("page"));
     if (page === undefined) return c.notFound();
-    return c.json((await page(new URL(c.req.url).searchParams)) ?? null);
+    const shown = (await page(new URL(c.req.url).searchParams)) ?? null;
+    return c.body(JSON.stringify(shown, withoutSecrets), 200, { "content-type": "application/json" });
   });
 
   for (const [path, file] of files) {

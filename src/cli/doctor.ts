@@ -22,12 +22,13 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
-  const { config, secrets } = opened.loaded;
+  const { config } = opened.loaded;
+  const safe = (text: string): string => visible(log.redact(text));
   const giveUp = new AbortController();
   const interrupted = shell.signals.next().then(() => giveUp.abort());
   const work = inTurns(config.servers, async (server) => {
     const seen = await shell.examine(server, giveUp.signal);
-    return report(server, diagnose(server, seen), seen.stderr, secrets);
+    return report(server, diagnose(server, seen), seen.stderr, safe);
   });
   await Promise.race([work, interrupted]);
   const reports = await work;
@@ -45,13 +46,8 @@ function report(
   { name }: ServerConfig,
   diagnosis: Diagnosis,
   stderr: readonly string[],
-  secrets: readonly string[],
+  safe: (text: string) => string,
 ): Report {
-  const safe = (text: string): string =>
-    secrets.reduce(
-      (shown, secret) => (secret.length < 4 ? shown : shown.replaceAll(secret, "…")),
-      visible(text),
-    );
   const ok = diagnosis.cause === "ok";
   return {
     server: name,

@@ -3,6 +3,7 @@ import { findConfig, searchedPlaces } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
 import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js";
+import { secretsOf } from "./secrets-of.js";
 import type { Log, Shell } from "./shell.js";
 
 export interface OpenConfig {
@@ -27,7 +28,7 @@ export async function openConfig(
   }
   const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides };
   const loaded = await loadConfig(found.file, shell.inspect, options);
-  if (loaded.ok) log.hide(loaded.secrets);
+  if (loaded.ok) log.hide(secretsOf(loaded));
   const { file, by } = found;
   log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);
   for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));

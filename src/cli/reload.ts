@@ -7,6 +7,7 @@ import { readConfig } from "../config/read.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway.js";
 import type { OpenConfig } from "./open-config.js";
+import { secretsOf } from "./secrets-of.js";
 import type { Log, Shell } from "./shell.js";
 
 /** Until the returned function is called. SIGHUP reads the file again even when it looks the same. */
@@ -29,7 +30,7 @@ export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell,
       refuse(loaded.problems);
       return;
     }
-    log.hide(loaded.secrets);
+    log.hide(secretsOf(loaded));
     if (JSON.stringify(loaded.config.listen) !== JSON.stringify(running.listen)) {
       log.warn({ file }, "a change of listen takes effect at the next start");
     }

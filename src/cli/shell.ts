@@ -18,7 +18,7 @@ export interface Shell {
   /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
   /** Processes that an earlier gateway left behind are named or ended first, where `orphans` says so. */
-  createGateway(config: Config, logger: Logger, orphans?: "name" | "end"): Promise<Gateway>;
+  createGateway(config: Config, log: Log, orphans?: "name" | "end"): Promise<Gateway>;
   /** Tells whether rules and limits can be put into effect. */
   inspect: Inspect;
   /** What is right about rules and limits by itself, and most likely not what was meant. */
@@ -30,6 +30,8 @@ export interface Shell {
 export interface Log extends Logger {
   /** Values that must not be shown from now on. */
   hide(secrets: Iterable<string>): void;
+  /** The text without them, and without what looks like a secret. */
+  readonly redact: (text: string) => string;
 }
 
 export interface Signals {

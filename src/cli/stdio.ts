@@ -32,6 +32,8 @@ export async function connect(
   const headers = Object.fromEntries(lines.map(parseHeader));
   const log = await shell.openLog();
   log.hide(Object.values(headers));
+  // Everybody on this machine can read the list of processes.
+  if (flags.header !== undefined) process.title = "cardea connect";
   return run(await shell.createGateway(checkedConfig(url, headers, shell.cwd), log), shell, log);
 }
 

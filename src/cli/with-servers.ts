@@ -4,6 +4,7 @@ import type { Gateway } from "../gateway.js";
 import { EXIT } from "./exit.js";
 import type { ConfigFlags } from "./flags.js";
 import { openConfig } from "./open-config.js";
+import { secretsOf } from "./secrets-of.js";
 import type { Log, Shell } from "./shell.js";
 import { within } from "./stop.js";
 
@@ -19,7 +20,7 @@ export async function withServers(
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
   const quiet = await shell.openLog({ quiet: true });
-  quiet.hide(opened.loaded.secrets);
+  quiet.hide(secretsOf(opened.loaded));
   const gateway = await shell.createGateway(opened.loaded.config, quiet);
   const interrupted = shell.signals.next().then(() => EXIT.failed);
   try {

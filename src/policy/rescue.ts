@@ -6,19 +6,29 @@ import type { Logger } from "../core/logger.js";
 import { refusalReply } from "../core/refusal.js";
 import { CODE } from "../wire/names.js";
 
-/** Turns every throw into the reply of contract section 6. What is no refusal is a fault of ours, and is logged. */
-export function rescue(logger: Logger): Middleware {
+/**
+ * Turns every throw into the reply of contract section 6. What is no refusal is a fault of ours, and is logged. A
+ * refusal may quote a server that failed, and that server may have said its secrets: `redact` takes them out.
+ */
+export function rescue(logger: Logger, redact: (text: string) => string = (text) => text): Middleware {
   return (next: Handler): Handler =>
     async function rescue(call) {
       try {
         return await next(call);
       } catch (error) {
-        if (error instanceof GatewayError) return refusalReply(error, call);
+        if (error instanceof GatewayError) return refusalReply(redacted(error), call);
         if (call.signal.aborted) return refusalReply(givenUp(error), call);
         logger.error({ call: call.id, method: call.method, error }, "a call failed inside the gateway");
         return internalError(call);
       }
     };
+
+  function redacted(error: GatewayError): GatewayError {
+    const message = redact(error.message);
+    return message === error.message
+      ? error
+      : new GatewayError(error.code, error.source, message, error.options);
+  }
 }
 
 /** Something noticed the abort before a layer of ours could put it into words. */

@@ -11,8 +11,8 @@ export type LoggerLevel = (typeof LOGGER_LEVELS)[number];
 export interface LoggerOptions {
   /** The least important level that is written; default: `CARDEA_LOG_LEVEL`, else `info`. */
   readonly level?: LoggerLevel;
-  /** Takes whole lines; default: stderr, written in the background and flushed when the process exits. */
-  readonly write?: (text: string) => void;
+  /** Takes whole lines; see `stderrWriter`. */
+  readonly write: (text: string) => void;
   /** Readable lines instead of JSON; default: whether stderr is a terminal. */
   readonly terminal?: boolean;
   /** Knows the secret values; give it those of the config. */
@@ -26,12 +26,12 @@ export interface LoggerOptions {
  *
  * @throws RangeError when `CARDEA_LOG_LEVEL` is no level.
  */
-export function createLogger(options: LoggerOptions = {}): Logger {
+export function createLogger(options: LoggerOptions): Logger {
   const env = options.env ?? process.env;
   const terminal = options.terminal ?? process.stderr.isTTY === true;
   const colour = wantsColour(terminal, env);
   const redactor = options.redactor ?? new Redactor();
-  const write = options.write ?? stderrWriter();
+  const { write } = options;
 
   const out = pino(
     {
@@ -67,11 +67,28 @@ export function readLevel(text: string | undefined): LoggerLevel {
 
 const forPeople = (line: string, colour: boolean): string => readable(JSON.parse(line) as LogLine, colour);
 
+export interface StderrWriter {
+  readonly write: (text: string) => void;
+  /** Resolves when everything has been handed to the kernel. */
+  readonly written: () => Promise<void>;
+}
+
 /**
- * Lines are handed to the kernel in the background: while one write is under way the next lines collect, so a
- * busy log costs few writes and a reader that has stopped reading blocks nobody. pino flushes it at exit.
+ * Writes to stderr in the background: while one write is under way the next lines collect, so a busy log costs few
+ * writes and a reader that has stopped reading blocks nobody. Wait for `written` before the process exits: what is
+ * under way then comes after what is flushed.
  */
-function stderrWriter(): (text: string) => void {
+export function stderrWriter(): StderrWriter {
   const stderr = destination({ dest: 2, sync: false });
-  return (text) => void stderr.write(text);
+  let idle = true;
+  stderr.on("drain", () => {
+    idle = true;
+  });
+  return {
+    write(text) {
+      idle = false;
+      stderr.write(text);
+    },
+    written: () => (idle ? Promise.resolve() : new Promise((resolve) => stderr.once("drain", resolve))),
+  };
 }

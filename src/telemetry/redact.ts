@@ -15,6 +15,9 @@ const SECRET_KEY =
 const SECRET_LOOKS =
   /\b(?:Bearer|Basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:sk|pk|rk)[-_][\w-]{16,}|\bcardea_[\w-]{43}(?![\w-])|\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abeprs]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|(?<=:\/\/)[^\s/@:]+:[^\s/@]+(?=@)/g;
 
+/** Whether whatever stands under this name is secret: a field, a header, a variable, a flag. */
+export const isSecretName = (name: string): boolean => SECRET_KEY.test(name);
+
 export class Redactor {
   readonly #values = new Set<string>();
   #pattern: RegExp | undefined;
@@ -72,7 +75,7 @@ export class Redactor {
   #object(value: object, depth: number, path: Set<object>): Record<string, unknown> {
     const copy: [string, unknown][] = [];
     for (const [key, inner] of Object.entries(value)) {
-      const secret = SECRET_KEY.test(key) && inner !== undefined && typeof inner !== "boolean";
+      const secret = isSecretName(key) && inner !== undefined && typeof inner !== "boolean";
       copy.push([key, secret ? MARK : this.#value(inner, depth + 1, path)]);
     }
     return Object.fromEntries(copy);

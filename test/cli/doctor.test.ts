@@ -103,7 +103,7 @@ describe("what is really there", () => {
   });
 
   test("what a server said is shown once, without secrets", () => {
-    expect(reports.find(({ server }) => server === "exits")?.stderr).toEqual(["the database is …"]);
+    expect(reports.find(({ server }) => server === "exits")?.stderr).toEqual(["the database is [redacted]"]);
   });
 });
 

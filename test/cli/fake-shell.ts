@@ -59,6 +59,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     info: (_, sentence) => said.push(`info: ${sentence}`),
     debug: () => {},
     hide: (more) => secrets.push(...more),
+    redact: (text) => secrets.reduce((left, secret) => left.replaceAll(secret, "[redacted]"), text),
   };
 
   const gateway: Gateway = {

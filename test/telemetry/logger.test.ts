@@ -3,7 +3,7 @@ import { createLogger, type LoggerOptions, readLevel } from "../../src/telemetry
 import { Redactor } from "../../src/telemetry/redact.js";
 
 /** A log whose lines are kept. */
-function keptLog(options: LoggerOptions = {}) {
+function keptLog(options: Omit<LoggerOptions, "write"> = {}) {
   let text = "";
   const logger = createLogger({ env: {}, terminal: false, ...options, write: (more) => (text += more) });
   return { logger, text: () => text, lines: () => text.split("\n").slice(0, -1) };
@@ -158,7 +158,7 @@ describe("the log for people", () => {
     expect(log.text()).toContain("caused by\n    Error: worse");
   });
 
-  test.each<[string, LoggerOptions, boolean]>([
+  test.each<[string, Omit<LoggerOptions, "write">, boolean]>([
     ["a terminal has colour", { terminal: true, env: {} }, true],
     ["NO_COLOR takes it away", { terminal: true, env: { NO_COLOR: "1", FORCE_COLOR: "1" } }, false],
     ["an empty NO_COLOR says nothing", { terminal: true, env: { NO_COLOR: "" } }, true],
