@@ -28,6 +28,7 @@ import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
 import type { InputWaits } from "./telemetry/input-wait.js";
 import type { Metrics } from "./telemetry/metrics.js";
+import type { OpenChannel } from "./upstream/connect.js";
 import type { ParkedCalls } from "./upstream/legacy/parked-calls.js";
 import type { Starts } from "./upstream/starts.js";
 import type { ProcessLedger } from "./upstream/transport/process-ledger.js";
@@ -44,6 +45,8 @@ export interface InsideOptions {
   readonly directory: ClientDirectory;
   /** Where processes of servers are written down. */
   readonly ledger: ProcessLedger;
+  /** How channels to a server are opened. Default: a process or HTTP connections, as its config says. */
+  readonly openChannel?: (server: ServerConfig) => OpenChannel;
   /** Lets processes of servers start a few at a time. */
   readonly starts: Starts;
   /** Which calls wait for a person or a model. */
@@ -181,6 +184,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     onRestart: (reason) => metrics.restarted(name, reason),
     onStray: () => metrics.strayed(name),
     instance: options.instance,
+    ...(options.openChannel !== undefined && { openChannel: options.openChannel(config) }),
     ledger: options.ledger,
     starts: options.starts,
   });

@@ -1,12 +1,14 @@
 /** A gateway whose config is replaced while it runs. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Config } from "../src/config/config.js";
 import { readConfig } from "../src/config/read.js";
 import { SILENT } from "../src/core/logger.js";
 import { createGateway } from "../src/gateway.js";
+import { settled } from "./support/met-upstream.js";
 import { until } from "./support/until.js";
+import { configOf as configFor, World } from "./upstream/life-cycle/world.js";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
@@ -34,4 +36,26 @@ test("nothing of a config stays in memory when others have taken its place", asy
   });
   expect(replaced.at(-1)?.deref()).toBeDefined();
   await gateway.stop({ immediate: true });
+});
+
+test("calls under way on a server that the next config has not finish there, and then it ends", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const world = new World(new Map([["a", 0]]));
+  await vi.advanceTimersByTimeAsync(2_000);
+  const short = world.call("a", 1_000);
+  const endless = world.call("a", 50_000);
+  await settled();
+  const replaced = world.inEffect.replace(configFor(new Map([["b", 0]])), () => {});
+  await vi.advanceTimersByTimeAsync(2_000);
+  await replaced;
+  expect(short.outcome).toBe("ok");
+  expect(world.machine("a-0").running).toHaveLength(1);
+  // There is an end to patience.
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(endless.outcome).toBe("upstream_closed");
+  expect(world.machine("a-0").running).toEqual([]);
+  world.stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await world.stopping).toBe(0);
 });

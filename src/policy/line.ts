@@ -8,6 +8,8 @@ interface Waiting {
 export class Line {
   #taken = 0;
   readonly #waiting = new Set<Waiting>();
+  /** Those who want to know when nobody is left. */
+  readonly #empty: (() => void)[] = [];
 
   /**
    * @param places how many may be inside at the same time
@@ -62,6 +64,14 @@ export class Line {
     });
   }
 
+  /** Resolves when nobody is inside and nobody waits; at once when that is so. */
+  emptied(): Promise<void> {
+    if (this.#taken === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#empty.push(resolve);
+    });
+  }
+
   /** Gives the place to the first in line, or sets it free. */
   leave(): void {
     // A Set keeps the order of insertion, so the first of it has waited longest.
@@ -71,5 +81,6 @@ export class Line {
       return;
     }
     this.#taken -= 1;
+    if (this.#taken === 0 && this.#empty.length > 0) for (const tell of this.#empty.splice(0)) tell();
   }
 }

@@ -68,6 +68,8 @@ class Meeting {
   readonly #signal: StopSignal;
   readonly #pin: Pin | undefined;
   #channel: Channel | undefined;
+  /** A process that is being started; it is ended also when nobody waits for it any more. */
+  #starting: Promise<Channel> | undefined;
 
   constructor(settings: ConnectSettings, signal: StopSignal) {
     this.#settings = settings;
@@ -121,7 +123,9 @@ class Meeting {
   /** Leaves nothing open. It waits for a process to end, so that there are never two of them. */
   async giveUp(): Promise<void> {
     const { log, server } = this.#settings;
-    const channel = this.#channel;
+    const starting = this.#starting?.catch(() => undefined);
+    this.#starting = undefined;
+    const channel = this.#channel ?? (await starting);
     this.#channel = undefined;
     await channel
       ?.close()
@@ -131,8 +135,13 @@ class Meeting {
   async #open(way: Way): Promise<Channel> {
     await this.giveUp();
     const { openChannel, server } = this.#settings;
+    // Nothing is started any more for an attempt that was given up while it waited.
+    if (this.#signal.aborted) throw gaveUp();
     const opening = openChannel(way, server, this.#signal);
-    const channel = await unlessAborted(opening, this.#signal, gaveUp, (late) => void late.close());
+    if (way === "stdio") this.#starting = opening;
+    const endLate = (late: Channel): void => void (way !== "stdio" && late.close());
+    const channel = await unlessAborted(opening, this.#signal, gaveUp, endLate);
+    this.#starting = undefined;
     this.#channel = channel;
     return channel;
   }

@@ -217,6 +217,11 @@ export class FakeChannel implements Channel {
     this.#settle(this.#fail(why));
   }
 
+  /** Nothing more can come of it, although its process still runs. */
+  breakOff(why = "closed its output"): void {
+    this.#settle(this.#fail(why));
+  }
+
   #fail(why: string): GatewayError {
     const error = new GatewayError("upstream_closed", "upstream", `the server ${why}`, { retryable: true });
     this.#over ??= error;

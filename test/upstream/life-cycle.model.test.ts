@@ -1,0 +1,74 @@
+/**
+ * The servers of a gateway from its start to its end, whatever happens in between: they crash, refuse, hang and
+ * recover, the config is replaced, hosts call and give up, and the gateway stops while calls are under way. Each
+ * call is answered once, a server has one process at a time, and no place in any line stays taken.
+ *
+ * `CARDEA_MODEL_RUNS` says how many sequences are tried; `npm run faults -- F27` tries ten thousand.
+ */
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { steps, versions } from "./life-cycle/steps.js";
+import { NAMES, World } from "./life-cycle/world.js";
+
+const RUNS = Number(process.env.CARDEA_MODEL_RUNS ?? 150);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Whatever may honestly become of a call here. */
+const HONEST = new Set([
+  "ok",
+  "cancelled",
+  "timed_out",
+  "unknown_target",
+  "upstream_unavailable",
+  "upstream_closed",
+  "outcome_unknown",
+]);
+
+test(
+  `in ${RUNS} lives of a gateway`,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(versions, steps, async (first, commands) => {
+        vi.clearAllTimers();
+        const world = new World(first);
+        await vi.advanceTimersByTimeAsync(0);
+        await fc.asyncModelRun(() => ({ model: { versions: first, stopped: false }, real: world }), commands);
+
+        if (world.stopping === undefined) {
+          // However bad it was, servers that are well again are met again, and then serve.
+          for (const each of NAMES) world.setMood(each, "well");
+          await vi.advanceTimersByTimeAsync(240_000);
+          const { inside } = world.inEffect;
+          for (const each of inside.servers.keys()) {
+            const made = world.call(each, 0);
+            await vi.advanceTimersByTimeAsync(100);
+            expect(made.outcome, `a call to ${each} in the end`).toBe("ok");
+          }
+          const taken = [...inside.servers.values()].map(({ line }) => line.taken + line.waiting);
+          expect(taken, "places that stay taken").toEqual(taken.map(() => 0));
+          world.stop();
+        }
+        await vi.advanceTimersByTimeAsync(120_000);
+        expect(await world.stopping, "processes when all have been ended").toBe(0);
+        for (const made of world.calls) {
+          expect(made.answers, `answers to call ${made.mark}`).toBe(1);
+          expect(HONEST, `the end of call ${made.mark}`).toContain(made.outcome);
+        }
+        for (const [command, machine] of world.machines) {
+          expect(machine.running, `processes left of ${command}`).toEqual([]);
+          const marks = machine.carriedOut;
+          expect(new Set(marks).size, "calls that were carried out twice").toBe(marks.length);
+        }
+        expect(vi.getTimerCount()).toBe(0);
+      }),
+      { numRuns: RUNS },
+    );
+  },
+  60_000 + RUNS * 100,
+);
