@@ -1,0 +1,63 @@
+/** F2: a server's process ends as soon as it starts, for ever. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startGateway } from "./support/gateway.mjs";
+import { Host } from "./support/host.mjs";
+import { cpuMs } from "./support/processes.mjs";
+import { pause, row } from "./support/row.mjs";
+import { stdioServer } from "./support/servers.mjs";
+
+const BACKOFF = [1, 2, 4, 8, 16, 32, 60];
+
+await row("F2", "a stdio server that exits at start, always", async (row) => {
+  const note = join(row.folder, "starts");
+  const gateway = row.own(
+    await startGateway({
+      mcpServers: { dead: stdioServer(["--at-start", "die", "--note", note]), well: stdioServer() },
+    }),
+  );
+  await gateway.met("well");
+  const steps = row.quick ? BACKOFF.slice(0, 4) : BACKOFF;
+  const watchMs = steps.reduce((sum, seconds) => sum + seconds * 1200, 0) + 2000;
+  // The first seconds belong to the start of the program itself.
+  await pause(3000);
+  const [cpu, at] = [cpuMs(gateway.pid), performance.now()];
+  await pause(watchMs - 3000);
+  const share = (cpuMs(gateway.pid) - cpu) / (performance.now() - at);
+
+  const starts = readFileSync(note, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => Number(line.split(" ")[0]));
+  // An attempt to meet it starts the process again when it would not talk in the first way.
+  const attempts = starts.filter((time, i) => i === 0 || time - starts[i - 1] > 500);
+  const waits = attempts.slice(1).map((time, i) => (time - attempts[i]) / 1000);
+  const due = waits.slice(0, steps.length);
+  // What lies between two starts is the wait and the attempt itself, which takes a process or two.
+  const fits = due.every((wait, i) => wait >= steps[i] * 0.8 && wait <= steps[i] * 1.2 + 1);
+  row.check(
+    "starts again after",
+    `${steps.join(", ")} s ± 20 %`,
+    `${due.map((wait) => wait.toFixed(1)).join(", ")} s`,
+    fits && due.length === steps.length,
+  );
+  row.check("CPU meanwhile", "< 2 %", `${(share * 100).toFixed(2)} %`, share < 0.02);
+  const { status } = await gateway.get("/readyz");
+  row.check("/readyz, not being required", "200", status, status === 200);
+  const host = await Host.open(gateway.url, "modern");
+  const names = (await host.list("tools")).map(({ name }) => name);
+  const others = names.every((name) => name.startsWith("well__"));
+  row.check("tools listed", "those of the other server", `${names.length}`, others && names.length > 0);
+  const lines = gateway.log().filter(({ server, level }) => server === "dead" && level === "warn");
+  row.check(
+    "log lines",
+    `one per attempt (${attempts.length})`,
+    lines.length,
+    lines.length === attempts.length,
+  );
+  const counted = await gateway.metric("cardea_upstream_restarts_total", {
+    server: "dead",
+    reason: "failed_start",
+  });
+  row.check("restarts counted", attempts.length - 1, counted, counted === attempts.length - 1);
+});

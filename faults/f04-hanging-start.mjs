@@ -1,0 +1,46 @@
+/** F4: servers hang when they are greeted. */
+import { startGateway } from "./support/gateway.mjs";
+import { Host, textOf } from "./support/host.mjs";
+import { ms, row, until } from "./support/row.mjs";
+import { httpServer, stdioServer } from "./support/servers.mjs";
+import { httpUpstream } from "./upstreams/http.mjs";
+
+await row("F4", "servers that hang in `initialize` and `server/discover`", async (row) => {
+  const hanging = row.own(await httpUpstream({ intercept: () => new Promise(() => {}) }));
+  const web = row.own(await httpUpstream());
+  const begun = performance.now();
+  const gateway = row.own(
+    await startGateway({
+      mcpServers: {
+        deaf: stdioServer(["--at-start", "hang"]),
+        hollow: httpServer(hanging),
+        pipe: stdioServer(),
+        web: httpServer(web),
+      },
+    }),
+  );
+  row.timing("ready line after", "not held up: <= 1 s", ms(gateway.startedMs), gateway.startedMs <= 1000);
+  for (const era of ["legacy", "modern"]) {
+    const host = new Host(gateway.url, era);
+    const { ms: opened } = await until("a session", () => host.open());
+    const served = async () => {
+      const texts = await Promise.all(
+        ["pipe__echo", "web__echo"].map(async (tool) =>
+          textOf((await host.call(tool, { text: era })).message),
+        ),
+      );
+      return texts.every((text) => text === era);
+    };
+    await until("both others to serve", served);
+    const listed = await host.list("tools");
+    const total = performance.now() - begun;
+    row.timing(
+      `the others serve a ${era} host`,
+      "within 2 s of start",
+      `${ms(total)} (its opening took ${ms(opened)})`,
+      total <= 2000 && listed.some(({ name }) => name.startsWith("pipe__")),
+    );
+  }
+  const { status } = await gateway.get("/readyz");
+  row.check("/readyz", 200, status, status === 200);
+});

@@ -1,0 +1,134 @@
+/** F12: a hundred hosts stop reading while a megabyte a second comes for each. */
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { startGateway } from "./support/gateway.mjs";
+import { Host } from "./support/host.mjs";
+import { peakMiB, rssMiB } from "./support/processes.mjs";
+import { mib, ms, pause, row, until } from "./support/row.mjs";
+import { httpProcess, httpServer } from "./support/servers.mjs";
+import { startTraffic } from "./support/traffic.mjs";
+
+/** A modern host that sends one call and then reads nothing at all. */
+function deafHost(url, name, args) {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const host = new Host(url, "modern");
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "deaf", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+    progressToken: 1,
+  };
+  const body = JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name, arguments: args, _meta: meta },
+  });
+  const headers = {
+    host: `${hostname}:${port}`,
+    ...host.headersOf("tools/call", name),
+    "content-length": Buffer.byteLength(body),
+  };
+  const head = Object.entries(headers).map(([key, value]) => `${key}: ${value}\r\n`);
+  const self = { socket, closedAt: undefined, stop: async () => void socket.destroy() };
+  socket.on("error", () => {});
+  socket.write(`POST ${pathname} HTTP/1.1\r\n${head.join("")}\r\n${body}`);
+  socket.pause();
+  return self;
+}
+
+await row(
+  "F12",
+  "100 hosts read nothing while 1 MB/s comes for each; 20 leave a large answer unread",
+  async (row) => {
+    const upstream = row.own(await httpProcess(["--era", "modern"]));
+    const other = row.own(await httpProcess());
+    // A server takes 32 calls at once, so it stands there several times.
+    const names = ["a", "b", "c", "d"];
+    const gateway = row.own(
+      await startGateway(
+        {
+          mcpServers: {
+            ...Object.fromEntries(
+              names.map((name) => [name, { type: "http", url: `${upstream.url}?${name}` }]),
+            ),
+            other: httpServer(other),
+          },
+        },
+        { probe: true },
+      ),
+    );
+    await gateway.met(...names, "other");
+    const traffic = row.own(await startTraffic(gateway.url, { tools: ["other__echo"], rate: 100 }));
+    const calm = await traffic.during(() => pause(3000));
+    await gateway.ask("heap");
+    writeFileSync(`/proc/${gateway.pid}/clear_refs`, "5");
+    const before = rssMiB(gateway.pid);
+
+    const openStreams = async () => (await gateway.metric("cardea_streams_open", { kind: "response" })) ?? 0;
+    const begun = performance.now();
+    let most = 0;
+    const window = await traffic.during(async () => {
+      for (let i = 0; i < 100; i += 1) {
+        const args = { bytes: 65_536, everyMs: 62, forMs: 120_000 };
+        row.own(deafHost(gateway.url, `${names[i % names.length]}__chatter`, args));
+      }
+      await until(
+        "all streams to be closed",
+        async () => {
+          const open = await openStreams();
+          most = Math.max(most, open);
+          return most > 0 && open === 0 && performance.now() - begun > 1000;
+        },
+        45_000,
+        100,
+      ).catch(() => {});
+    });
+    const closed = performance.now() - begun;
+    const left = await openStreams();
+    row.check(
+      "streams that were open, and are after 45 s",
+      "100, then 0",
+      `${most}, then ${left}`,
+      most === 100 && left === 0,
+    );
+    row.check("closed after", "over budget or 30 s without reading: <= 35 s", ms(closed), closed <= 35_000);
+    const growth = peakMiB(gateway.pid) - before;
+    row.check("memory", "<= + 100 x 1 MiB + 32 MiB", `+ ${mib(growth)}`, growth <= 132);
+    const reasons = gateway
+      .log()
+      .filter(({ msg, kind }) => kind === "response" && /slow|takes nothing/.test(msg));
+    row.check("log lines with the reason", 100, reasons.length, reasons.length === 100);
+    row.check("errors of others meanwhile", 0, window.errors, window.errors === 0);
+    const ratio = window.p99 / calm.p99;
+    row.timing(
+      "p99 of others",
+      "on time: <= 2 x base",
+      `${ratio.toFixed(2)} x (${ms(calm.p99)} to ${ms(window.p99)})`,
+      ratio <= 2,
+    );
+
+    if (row.quick) return;
+    // One large answer that is left lying: no budget is broken, but nothing moves any more.
+    const lying = performance.now();
+    const deaf = Array.from({ length: 20 }, (_, i) =>
+      row.own(deafHost(gateway.url, `${names[i % names.length]}__blob`, { bytes: 16 * 1_048_576 })),
+    );
+    await pause(3000);
+    const stalls = () => gateway.log().filter(({ msg }) => msg?.includes("takes nothing")).length;
+    const known = stalls();
+    await until("the stalled answers to be cut off", () => stalls() - known >= 20, 45_000, 100).catch(
+      () => {},
+    );
+    const cut = stalls() - known;
+    const after = performance.now() - lying;
+    row.check(
+      "large answers left unread that were cut off",
+      `20, at 30 s (<= 35 s)`,
+      `${cut}, at ${ms(after)}`,
+      cut === 20 && after <= 35_000 && after >= 29_000,
+    );
+    for (const host of deaf) await host.stop();
+  },
+);

@@ -1,0 +1,142 @@
+/** F25: every kind of host with every kind of server. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { MAIN, startGateway } from "./support/gateway.mjs";
+import { Host, newAgent, textOf } from "./support/host.mjs";
+import { pipeHost, sseHost } from "./support/pipe-host.mjs";
+import { start } from "./support/processes.mjs";
+import { pause, row, until } from "./support/row.mjs";
+import { httpServer, stdioServer } from "./support/servers.mjs";
+import { httpUpstream } from "./upstreams/http.mjs";
+import { sseUpstream } from "./upstreams/sse.mjs";
+
+await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE", async (row) => {
+  const upstreams = {
+    legacy_http: httpServer(row.own(await httpUpstream({ era: "legacy" }))),
+    modern_http: httpServer(row.own(await httpUpstream({ era: "modern" }))),
+    legacy_sse: { type: "sse", url: row.own(await sseUpstream()).url },
+    legacy_stdio: stdioServer(["--era", "legacy"]),
+    modern_stdio: stdioServer(["--era", "modern"]),
+  };
+  const config = { listen: { http: { legacySse: true } }, mcpServers: upstreams };
+  const gateway = row.own(await startGateway(config));
+  await gateway.met(...Object.keys(upstreams));
+  const file = join(row.folder, "stdio.json");
+  writeFileSync(file, JSON.stringify({ mcpServers: upstreams }));
+  const overPipe = async (era) => {
+    const program = start(process.execPath, [MAIN, "stdio", "--config", file], {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, XDG_STATE_HOME: join(row.folder, "state") },
+    });
+    return row.own(await pipeHost(program, era));
+  };
+  const hosts = {
+    "legacy over HTTP": await Host.open(gateway.url, "legacy", newAgent()),
+    "modern over HTTP": await Host.open(gateway.url, "modern", newAgent()),
+    "2024-11-05 over HTTP+SSE": row.own(await sseHost(new URL(gateway.url).origin)),
+    "legacy over stdio": await overPipe("legacy"),
+    "modern over stdio": await overPipe("modern"),
+  };
+
+  /** What each pair must be able to do; each resolves to true or says what came instead. */
+  const abilities = {
+    async "tool call"(host, name) {
+      const { message } = await host.call(`${name}__echo`, { text: "hello" });
+      return textOf(message) === "hello" || JSON.stringify(message);
+    },
+    async progress(host, name) {
+      const heard = [];
+      const hear = (message) => heard.push(message.params?.progressToken);
+      await host.call(
+        `${name}__chatter`,
+        { bytes: 10, everyMs: 10, forMs: 60 },
+        { meta: { progressToken: "p7" }, hear },
+      );
+      return heard.includes("p7") || `${heard.length} notices`;
+    },
+    async cancel(host, name) {
+      const ledger = async () => JSON.parse(textOf((await host.call(`${name}__ledger`)).message));
+      const before = await ledger();
+      let asking;
+      const id = `cancel-${name}`;
+      const call = host.call(`${name}__slow`, { ms: 20_000 }, { id, began: (request) => (asking = request) });
+      call.catch(() => {});
+      await until(
+        "the call to arrive",
+        async () => ((await ledger()).calls.slow ?? 0) > (before.calls.slow ?? 0),
+        3_000,
+      );
+      if (host.cancel !== undefined) await host.cancel(id);
+      else if (host.era === "modern") asking.destroy();
+      else await host.tell("notifications/cancelled", { requestId: id });
+      const { found } = await until(
+        "the cancellation",
+        async () => (await ledger()).cancelled > before.cancelled,
+        3_000,
+      );
+      return found;
+    },
+    async "list change"(host, name) {
+      let changed = 0;
+      const stream = await host.stream({
+        hear: ({ method }) => (changed += method === "notifications/tools/list_changed" ? 1 : 0),
+      });
+      await pause(50);
+      await host.call(`${name}__change`);
+      const { found } = await until("the change", () => changed > 0, 5_000);
+      await stream.stop();
+      return found;
+    },
+    async "resource read"(host, name) {
+      const { uri } =
+        (await host.list("resources")).find((one) => one.uri.startsWith(name.replace("_", "-"))) ?? {};
+      const { message } = await host.send("resources/read", { uri });
+      const [content] = message.result?.contents ?? [];
+      return (content?.text === "the text of it" && content.uri === uri) || JSON.stringify(message);
+    },
+    async prompt(host, name) {
+      const { message } = await host.send("prompts/get", {
+        name: `${name}__greet`,
+        arguments: { who: "you" },
+      });
+      return message.result?.messages?.[0]?.content?.text === "hello you" || JSON.stringify(message);
+    },
+    async completion(host, name) {
+      const ref = { type: "ref/prompt", name: `${name}__greet` };
+      const { message } = await host.send("completion/complete", {
+        ref,
+        argument: { name: "who", value: "al" },
+      });
+      return message.result?.completion?.values?.[0] === "alice" || JSON.stringify(message);
+    },
+  };
+  // Whatever is not there for a while yet: each pipe has a gateway of its own behind it.
+  for (const host of Object.values(hosts)) {
+    await until(
+      "all servers",
+      async () => new Set((await host.list("tools")).map(({ name }) => name.split("__")[0])).size === 5,
+      10_000,
+      50,
+    );
+  }
+  const missing = [];
+  for (const [who, host] of Object.entries(hosts)) {
+    const failures = [];
+    for (const name of Object.keys(upstreams)) {
+      for (const [what, attempt] of Object.entries(abilities)) {
+        const came = await attempt(host, name).catch((error) => error.message);
+        if (came !== true) failures.push(`${what} with ${name}: ${came}`);
+      }
+    }
+    missing.push(...failures);
+    const count = Object.keys(upstreams).length * Object.keys(abilities).length;
+    row.check(
+      `${who}: 5 servers x 7 abilities`,
+      `${count} of ${count}`,
+      `${count - failures.length}${failures.length > 0 ? `; ${failures[0].slice(0, 160)}` : ""}`,
+      failures.length === 0,
+    );
+  }
+  for (const line of missing.slice(0, 10)) console.error(line);
+  row.note("HTTP+SSE exists in the old era alone, so 25 of the 36 cells exist");
+});

@@ -1,0 +1,71 @@
+/** L7: large arguments and larger results, twenty at a time. */
+import { writeFileSync } from "node:fs";
+import { startGateway } from "./support/gateway.mjs";
+import { Host, newAgent, textOf } from "./support/host.mjs";
+import { peakMiB, rssMiB } from "./support/processes.mjs";
+import { mib, ms, pause, row } from "./support/row.mjs";
+import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
+import { startTraffic, summary } from "./support/traffic.mjs";
+
+const MIB = 1_048_576;
+
+await row("L7", "20 calls at a time with arguments of 4 MiB and results of 32 MiB", async (row) => {
+  const upstream = row.own(await httpProcess());
+  const gateway = row.own(
+    await startGateway({ mcpServers: { big: httpServer(upstream), small: stdioServer() } }, { probe: true }),
+  );
+  await gateway.met("big", "small");
+  const traffic = row.own(await startTraffic(gateway.url, { tools: ["small__echo"], rate: 100 }));
+  const agent = newAgent();
+  const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+  const parallel = row.quick ? 5 : 20;
+  const large = "a".repeat(4 * MIB - 2048);
+  const calm = await traffic.during(() => pause(row.quick ? 2000 : 4000));
+  await gateway.ask("heap");
+  writeFileSync(`/proc/${gateway.pid}/clear_refs`, "5");
+  const before = rssMiB(gateway.pid);
+  const samples = [];
+  let right = 0;
+  const rounds = row.quick ? 1 : 2;
+  const begun = performance.now();
+  for (let round = 0; round < rounds; round += 1) {
+    const window = await traffic.during(() =>
+      Promise.all(
+        Array.from({ length: parallel }, async (_, i) => {
+          const { message, answers } = await hosts[i % 2].call("big__blob", { bytes: 28 * MIB, text: large });
+          const text = textOf(message) ?? "";
+          if (
+            answers === 1 &&
+            text.length === 28 * MIB + large.length &&
+            text.startsWith("aaaa") &&
+            text.endsWith("xxxx")
+          )
+            right += 1;
+        }),
+      ),
+    );
+    samples.push(...window.samples);
+  }
+  const took = performance.now() - begun;
+  row.check("right answers", parallel * rounds, right, right === parallel * rounds);
+  const payload = parallel * 36;
+  const grown = peakMiB(gateway.pid) - before;
+  row.check(
+    "memory",
+    `<= 3 x what is under way (${payload} MiB)`,
+    `+ ${mib(grown)} = ${(grown / payload).toFixed(2)} x`,
+    grown <= 3 * payload,
+  );
+  const upset = summary(samples);
+  row.check("errors of others", 0, upset.errors + calm.errors, upset.errors + calm.errors === 0);
+  const ratio = upset.p99 / calm.p99;
+  row.timing(
+    "p99 of others",
+    "<= 2 x base",
+    `${ratio.toFixed(2)} x (${ms(calm.p99)} to ${ms(upset.p99)})`,
+    ratio <= 2,
+  );
+  row.note(
+    `${Math.round((payload * rounds) / (took / 1000))} MiB/s through the gateway, whose hosts and servers share the machine with it`,
+  );
+});

@@ -1,0 +1,108 @@
+/**
+ * `npm run faults [-- F1,F3] [--quick]`: every row of the fault matrix, each a program of its own, against the built
+ * gateway. A whole run writes the table `docs/faults.md`; it takes about 12 minutes, with `--quick` 3.
+ */
+import { execFileSync, fork } from "node:child_process";
+import { readdirSync, writeFileSync } from "node:fs";
+import { cpus, release, totalmem } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { build } from "../scripts/build.mjs";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const { values, positionals } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, built: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const wanted = new Set(positionals.flatMap((word) => word.toLowerCase().split(",")));
+
+/** Rows that mostly wait, or that judge no times: they run beside each other when the rest is done. */
+const TOGETHER = ["f02", "f03", "f12", "f14", "f15", "f22", "f27", "leak"];
+const LANES = 4;
+
+const rows = readdirSync(here)
+  .filter((name) => /^(f\d\d|l\d\d|leak)\b.*\.mjs$/.test(name))
+  .map((name) => {
+    const [key] = /^[a-z]+\d*/.exec(name);
+    return { file: name, key, id: key.replace(/^([fl])0?(\d+)$/, (_, letter, number) => letter + number) };
+  })
+  .filter(({ id }) => wanted.size === 0 || wanted.has(id));
+if (rows.length === 0) {
+  console.error(`no such rows: ${[...wanted].join(", ")}`);
+  process.exit(2);
+}
+
+function run({ file, id }) {
+  return new Promise((resolve) => {
+    const child = fork(`${here}${file}`, values.quick ? ["--quick"] : []);
+    let result;
+    child.on("message", (message) => {
+      result = message;
+    });
+    child.once("exit", (code) => {
+      const lost = [{ what: "the script", aim: "a result", figure: `exit code ${code}`, pass: false }];
+      resolve(result ?? { id: id.toUpperCase(), title: file, checks: lost, notes: [], seconds: 0 });
+    });
+  });
+}
+
+async function lane(queue, results) {
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const result = await run(next);
+    results.push({ ...result, file: next.file });
+    console.log(`${result.id.padEnd(4)} ${result.seconds.toFixed(0)} s\n`);
+  }
+}
+
+if (!values.built) build();
+const begun = performance.now();
+const results = [];
+const apart = rows.filter(({ key }) => !TOGETHER.includes(key));
+// The longest first, so that no lane is left with it.
+const together = ["f15", "leak", "f27", "f02", "f22", "f03", "f12", "f14"].flatMap((key) =>
+  rows.filter((row) => row.key === key),
+);
+await lane(apart, results);
+await Promise.all(Array.from({ length: LANES }, () => lane(together, results)));
+
+results.sort((a, b) => a.file.localeCompare(b.file));
+const checks = results.flatMap((result) => result.checks.map((check) => ({ ...check, id: result.id })));
+const failed = checks.filter(({ pass }) => pass === false);
+const open = checks.filter(({ pass }) => pass === undefined);
+const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+console.log(
+  `${checks.length} figures in ${minutes} min: ${checks.length - failed.length - open.length} meet their aim, ${failed.length} miss it, ${open.length} could not be judged`,
+);
+for (const { id, what, figure, aim } of failed) console.log(`  ${id} ${what}: ${figure} (aim: ${aim})`);
+if (wanted.size === 0 && !values.quick) writeFileSync(`${here}../docs/faults.md`, page());
+process.exitCode = failed.length === 0 ? 0 : 1;
+
+function page() {
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], {
+    encoding: "utf8",
+    cwd: here,
+  }).trim();
+  const machine = `${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
+  const word = (pass) => (pass === undefined ? "not judged" : pass ? "yes" : "**no**");
+  const cell = (text) => String(text).replaceAll("|", "\\|").replaceAll("\n", " ");
+  const lines = results.flatMap(({ id, title, checks: own }) =>
+    own.map(({ what, aim, figure, pass }, index) =>
+      [index === 0 ? `**${id}** ${title}` : "", what, aim, figure, word(pass)].map(cell).join(" | "),
+    ),
+  );
+  const notes = results.flatMap(({ id, notes: own }) => own.map((note) => `- ${id}: ${note}`));
+  return `# Faults and loads: what was done to the gateway, and how it stood
+
+\`npm run faults\` at commit ${commit}, ${new Date().toISOString().slice(0, 10)}, in ${minutes} min; ${machine}.
+Each row is a script in \`faults/\` that starts the built program with hostile servers, hosts and connections, and
+ends with a non-zero code when a figure misses its aim. Times are compared with those of the same run without the
+fault. Of ${checks.length} figures ${checks.length - failed.length - open.length} meet their aim, ${failed.length} miss it,
+and ${open.length} could not be judged here: a time that was missed while others kept the machine busy says nothing.
+
+| what was done | figure | aim | measured | met |
+|---|---|---|---|---|
+${lines.map((line) => `| ${line} |`).join("\n")}
+
+${notes.join("\n")}
+`;
+}

@@ -1,0 +1,110 @@
+/**
+ * One row of the fault matrix as a program: does what the row says, prints each figure beside its aim, and exits
+ * non-zero when one is missed. `run.mjs` starts it with a channel and reads the same figures from there.
+ */
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { watchOthers } from "./processes.mjs";
+
+const LIMIT_MS = 420_000;
+/** When others use more than this share of the machine, a time that missed its aim says nothing of the gateway. */
+const BUSY = 0.2;
+
+/**
+ * @param {string} id such as `F1`
+ * @param {string} title what is done to the gateway
+ * @param {(row: Row) => Promise<void>} work
+ */
+export async function row(id, title, work) {
+  const quick = process.argv.includes("--quick");
+  const started = performance.now();
+  const checks = [];
+  const notes = [];
+  const owned = [];
+  const folder = mkdtempSync(join(tmpdir(), `cardea-${id}-`));
+  const others = watchOthers();
+  const self = {
+    quick,
+    folder,
+    /** One figure of the row. */
+    check(what, aim, figure, pass) {
+      checks.push({ what, aim, figure: String(figure), pass });
+      console.log(`${id.padEnd(4)} ${pass ? "pass" : "FAIL"}  ${what}: ${figure} (aim: ${aim})`);
+    },
+    /**
+     * The same for a figure that depends on how fast the machine is. Missed while others kept the machine busy it
+     * is not judged: `pass` is undefined then.
+     */
+    timing(what, aim, figure, pass) {
+      const busy = others();
+      if (pass || busy <= BUSY) return self.check(what, aim, figure, pass);
+      checks.push({ what, aim, figure: String(figure), pass: undefined });
+      console.log(`${id.padEnd(4)} ----  ${what}: ${figure} (aim: ${aim}); not judged`);
+      return self.note(`${what}: not judged, others used ${Math.round(busy * 100)} % of the machine`);
+    },
+    /** What the reader must know of the figures, such as what could not be judged. */
+    note(sentence) {
+      notes.push(sentence);
+      console.log(`${id.padEnd(4)} note  ${sentence}`);
+    },
+    /** Ends `thing` with the row, last come first. */
+    own(thing) {
+      owned.push(thing);
+      return thing;
+    },
+  };
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${LIMIT_MS / 1000} s`)), LIMIT_MS);
+  });
+  try {
+    await Promise.race([work(self), late]);
+    if (checks.length === 0) throw new Error("the row has checked nothing");
+  } catch (error) {
+    console.error((error.stack ?? String(error)).slice(0, 1500));
+    self.check("the script itself", "runs to its end", error.message.split("\n")[0], false);
+  }
+  clearTimeout(timer);
+  for (const thing of owned.reverse()) {
+    await thing.stop().catch((error) => self.check("tidying up", "no error", error.message, false));
+  }
+  await rm(folder, { recursive: true, force: true });
+  const seconds = (performance.now() - started) / 1000;
+  if (process.send !== undefined) {
+    await new Promise((resolve) => process.send({ id, title, checks, notes, seconds }, resolve));
+  }
+  process.exit(checks.some(({ pass }) => pass === false) ? 1 : 0);
+}
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Resolves to what `look` returns as soon as that is neither undefined nor false, and to how long that took. */
+export async function until(what, look, limitMs = 10_000, everyMs = 15) {
+  const start = performance.now();
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return { found, ms: performance.now() - start };
+    if (performance.now() - start > limitMs)
+      throw new Error(`${what} did not come about within ${limitMs} ms`);
+    await pause(everyMs);
+  }
+}
+
+export const quantile = (numbers, q) => {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+};
+
+export const ms = (value) => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+export const mib = (value) => `${value.toFixed(1)} MiB`;
+
+/** The slope of a line through the points `[x, y]`, by least squares. */
+export function slope(points) {
+  const mean = (at) => points.reduce((sum, point) => sum + point[at], 0) / points.length;
+  const [x, y] = [mean(0), mean(1)];
+  const above = points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0);
+  const below = points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0);
+  return below === 0 ? 0 : above / below;
+}

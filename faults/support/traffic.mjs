@@ -1,0 +1,63 @@
+/**
+ * A steady load in a thread of its own, so that whatever the script does meanwhile does not slow it down. Each call
+ * says something else and must hear just that, once; what it took stands in a ledger.
+ */
+import { Worker } from "node:worker_threads";
+import { pause, quantile } from "./row.mjs";
+
+/**
+ * @param {string} url of the gateway
+ * @param {{ tools: string[], rate?: number, eras?: ("legacy" | "modern")[], hosts?: number }} options
+ */
+export async function startTraffic(url, { tools, rate = 200, eras = ["legacy", "modern"], hosts = 4 }) {
+  const worker = new Worker(new URL("traffic-thread.mjs", import.meta.url), {
+    workerData: { url, tools, rate, eras, hosts },
+  });
+  let failed;
+  worker.on("error", (error) => {
+    failed = error;
+  });
+  const ask = (job) =>
+    new Promise((resolve, reject) => {
+      if (failed !== undefined) return reject(failed);
+      worker.once("message", resolve);
+      worker.postMessage(job);
+    });
+  await new Promise((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+  const self = {
+    /** The calls that were sent since the last window and have their answer. */
+    async window(tool) {
+      const samples = await ask("window");
+      return summary(tool === undefined ? samples : samples.filter((sample) => sample.tool === tool));
+    },
+    /** All calls sent during `work`, with what came of `work`. */
+    async during(work) {
+      await ask("window");
+      const value = await work();
+      await pause(50);
+      return { ...(await self.window()), value };
+    },
+    async stop() {
+      await worker.terminate();
+    },
+  };
+  return self;
+}
+
+export function summary(samples) {
+  const good = samples.filter(({ error }) => error === undefined);
+  const latencies = good.map((sample) => sample.ms);
+  return {
+    samples,
+    calls: samples.length,
+    errors: samples.length - good.length,
+    firstError: samples.find(({ error }) => error !== undefined)?.error,
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+    max: quantile(latencies, 1),
+    of: (tool) => summary(samples.filter((sample) => sample.tool === tool)),
+  };
+}
