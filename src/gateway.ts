@@ -35,6 +35,7 @@ import type { InsideOptions } from "./inside.js";
 import { ownCall, ownExplanation, ownLists } from "./own-calls.js";
 import { portOf } from "./port.js";
 import { readiness, requiredServers } from "./readiness.js";
+import { Retired } from "./retired.js";
 import { Tasks } from "./routing/tasks.js";
 import { secretKeys } from "./secret-keys.js";
 import { InputWaits } from "./telemetry/input-wait.js";
@@ -112,6 +113,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     directory,
     ledger,
     starts: new Starts(),
+    retired: new Retired(logger),
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
     aggregated: () => inEffect.inside.config.servers.length > 1,

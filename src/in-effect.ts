@@ -1,19 +1,14 @@
 /** The config in effect, and how the next one takes its place: as a whole or not at all, and nobody is disturbed. */
 import type { Config } from "./config/config.js";
 import type { ChangeFeed } from "./core/change.js";
-import { createInside, type Inside, type InsideOptions, type Running } from "./inside.js";
+import { createInside, type Inside, type InsideOptions } from "./inside.js";
 import { COMMAND_LINE } from "./own-calls.js";
 import { SteadyFeed } from "./steady-feed.js";
-
-/** So long (ms) may calls take to finish on a server that is not configured any more. */
-const RETIRE_MS = 25_000;
 
 export class InEffect {
   readonly #options: InsideOptions;
   readonly #feed: SteadyFeed;
   #inside: Inside;
-  /** Servers of earlier configs that have calls to finish. */
-  readonly #retiring = new Set<Running>();
   #replacing: Promise<void> = Promise.resolve();
 
   constructor(config: Config, options: InsideOptions) {
@@ -44,8 +39,8 @@ export class InEffect {
   async close(): Promise<void> {
     await this.#replacing.catch(() => {});
     this.#inside.catalog.close();
-    const servers = [...this.#inside.servers.values(), ...this.#retiring];
-    await Promise.all(servers.map((server) => server.close()));
+    const servers = [...this.#inside.servers.values()].map((server) => server.close());
+    await Promise.all([...servers, this.#options.retired.close()]);
   }
 
   async #replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {
@@ -62,22 +57,7 @@ export class InEffect {
     });
     before.catalog.close();
     for (const [name, server] of before.servers) {
-      if (built.servers.get(name)?.upstream !== server.upstream) void this.#retire(name, server);
+      if (built.servers.get(name)?.upstream !== server.upstream) this.#options.retired.retire(server);
     }
-  }
-
-  /** Ends a server that is not configured any more, when the calls under way on it have come to their end. */
-  async #retire(name: string, server: Running): Promise<void> {
-    this.#retiring.add(server);
-    let late: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => {
-      late = setTimeout(resolve, RETIRE_MS);
-    });
-    await Promise.race([server.line.emptied(), patience]);
-    clearTimeout(late);
-    await server.close().catch((error: unknown) => {
-      this.#options.logger.warn({ server: name, error }, "a server did not end well");
-    });
-    this.#retiring.delete(server);
   }
 }

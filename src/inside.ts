@@ -19,6 +19,7 @@ import { rescue } from "./policy/rescue.js";
 import { ResponseCache, responseCache } from "./policy/response-cache.js";
 import { retry } from "./policy/retry.js";
 import { RetryBudget } from "./policy/retry-budget.js";
+import type { Retired } from "./retired.js";
 import { givenArguments } from "./routing/given-arguments.js";
 import { locate } from "./routing/locate.js";
 import { router } from "./routing/router.js";
@@ -45,6 +46,8 @@ export interface InsideOptions {
   readonly directory: ClientDirectory;
   /** Where processes of servers are written down. */
   readonly ledger: ProcessLedger;
+  /** Servers of earlier configs that have calls to finish. */
+  readonly retired: Retired;
   /** How channels to a server are opened. Default: a process or HTTP connections, as its config says. */
   readonly openChannel?: (server: ServerConfig) => OpenChannel;
   /** Lets processes of servers start a few at a time. */
@@ -69,6 +72,8 @@ export interface Running {
   readonly line: Line;
   readonly retries: RetryBudget;
   readonly cache: ResponseCache;
+  /** Whether it can go on under `next`: filters, prefix and time-outs are not its affair. */
+  runsAs(next: ServerConfig): boolean;
   close(): Promise<void>;
 }
 
@@ -131,8 +136,8 @@ function runningServers(config: Config, options: InsideOptions, before?: Inside)
   return new Map(
     config.servers.map((server): [string, Running] => {
       const known = before?.servers.get(server.name);
-      const kept = known !== undefined && runsTheSame(known.config, server);
-      return [server.name, kept ? { ...known, config: server } : run(server, options)];
+      const kept = known?.runsAs(server) === true ? known : options.retired.reclaim(server);
+      return [server.name, kept === undefined ? run(server, options) : { ...kept, config: server }];
     }),
   );
 }
@@ -184,6 +189,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     onRestart: (reason) => metrics.restarted(name, reason),
     onStray: () => metrics.strayed(name),
     instance: options.instance,
+    after: options.retired.ending(config),
     ...(options.openChannel !== undefined && { openChannel: options.openChannel(config) }),
     ledger: options.ledger,
     starts: options.starts,
@@ -206,6 +212,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
     line,
     retries: new RetryBudget(),
     cache,
+    runsAs: (next) => config.name === next.name && runsTheSame(config, next),
     async close() {
       for (const stop of [...readings, ...unwatch]) stop();
       await upstream.close();
@@ -235,7 +242,6 @@ function forgettingOnNews(cache: ResponseCache): UpstreamObserver {
   return { ready() {}, unavailable: forget, listChanged: forget, resourceUpdated: forget };
 }
 
-/** Whether a running server can go on under `next`: filters, prefix and time-outs are not its affair. */
 function runsTheSame(now: ServerConfig, next: ServerConfig): boolean {
   const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
     transport,

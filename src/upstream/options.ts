@@ -42,6 +42,8 @@ export interface UpstreamOptions {
   readonly ledger?: ProcessLedger;
   /** Lets processes start a few at a time; all servers should share one. Default: one of its own. */
   readonly starts?: Starts;
+  /** What the first process waits for: the end of another one in whose place it comes. Default: nothing. */
+  readonly after?: Promise<void>;
   /** How many connections may be kept for single clients. Default: 100. */
   readonly maxLeases?: number;
   /** How long (ms) such a connection is kept without use. Default: 30 min. */
@@ -65,6 +67,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
       : { open: options.openChannel, close: async () => {} };
   return {
     instance: "",
+    after: Promise.resolve(),
     onRestart: () => {},
     aggregated: () => true,
     parked: options.parked ?? new ParkedCalls(),

@@ -68,7 +68,7 @@ class SupervisedUpstream implements StartableUpstream {
     this.name = server.name;
     this.#server = server;
     this.#settings = settings;
-    this.#shared = this.#supervise(undefined);
+    this.#shared = this.#supervise(undefined, settings.after);
     this.#leases = new Leases({
       server,
       log: settings.log,

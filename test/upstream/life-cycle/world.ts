@@ -10,6 +10,7 @@ import { SILENT } from "../../../src/core/logger.js";
 import { REFUSAL_META } from "../../../src/core/refusal.js";
 import { Stop } from "../../../src/core/stop.js";
 import { InEffect } from "../../../src/in-effect.js";
+import { Retired } from "../../../src/retired.js";
 import { Tasks } from "../../../src/routing/tasks.js";
 import { InputWaits } from "../../../src/telemetry/input-wait.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
@@ -95,10 +96,12 @@ export class World {
       info: { name: "cardea", version: "0" },
       instance: "model",
       logger: SILENT,
+      redact: (text) => text,
       metrics,
       directory: { find: () => undefined },
       ledger: NO_LEDGER,
       starts: new Starts(),
+      retired: new Retired(SILENT),
       waits: new InputWaits(metrics),
       parked: new ParkedCalls(),
       aggregated: () => true,
