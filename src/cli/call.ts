@@ -5,7 +5,6 @@ import { parseArguments } from "./arguments.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { type Log, type Shell, write } from "./shell.js";
-import { visible } from "./visible.js";
 import { withServers } from "./with-servers.js";
 
 export async function call(
@@ -45,7 +44,7 @@ async function printText(reply: Reply, shell: Shell, log: Log): Promise<number> 
   const lines = content.map((block) => (isObject(block) ? describe(block) : ""));
   const structured = objectAt(result, "structuredContent");
   if (content.length === 0 && structured !== undefined) lines.push(JSON.stringify(structured, null, 2));
-  await write(shell.stdout, lines.map((line) => `${visible(line)}\n`).join(""));
+  await write(shell.stdout, lines.map((line) => `${line}\n`).join(""));
   return result.isError === true ? EXIT.failed : EXIT.done;
 }
 

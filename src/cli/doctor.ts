@@ -1,11 +1,11 @@
 /** `cardea doctor`: starts each server once and says what is wrong with it, in a person's words. */
 import type { ServerConfig } from "../config/config.js";
+import { escapeHidden } from "../telemetry/escape.js";
 import { type Diagnosis, diagnose } from "./diagnose.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { type Shell, write } from "./shell.js";
-import { visible } from "./visible.js";
 
 interface Report extends Diagnosis {
   readonly server: string;
@@ -23,7 +23,8 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
   const { config } = opened.loaded;
-  const safe = (text: string): string => visible(log.redact(text));
+  // A line break in what a server says of itself must not look like the next line of the report.
+  const safe = (text: string): string => log.redact(escapeHidden(text));
   const giveUp = new AbortController();
   const interrupted = shell.signals.next().then(() => giveUp.abort());
   const work = inTurns(config.servers, async (server) => {
@@ -61,7 +62,7 @@ function report(
 
 function asText({ server, ok, sentence, advice, stderr }: Report): string {
   const lines = [
-    `${ok ? "ok   " : "WRONG"} ${visible(server)}: ${sentence}`,
+    `${ok ? "ok   " : "WRONG"} ${escapeHidden(server)}: ${sentence}`,
     ...(advice === undefined ? [] : [`      ${advice}`]),
     ...stderr.map((line) => `      | ${line}`),
   ];

@@ -4,7 +4,6 @@ import { parseArguments } from "./arguments.js";
 import { EXIT } from "./exit.js";
 import { type AsFlags, type ConfigFlags, type JsonFlag, supposedPrincipal, wantsJson } from "./flags.js";
 import { type Shell, write } from "./shell.js";
-import { visible } from "./visible.js";
 import { withServers } from "./with-servers.js";
 
 type Known = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
@@ -22,7 +21,7 @@ export async function explain(
     const explained = await gateway.explain({ name, args, ...principal });
     if (json) await write(shell.stdout, `${JSON.stringify(explained, null, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
-    else await write(shell.stdout, `${visible(asText(name, explained))}\n`);
+    else await write(shell.stdout, `${asText(name, explained)}\n`);
     return "unknown" in explained ? EXIT.failed : EXIT.done;
   });
 }

@@ -6,6 +6,7 @@ import type { Inspect } from "../config/inspect-rules.js";
 import type { Logger } from "../core/logger.js";
 import type { Examination } from "../examine.js";
 import type { Gateway } from "../gateway.js";
+import { visible } from "./visible.js";
 
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -41,10 +42,13 @@ export interface Signals {
   onHangup(reload: () => void): () => void;
 }
 
-/** Writes text and waits until the stream has taken it; a reader that has gone away is nobody's error. */
+/**
+ * Writes text, whoever it comes from, so that nothing in it steers a terminal or hides, and waits until the stream has
+ * taken it; a reader that has gone away is nobody's error. In JSON the escapes mean what they stand for.
+ */
 export function write(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed) resolve();
-    else stream.write(text, () => resolve());
+    else stream.write(visible(text), () => resolve());
   });
 }

@@ -4,7 +4,8 @@ import { escapeHidden } from "../telemetry/escape.js";
 /** Line breaks and tabs stay; every other control or hidden character is shown as an escape. */
 export function visible(text: string): string {
   return text
-    .split(/(\r?\n|\t)/)
+    .replaceAll("\r\n", "\n")
+    .split(/([\n\t])/)
     .map((part, index) => (index % 2 === 1 ? part : escapeHidden(part)))
     .join("");
 }
