@@ -1,0 +1,113 @@
+/** F5: a server answers slowly, and more is asked of it than it can do. */
+import { startGateway } from "./support/gateway.mjs";
+import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
+import { ms, pause, quantile, row, until } from "./support/row.mjs";
+import { stdioServer } from "./support/servers.mjs";
+import { startTraffic } from "./support/traffic.mjs";
+import { httpUpstream } from "./upstreams/http.mjs";
+
+const PLACES = 10;
+const ROOM = 100;
+const ANSWER_MS = 2_000;
+
+await row(
+  "F5",
+  "a server that takes 2 s for each call, asked 100 times a second with 10 places",
+  async (row) => {
+    const slow = row.own(await httpUpstream({ era: "modern" }));
+    let inside = 0;
+    let most = 0;
+    const { slow: answer } = slow.answer.tools;
+    slow.answer.tools.slow = async (...given) => {
+      inside += 1;
+      most = Math.max(most, inside);
+      try {
+        return await answer(...given);
+      } finally {
+        inside -= 1;
+      }
+    };
+    const gateway = row.own(
+      await startGateway({
+        mcpServers: { slow: { type: "http", url: slow.url }, fast: stdioServer() },
+        limits: [{ name: "places", servers: ["slow"], concurrency: PLACES, queue: ROOM, per: "server" }],
+      }),
+    );
+    await gateway.met("slow", "fast");
+    const traffic = row.own(await startTraffic(gateway.url, { tools: ["fast__echo"], rate: 200 }));
+    await pause(2_000);
+    const before = await traffic.during(() => pause(4_000));
+
+    const agent = newAgent();
+    const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+    const seconds = row.quick ? 3 : 6;
+    const flood = async () => {
+      const calls = [];
+      for (let n = 0; n < seconds * 100; n += 1) {
+        const text = `slow ${n}`;
+        calls.push(
+          hosts[n % 2].call("slow__slow", { ms: ANSWER_MS, text }).then((reply) => ({ ...reply, text })),
+        );
+        await pause(10);
+      }
+      return calls;
+    };
+    const during = await traffic.during(flood);
+    const replies = await Promise.all(during.value);
+    const answered = replies.filter(({ message, text }) => textOf(message) === text);
+    const refused = replies.filter(({ message }) => refusalOf(message)?.code === "queue_full");
+    row.check("at the server at once", `<= ${PLACES}`, most, most <= PLACES);
+    row.check(
+      "calls that are neither answered nor refused",
+      0,
+      replies.length - answered.length - refused.length,
+      answered.length + refused.length === replies.length,
+    );
+    // Those who are inside, those who wait, and those whose place became free while we asked.
+    const bound = PLACES + ROOM + Math.ceil((seconds * 1000 * PLACES) / ANSWER_MS) + PLACES;
+    row.check(
+      "calls let in",
+      `>= ${PLACES + ROOM}, <= ${bound}`,
+      answered.length,
+      answered.length >= PLACES + ROOM && answered.length <= bound,
+    );
+    const told = refused.filter(({ message }) => {
+      const { retryable, retryAfterMs, rule } = refusalOf(message);
+      return retryable === true && retryAfterMs > 0 && rule === "places";
+    }).length;
+    row.check(
+      "refused ones that are told when to come back",
+      refused.length,
+      told,
+      told === refused.length && told > 0,
+    );
+    const p99 = quantile(
+      refused.map((reply) => reply.ms),
+      0.99,
+    );
+    row.timing(
+      "refused after",
+      "< 10 ms at p99",
+      `${ms(
+        quantile(
+          refused.map((reply) => reply.ms),
+          0.5,
+        ),
+      )} median, ${ms(p99)} at p99`,
+      p99 < 10,
+    );
+    row.check("errors of calls to the other server", 0, during.errors, during.errors === 0);
+    row.timing(
+      "p99 of calls to the other server",
+      "base + 20 %",
+      `${ms(before.p99)} to ${ms(during.p99)}`,
+      during.p99 <= before.p99 * 1.2,
+    );
+    await until(
+      "all places to be free",
+      async () => (await gateway.metric("cardea_inflight_requests", { server: "slow" })) === 0,
+    );
+    const [again] = await Promise.all([hosts[0].call("slow__echo", { text: "well" })]);
+    row.check("afterwards", "serves", textOf(again.message), textOf(again.message) === "well");
+  },
+);
