@@ -164,6 +164,7 @@ export const ENDED: readonly Situation[] = [
     key: "host gone",
     sentence: "goes away while it is asked, and nothing is left behind",
     stage: "impatient",
+    stageFor: "modern",
     run: (cell) => (cell.host.era === "legacy" ? legacyHostGone(cell) : modernHostGone(cell)),
   },
   {

@@ -31,8 +31,9 @@ export function matrixOf(host: HostKind): void {
   });
 
   const play = async (upstream: UpstreamKind, situation: Situation): Promise<void> => {
-    const own = situation.stage === "own" ? await build(host, [upstream]) : undefined;
-    const set = own ?? (situation.stage === "impatient" ? impatient : patient);
+    const wanted = (situation.stageFor ?? host.era) === host.era ? situation.stage : undefined;
+    const own = wanted === "own" ? await build(host, [upstream]) : undefined;
+    const set = own ?? (wanted === "impatient" ? impatient : patient);
     try {
       await situation.run(cellOf(set.stage, host, upstream, situation.key, set.guest));
     } finally {

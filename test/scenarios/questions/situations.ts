@@ -10,8 +10,13 @@ export interface Situation {
   readonly key: string;
   /** What the host does, so that the name of a cell reads as a sentence. */
   readonly sentence: string;
-  /** `own`: a gateway and a server for this cell alone; `impatient`: one that waits for no answer for long. */
+  /**
+   * `own`: a gateway and a server for this cell alone; `impatient`: one that waits for no answer for long. Default:
+   * one that all cells of a host share, and that is as patient as people need.
+   */
   readonly stage?: "own" | "impatient";
+  /** The hosts for which that holds. Default: all. */
+  readonly stageFor?: HostKind["era"];
   run(cell: Cell): Promise<void>;
   /** What comes nearest to it where the cell itself cannot exist. */
   readonly insteadForLegacyHosts?: { readonly sentence: string; run(cell: Cell): Promise<void> };
