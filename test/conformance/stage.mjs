@@ -12,7 +12,7 @@ const realServer = (name) => inRepository(`node_modules/@modelcontextprotocol/${
 /** Starts a fixture of one era over HTTP. */
 export async function startFixture(era) {
   const main = inRepository("test/support/fixture/server.mjs");
-  const fixture = start([main, "--era", era, "--transport", "http"]);
+  const fixture = start([main, "--era", era, "--transport", "http", "--tied"]);
   const [, url] = await fixture.says(/ready (\S+)/);
   return { url, stop: fixture.stop };
 }
@@ -45,7 +45,7 @@ export async function startGateway(upstream, { others }) {
 }
 
 function start(args) {
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "pipe"] });
   const exited = new Promise((resolve) => child.once("close", resolve));
   let stderr = "";
   const waiting = new Set();

@@ -46,7 +46,16 @@ export async function startFixture(era: Era | "both", transport: Transport): Pro
       : [];
   if (transport === "stdio") return { entry: fixtureCommand(era, file), ledger, stop: remove };
 
-  const server = start(process.execPath, [MAIN, "--era", era, "--transport", "http", "--ledger", file]);
+  const server = start(process.execPath, [
+    MAIN,
+    "--era",
+    era,
+    "--transport",
+    "http",
+    "--tied",
+    "--ledger",
+    file,
+  ]);
   const [, url = ""] = await server.says(/ready (\S+)/);
   const stop = async (): Promise<void> => {
     await server.stop();
