@@ -21,6 +21,8 @@ export interface StageSettings {
   readonly config?: object;
   /** More of each server's entry. */
   readonly server?: object;
+  /** Stands in front of the very servers of another stage, which ends them. */
+  readonly behind?: Stage;
 }
 
 export type Door = "http" | "stdio" | "sse";
@@ -44,10 +46,12 @@ const keyOf = (id: Person) => ({
 
 export async function openStage(
   kinds: readonly UpstreamKind[],
-  { answerTimeout = "10m", revision, config = {}, server = {} }: StageSettings = {},
+  { answerTimeout = "10m", revision, config = {}, server = {}, behind }: StageSettings = {},
 ): Promise<Stage> {
   const upstreams = new Map<string, Scripted>();
-  for (const kind of kinds) upstreams.set(kind.key, await startUpstream(kind, revision));
+  for (const kind of kinds) {
+    upstreams.set(kind.key, behind?.upstream(kind) ?? (await startUpstream(kind, revision)));
+  }
   const read = readConfig(
     JSON.stringify({
       listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
@@ -95,6 +99,7 @@ export async function openStage(
     async close() {
       for (const pipe of pipes) pipe.end();
       await gateway.stop({ immediate: true });
+      if (behind !== undefined) return;
       await Promise.all([...upstreams.values()].map((upstream) => upstream.stop()));
     },
   };
