@@ -26,7 +26,7 @@ syncBuiltinESMExports();
 /** The clock that people set; the monotonic one cannot be moved. */
 const RealDate = Date;
 let moved = 0;
-globalThis.Date = class Date extends RealDate {
+globalThis.Date = class extends RealDate {
   constructor(...args) {
     super(...(args.length === 0 ? [RealDate.now() + moved] : args));
   }
