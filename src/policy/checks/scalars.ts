@@ -57,15 +57,21 @@ function oneOfThese(values: readonly unknown[]): Check {
       .filter((value) => typeof value === "object" && value !== null)
       .map((value) => fingerprint(value, new Run())),
   );
-  const wrong = misfit(
-    values.length === 1 ? "must be the one value that is allowed" : "must be one of the allowed values",
-  );
+  const wrong = misfit(`must be ${values.length === 1 ? "" : "one of "}${shownValues(values)}`);
   return (value, run) => {
     if (scalars.has(value)) return undefined;
     const looked = typeof value === "object" && value !== null && others.size > 0;
     return looked && others.has(fingerprint(value, run)) ? undefined : wrong;
   };
 }
+
+/** What is allowed is no secret; but there may be much of it. */
+function shownValues(values: readonly unknown[]): string {
+  const shown = values.slice(0, 10).map((value) => cut(JSON.stringify(value), 50));
+  return shown.join(", ") + (values.length > shown.length ? " …" : "");
+}
+
+const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 const BOUNDS: readonly (readonly [string, string, (value: number, bound: number) => boolean])[] = [
   ["minimum", "must be at least", (value, bound) => value >= bound],
@@ -130,7 +136,7 @@ const texts: Keyword = ({ pattern, format }, compiler) => {
   const wrongFormat = misfit(`must be a text of format ${String(format)}`);
   if (pattern === undefined && test === undefined) return undefined;
   const matcher = pattern === undefined ? undefined : compiler.pattern("pattern", pattern);
-  const wrongPattern = misfit("must match the pattern that the schema has for it");
+  const wrongPattern = misfit(`must match the pattern ${cut(String(pattern), 100)}`);
   return (value, run) => {
     if (typeof value !== "string") return undefined;
     if (test !== undefined) {
