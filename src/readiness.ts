@@ -2,7 +2,7 @@
 import { GatewayError } from "./core/errors.js";
 import type { Running } from "./inside.js";
 
-type Servers = ReadonlyMap<string, Running>;
+type Servers = ReadonlyMap<string, Pick<Running, "config" | "upstream" | "breaker">>;
 
 export interface Circumstances {
   readonly draining: boolean;
@@ -13,7 +13,10 @@ export interface Circumstances {
   readonly redact: (text: string) => string;
 }
 
-/** What `/readyz` says. A refused config is told, but the old one serves as well as before. */
+/**
+ * What `/readyz` says. A refused config is told, but the old one serves as well as before; and so is a server whose
+ * calls are paused, which is no reason to send hosts elsewhere.
+ */
 export function readiness({ draining, servers, refused, redact }: Circumstances) {
   const missing = [...servers.values()].filter(
     ({ config, upstream }) => config.required && upstream.state !== "ready",
@@ -24,7 +27,11 @@ export function readiness({ draining, servers, refused, redact }: Circumstances)
       ({ config, upstream }) => `required server ${config.name}: ${upstream.lastError ?? upstream.state}`,
     ),
   ];
-  const degraded = refused.map((reason) => `the newest config was refused: ${reason}`);
+  const paused = [...servers.values()].filter(({ breaker }) => breaker.state === "open");
+  const degraded = [
+    ...refused.map((reason) => `the newest config was refused: ${reason}`),
+    ...paused.map(({ config }) => `server ${config.name} failed too often; its calls are paused`),
+  ];
   return { ready: reasons.length === 0, reasons: [...reasons, ...degraded].map(redact) };
 }
 
@@ -37,7 +44,7 @@ export function requiredServers(servers: Servers): Promise<GatewayError> {
   return Promise.race([...required.map(missed), new Promise<never>(() => {})]);
 }
 
-function missed({ config, upstream }: Running): Promise<GatewayError> {
+function missed({ config, upstream }: Pick<Running, "config" | "upstream">): Promise<GatewayError> {
   return new Promise((resolve) => {
     if (upstream.facts !== undefined) return;
     let timer = setTimeout(give, config.connectTimeoutMs + PATIENCE_MS);
