@@ -1,7 +1,12 @@
 /** Finds out where an issuer's public keys are, from the metadata it publishes. */
 import { isLoopback } from "../../core/front-door.js";
 import { isObject, stringAt } from "../../wire/json.js";
-import type { fetchJson } from "./fetch-json.js";
+import type { fetchJson, Reach } from "./fetch-json.js";
+
+interface KeysAt {
+  readonly uri: string;
+  readonly reach: Reach;
+}
 
 /**
  * The `jwks_uri` of the issuer. Asks where the specification tells clients to ask, in the same order
@@ -13,11 +18,11 @@ export async function discoverKeys(
   issuer: string,
   fetch: typeof fetchJson,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<KeysAt> {
   const reasons: string[] = [];
   for (const url of metadataUrls(issuer)) {
     try {
-      return keysIn(await fetch(url, signal), issuer, url);
+      return keysIn(await fetch(url, signal, "anywhere"), issuer, url);
     } catch (error) {
       reasons.push(error instanceof Error ? error.message : String(error));
     }
@@ -34,14 +39,17 @@ function metadataUrls(issuer: string): readonly string[] {
   return path === "" ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
 }
 
-function keysIn(metadata: unknown, issuer: string, url: string): string {
+function keysIn(metadata: unknown, issuer: string, url: string): KeysAt {
   const document = isObject(metadata) ? metadata : {};
   // Metadata of another issuer would let that one vouch for tokens of ours (RFC 8414, 3.3).
   if (stringAt(document, "issuer") !== issuer) throw new Error(`${url} is about another issuer`);
   const uri = stringAt(document, "jwks_uri");
   if (uri === undefined || !URL.canParse(uri)) throw new Error(`${url} names no jwks_uri`);
-  const { protocol, hostname } = new URL(uri);
-  const local = protocol === "http:" && isLoopback(hostname) && isLoopback(new URL(issuer).hostname);
-  if (protocol !== "https:" && !local) throw new Error(`${url} names a jwks_uri that is not https:`);
-  return uri;
+  const { protocol, hostname, origin } = new URL(uri);
+  const local = isLoopback(hostname) && isLoopback(new URL(issuer).hostname);
+  if (protocol !== "https:" && !(protocol === "http:" && local)) {
+    throw new Error(`${url} names a jwks_uri that is not https:`);
+  }
+  // The config names the issuer. To other places in its network only `auth.jwt.jwksUri` leads.
+  return { uri, reach: local || origin === new URL(issuer).origin ? "anywhere" : "public" };
 }

@@ -76,8 +76,11 @@ export class IssuerKeys {
     const { jwt, fetch, logger } = this.options;
     try {
       const signal = AbortSignal.timeout(FETCH_MS);
-      const uri = jwt.jwksUri ?? (await discoverKeys(jwt.issuer, fetch, signal));
-      const keys = await fetch(uri, signal);
+      const { uri, reach } =
+        jwt.jwksUri === undefined
+          ? await discoverKeys(jwt.issuer, fetch, signal)
+          : ({ uri: jwt.jwksUri, reach: "anywhere" } as const);
+      const keys = await fetch(uri, signal, reach);
       if (!isKeySet(keys)) throw new Error(`${uri} is no set of keys`);
       this.#known = { find: createLocalJWKSet(keys), at: now() };
       this.#failed = undefined;

@@ -1,0 +1,72 @@
+/**
+ * Which addresses are anybody's, and not this machine's, its network's or its cloud's: where a URL may lead that
+ * somebody else than the config named (specification, security best practices, "Server-Side Request Forgery").
+ */
+import { lookup as systemLookup } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+
+/** The registries of special addresses of IANA, and what carries an address of the other kind inside. */
+const SPECIAL = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 3],
+] as const) {
+  SPECIAL.addSubnet(network, prefix, "ipv4");
+}
+for (const [network, prefix] of [
+  ["::", 96],
+  ["64:ff9b::", 32],
+  ["100::", 64],
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+  ["fc00::", 7],
+  ["fe80::", 9],
+  ["ff00::", 8],
+] as const) {
+  SPECIAL.addSubnet(network, prefix, "ipv6");
+}
+
+/** False for what is no address. One of IPv4 that is written as IPv6 is judged as what it is. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && !SPECIAL.check(address, family === 4 ? "ipv4" : "ipv6");
+}
+
+/**
+ * Looks a name up for a connection, and fails where any of its addresses is not public. What was looked at is what is
+ * connected to: the name is not asked for again. A host that is an address is never looked up; see `isPublicHost`.
+ */
+export const publicLookup =
+  (resolve: typeof systemLookup = systemLookup): LookupFunction =>
+  (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, "");
+      const strange = addresses.find(({ address }) => !isPublicAddress(address));
+      const [first] = addresses;
+      if (strange !== undefined || first === undefined) return callback(notPublic(hostname), "");
+      if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+
+/** Whether the host of a URL is a name, or a public address. */
+export function isPublicHost(hostname: string): boolean {
+  const address = hostname.replace(/^\[|\]$/g, "");
+  return isIP(address) === 0 || isPublicAddress(address);
+}
+
+export const notPublic = (hostname: string): Error =>
+  new Error(`${hostname} is an address of this machine or of a private network`);

@@ -1,0 +1,28 @@
+/** A listener on this machine that nobody may ever connect to. */
+
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { onTestFinished } from "vitest";
+
+export interface CanaryListener {
+  readonly port: number;
+  /** How often somebody connected all the same. */
+  readonly touched: number;
+}
+
+/** Listens on every address of this machine until the test is over. */
+export async function canaryListener(): Promise<CanaryListener> {
+  let touched = 0;
+  const server = createServer((socket) => {
+    touched += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((listening) => server.listen(0, "::", listening));
+  onTestFinished(() => new Promise<void>((closed) => server.close(() => closed())));
+  return {
+    port: (server.address() as AddressInfo).port,
+    get touched() {
+      return touched;
+    },
+  };
+}
