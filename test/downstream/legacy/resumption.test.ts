@@ -5,6 +5,7 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SessionStreams } from "../../../src/downstream/legacy/session-streams.js";
+import { unread } from "../../support/unread.js";
 
 const SETTINGS = {
   keepAliveMs: 60_000,
@@ -42,7 +43,7 @@ class LossyHost {
   lose(count: number): void {
     const events: EventSourceMessage[] = [];
     const parser = createParser({ onEvent: (event) => void events.push(event) });
-    parser.feed(String(this.#response.read() ?? ""));
+    parser.feed(unread(this.#response));
     for (const event of events.slice(0, count)) {
       if (event.id !== undefined) this.lastEventId = event.id;
       if (event.data !== "") this.got.push(event.data);

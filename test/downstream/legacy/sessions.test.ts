@@ -10,6 +10,7 @@ import {
 } from "../../../src/downstream/legacy/edge.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import { type FakePortOptions, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";
+import { unread } from "../../support/unread.js";
 import { initializeMessage } from "./support.js";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -240,7 +241,7 @@ describe("a question between calls", () => {
     });
     await vi.advanceTimersByTimeAsync(600_000);
     await asked;
-    expect(String(stream.read())).toContain("notifications/cancelled");
+    expect(unread(stream)).toContain("notifications/cancelled");
     await edge.close();
   });
 });
@@ -263,7 +264,7 @@ describe("an edge that is closed with a time of grace", () => {
     expect(await ping(idle)).toBe(200);
     pending.answer(textReply("in time"));
     await closed;
-    expect(String((await answer).read())).toContain("in time");
+    expect(unread(await answer)).toContain("in time");
     expect([edge.sessions(), vi.getTimerCount()]).toEqual([[], 0]);
   });
 
@@ -277,7 +278,7 @@ describe("an edge that is closed with a time of grace", () => {
     await closed;
     expect(running.signal.aborted).toBe(true);
     pending.answer(textReply("late"));
-    expect(String((await answer).read())).toContain('"code":"cancelled"');
+    expect(unread(await answer)).toContain('"code":"cancelled"');
   });
 
   test("leaves pipes to whoever holds their other end", async () => {
