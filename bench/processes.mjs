@@ -9,9 +9,9 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const pinning = cpus().length > 1 && spawnSync("taskset", ["-c", "0", "true"]).status === 0;
 export const pinned = pinning ? "gateway on core 0, the rest on core 1" : "not pinned";
 
-/** The command line that runs `command` on `core`; `undefined` leaves the choice to the kernel. */
+/** The command line that runs `command` on `core`; "any" leaves the choice to the kernel. */
 export const onCore = (core, command) =>
-  pinning && core !== undefined ? ["taskset", "-c", String(core), ...command] : command;
+  pinning && core !== "any" ? ["taskset", "-c", String(core), ...command] : command;
 
 const started = new Set();
 

@@ -13,6 +13,7 @@ import { calls, stdioCalls } from "./work/calls.mjs";
 import { lists } from "./work/lists.mjs";
 import { memory } from "./work/memory.mjs";
 import { questions } from "./work/questions.mjs";
+import { workers } from "./work/workers.mjs";
 
 const WORK = [
   { goals: ["P1", "P2", "P4", "P5", "P6"], run: calls },
@@ -20,6 +21,7 @@ const WORK = [
   { goals: ["P7", "P8"], run: lists },
   { goals: ["P9"], run: memory },
   { goals: ["P10"], run: questions, slow: true },
+  { goals: ["workers"], run: workers, slow: true },
 ];
 
 const { values } = parseArgs({

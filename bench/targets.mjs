@@ -63,12 +63,18 @@ export async function cardea(servers, rest = {}, { flags = [], env = {}, core = 
     url,
     adminUrl,
     page,
-    pids: [child.pid],
+    pids: await pidsOf(child, flags, page),
     async stop() {
       await stop(child);
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/** Its process, and those of its workers. */
+async function pidsOf({ pid }, flags, page) {
+  if (!flags.includes("--workers")) return [pid];
+  return [pid, ...(await page("workers")).map((worker) => worker.pid)];
 }
 
 async function readyLine(child, log) {

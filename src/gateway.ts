@@ -14,6 +14,7 @@ import { ANONYMOUS, type ClientDirectory } from "./core/client.js";
 import type { GatewayError } from "./core/errors.js";
 import { SERVER_NAME } from "./core/gateway-port.js";
 import type { Logger } from "./core/logger.js";
+import { type Seat, socketOf } from "./core/seat.js";
 import type { ListKind } from "./core/upstream.js";
 import { principalNamed } from "./downstream/authenticate/api-keys.js";
 import {
@@ -23,6 +24,7 @@ import {
 } from "./downstream/authenticate/authentication.js";
 import { eraOfMessage } from "./downstream/detect-era.js";
 import type { Pipe } from "./downstream/edge.js";
+import { createHandOver } from "./downstream/hand-over.js";
 import { checkExposure, createHttpListener } from "./downstream/http-listener.js";
 import { createLegacyEdge, type LegacyEdge } from "./downstream/legacy/edge.js";
 import { createHttpSse } from "./downstream/legacy/http-sse.js";
@@ -55,6 +57,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** Where processes of servers are written down, to be found when this one is killed. Default: nowhere. */
   readonly ledger?: ProcessLedger;
+  /** Which of several workers this is; absent where there is one process. */
+  readonly seat?: Seat;
 }
 
 export interface Gateway {
@@ -91,13 +95,14 @@ const KEEP_ALIVE_MS = 25_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
-  const { logger, version, ledger = NO_LEDGER, redact = (text) => text } = options;
+  const { logger, version, ledger = NO_LEDGER, redact = (text) => text, seat } = options;
+  const worker = seat === undefined ? {} : { worker: seat.number };
   const info = { name: SERVER_NAME, version };
   const metrics = new Metrics({ version });
   const openStreams = new OpenStreams(metrics);
   const vitals = vitalSigns({ logger, metrics });
   const { pressure, shed, room, heldBodyBytes } = vitals;
-  const keys = secretKeys(config.keys?.state);
+  const keys = secretKeys(config.keys?.state ?? seat?.secret);
   const startedAt = Date.now();
   let draining = false;
   let refused: readonly string[] = [];
@@ -117,8 +122,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
     aggregated: () => inEffect.inside.config.servers.length > 1,
-    sealedState: sealedState({ key: keys.states }),
-    tasks: new Tasks(keys.tasks),
+    sealedState: sealedState({ key: keys.states, ...worker }),
+    tasks: new Tasks(keys.tasks, seat?.number),
   };
   const inEffect = new InEffect(config, insideOptions);
 
@@ -130,6 +135,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     answerMs: () => (inEffect.inside.config.parkedCalls.answerMs * 2) / 3, // sooner than its call is given up
     room,
     logger,
+    ...worker,
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
       streamClosed: (kind) => openStreams.closed(kind === "general" ? "session" : "response"),
@@ -158,6 +164,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     keepAliveMs: KEEP_ALIVE_MS,
     room,
     logger,
+    ...worker,
     hooks: { opened: () => openStreams.opened("sse"), closed: () => openStreams.closed("sse") },
   });
   const authenticationOf = ({ auth }: Config): Authentication =>
@@ -189,9 +196,15 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     shed,
     heldBodyBytes,
     logger,
+    ...(seat !== undefined && {
+      workers: { handOver: createHandOver(seat, logger), socket: socketOf(seat, seat.number, "requests") },
+    }),
   });
   const admin = createAdmin({
-    ...config.listen.admin,
+    // Of several workers each shows its pages to the first process alone, which shows them to everybody.
+    ...(seat === undefined
+      ? config.listen.admin
+      : { host: "localhost", port: 0, socket: socketOf(seat, seat.number, "admin") }),
     allowedHosts: config.listen.http.allowedHosts,
     logger,
     redact,

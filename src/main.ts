@@ -7,16 +7,20 @@ import { takeSignals } from "./cli/signals.js";
 import { within } from "./cli/stop.js";
 import { packageVersion } from "./cli/version.js";
 import { SERVER_NAME } from "./core/gateway-port.js";
+import type { Logger } from "./core/logger.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
+import { takeSeat } from "./workers/worker.js";
 
+const worker = await takeSeat();
 const shell: Shell = {
   env: process.env,
   cwd: process.cwd(),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
-  signals: takeSignals(process),
+  signals: worker?.signals ?? takeSignals(process),
+  ...(worker !== undefined && { worker }),
   openLog,
   createGateway: async (config, log, orphans) => {
     const [{ createGateway }, { openLedger, settleOrphans }] = await Promise.all([
@@ -26,7 +30,18 @@ const shell: Shell = {
     const ledger = openLedger(process.env, log);
     if (orphans !== undefined) await settleOrphans(ledger, orphans === "end", log);
     const { redact } = log;
-    return createGateway(config, { logger: log, redact, version: packageVersion(), ledger });
+    const seat = worker === undefined ? {} : { seat: worker.seat };
+    return createGateway(config, { logger: log, redact, version: packageVersion(), ledger, ...seat });
+  },
+  createPrimary: async ({ config, count, orphans }, logger) => {
+    const [{ createPrimary }, { openLedger, settleOrphans }] = await Promise.all([
+      import("./primary.js"),
+      import("./orphans.js"),
+    ]);
+    const ledger = openLedger(process.env, logger);
+    const settle = () => settleOrphans(ledger, orphans === "end", logger);
+    await settle();
+    return createPrimary(config, { count, logger, version: packageVersion(), settle });
   },
   inspect: async (rules) => (await import("./inspect.js")).inspect(rules),
   advise: async (config) => (await import("./inspect.js")).advise(config),
@@ -49,10 +64,19 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
   const level = quiet && !process.env.CARDEA_LOG_LEVEL ? "warn" : undefined;
   const logger = createLogger({ redactor, write: stderr.write, ...(level !== undefined && { level }) });
   return {
-    ...logger,
+    ...(worker === undefined ? logger : naming(worker.seat.number, logger)),
     hide: (secrets) => redactor.add(secrets),
     redact: (text) => redactor.text(text),
   };
+}
+
+/** Every line says which worker wrote it. */
+function naming(worker: number, logger: Logger): Logger {
+  const say =
+    (level: keyof Logger): Logger["info"] =>
+    (fields, sentence) =>
+      logger[level]({ worker, ...fields }, sentence);
+  return { error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug") };
 }
 
 /** Whoever read our output has gone: a closed pipe ends nothing by itself. Any other failure is one. */

@@ -77,13 +77,16 @@ export class BadQuery extends Error {
   override readonly name = "BadQuery";
 }
 
-/** The functions behind the pages; each gives what is true at this moment. */
-export interface AdminPages {
+/** Pages by their name after `/api/v1/`. They may throw a BadQuery. */
+export interface Pages {
+  readonly [name: string]: (query: URLSearchParams) => unknown;
+}
+
+/** The functions behind the pages of one gateway; each gives what is true at this moment. */
+export interface AdminPages extends Pages {
   readonly status: () => StatusPage;
   readonly servers: () => readonly ServerRow[];
   readonly catalog: () => CatalogPage;
   readonly sessions: () => readonly SessionRow[];
   readonly questions: () => readonly QuestionRow[];
-  /** Further pages, by their name after `/api/v1/`. They may throw a BadQuery. */
-  readonly [more: string]: (query: URLSearchParams) => unknown;
 }

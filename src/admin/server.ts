@@ -9,7 +9,7 @@ import { frontDoor, isLoopback } from "../core/front-door.js";
 import type { Logger } from "../core/logger.js";
 import { consoleFiles } from "./console-files.js";
 import { guard } from "./guard.js";
-import { type AdminPages, BadQuery } from "./pages.js";
+import { BadQuery, type Pages } from "./pages.js";
 
 /** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
 export interface Readiness {
@@ -29,8 +29,10 @@ export interface AdminSettings {
   /** Takes secrets out of what pages show. Default: there are none. */
   readonly redact?: (text: string) => string;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  readonly ready: () => Readiness;
-  readonly pages: AdminPages;
+  readonly ready: () => Readiness | Promise<Readiness>;
+  readonly pages: Pages;
+  /** A socket to listen on instead, of this process alone; then `host` and `port` say nothing. */
+  readonly socket?: string;
 }
 
 export interface Admin {
@@ -74,12 +76,17 @@ export function createAdmin(settings: AdminSettings): Admin {
           const message = `refused to listen on ${settings.host}: anybody who reaches it could look at everything; "listen.admin.token" in the config says who may`;
           throw new GatewayError("forbidden", "gateway", message);
         }
+        const { host, port, socket } = settings;
         server.once("error", reject);
-        server.listen(settings.port, settings.host, () => {
+        server.listen(socket === undefined ? { host, port } : { path: socket, exclusive: true }, () => {
           server.off("error", reject);
-          const { port } = server.address() as AddressInfo;
-          const host = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
-          resolve({ url: `http://${host}:${port}`, port });
+          const bound = server.address() as AddressInfo | string;
+          if (typeof bound === "string") resolve({ url: bound, port: 0 });
+          else
+            resolve({
+              url: `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`,
+              port: bound.port,
+            });
         });
       }),
     stop: () =>
@@ -125,8 +132,8 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
   });
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
-  app.get("/readyz", (c) => {
-    const readiness = settings.ready();
+  app.get("/readyz", async (c) => {
+    const readiness = await settings.ready();
     return c.json(readiness, readiness.ready ? 200 : 503);
   });
   app.get("/metrics", async (c) =>

@@ -14,6 +14,7 @@ export interface ListenFlags {
   readonly port?: string;
   readonly adminHost?: string;
   readonly adminPort?: string;
+  readonly workers?: string;
   readonly insecure?: boolean;
 }
 
@@ -42,6 +43,7 @@ export function withListenFlags(command: Command): Command {
     .option("--port <port>", "its port; 0 picks a free one (CARDEA_PORT)")
     .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)")
     .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)")
+    .option("--workers <n>", "so many processes behind the port; default 1 (CARDEA_WORKERS)")
     .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
 }
 
@@ -93,6 +95,21 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
 export function orphansFrom(flags: ReapFlag, env: Environment): "name" | "end" {
   return (flags.reap ?? isYes(env.CARDEA_REAP)) ? "end" : "name";
 }
+
+/** @throws UsageError when it is no number of workers. */
+export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environment): number {
+  const text = flags.workers ?? nonEmpty(env.CARDEA_WORKERS);
+  if (text === undefined) return 1;
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count >= 1 && count <= MOST_WORKERS)) {
+    const name = flags.workers === undefined ? "CARDEA_WORKERS" : "--workers";
+    throw new UsageError(`${name} must be a whole number from 1 to ${MOST_WORKERS}`);
+  }
+  return count;
+}
+
+/** More processors than that are better used by several machines. */
+const MOST_WORKERS = 128;
 
 /** True with the flag, or with the variable set to anything that does not mean no. */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {

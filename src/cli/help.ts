@@ -2,7 +2,7 @@
 
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
-  cardea serve  [--config FILE] [--host H] [--port N] [--insecure]
+  cardea serve  [--config FILE] [--host H] [--port N] [--workers N] [--insecure]
                 [--admin-host H] [--admin-port N]    the gateway over HTTP
   cardea stdio  [--config FILE]           the gateway as a stdio MCP server
   cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)

@@ -5,6 +5,7 @@ import { inspectRules } from "../config/inspect-rules.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { watchConfig } from "../config/watch.js";
+import { workersObstacle } from "../config/workers.js";
 import type { Gateway } from "../gateway.js";
 import type { OpenConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
@@ -31,6 +32,11 @@ export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell,
       return;
     }
     log.hide(secretsOf(loaded));
+    const obstacle = shell.worker === undefined ? undefined : workersObstacle(loaded.config);
+    if (obstacle !== undefined) {
+      refuse([{ file, line: 1, column: 1, message: obstacle }]);
+      return;
+    }
     if (JSON.stringify(loaded.config.listen) !== JSON.stringify(running.listen)) {
       log.warn({ file }, "a change of listen takes effect at the next start");
     }

@@ -1,21 +1,39 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
 import type { Config } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
+import { workersObstacle } from "../config/workers.js";
 import type { Gateway } from "../gateway.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, type ListenFlags, listenOverrides, orphansFrom, type ReapFlag } from "./flags.js";
+import {
+  type ConfigFlags,
+  type ListenFlags,
+  listenOverrides,
+  orphansFrom,
+  type ReapFlag,
+  workerCount,
+} from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
-import type { Log, Shell } from "./shell.js";
+import type { Log, Shell, WorkersOrder } from "./shell.js";
 import { ended } from "./stop.js";
+
+/** What can be started, fails, and is stopped: one gateway, or several workers as one. */
+type Served = Pick<Gateway, "start" | "stop" | "failed">;
 
 export async function serve(flags: ConfigFlags & ListenFlags & ReapFlag, shell: Shell): Promise<number> {
   const overrides = listenOverrides(flags, shell.env);
+  const count = workersOf(flags, shell);
   const log = await shell.openLog();
-  const opened = await openConfig(shell, log, flags.config, overrides);
+  // The first process has said already what a worker would say once more.
+  const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
+  const opened = await openConfig(shell, own, flags.config, overrides);
   if (opened === undefined) return EXIT.config;
-  const gateway = await shell.createGateway(opened.loaded.config, log, orphansFrom(flags, shell.env));
-  return run(gateway, shell, log, () => followConfig(gateway, opened, shell, log));
+  const { config } = opened.loaded;
+  const orphans = orphansFrom(flags, shell.env);
+  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
+  // Of several workers it is the first process that looks after what earlier ones left behind.
+  const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
+  return run(gateway, shell, own, () => followConfig(gateway, opened, shell, log));
 }
 
 /** One stdio server as HTTP, its names as they are. */
@@ -26,16 +44,34 @@ export async function serveCommand(
 ): Promise<number> {
   if (command === undefined || command === "") throw new UsageError("after -- comes the command of a server");
   const overrides = listenOverrides(flags, shell.env);
+  const count = workersOf(flags, shell);
   const config: Config = configOfCommand(command, args, { cwd: shell.cwd, overrides });
   const log = await shell.openLog();
-  const gateway = await shell.createGateway(config, log, orphansFrom(flags, shell.env));
+  const orphans = orphansFrom(flags, shell.env);
+  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
+  const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
   return run(gateway, shell, log, () => () => {});
 }
 
-async function run(gateway: Gateway, shell: Shell, log: Log, follow: () => () => void): Promise<number> {
-  const ending = ended(gateway, shell, log);
-  const started = gateway.start().then(({ url, adminUrl }) => {
-    log.info({ url, adminUrl }, `ready: ${url} (admin: ${adminUrl})`);
+const workersOf = (flags: ListenFlags, shell: Shell): number =>
+  shell.worker === undefined ? workerCount(flags, shell.env) : 1;
+
+/** The same command line in several processes, each of which finds that it is a worker. */
+async function serveByWorkers(order: WorkersOrder, shell: Shell, log: Log): Promise<number> {
+  const obstacle = workersObstacle(order.config);
+  if (obstacle !== undefined) {
+    log.error({}, obstacle);
+    return EXIT.config;
+  }
+  const primary = await shell.createPrimary(order, log);
+  return run(primary, shell, log, () => shell.signals.onHangup(() => primary.reload()));
+}
+
+async function run(served: Served, shell: Shell, log: Log, follow: () => () => void): Promise<number> {
+  const ending = ended(served, shell, log);
+  const started = served.start().then(({ url, adminUrl }) => {
+    if (shell.worker === undefined) log.info({ url, adminUrl }, `ready: ${url} (admin: ${adminUrl})`);
+    else shell.worker.announce(url);
     return undefined;
   });
   try {
@@ -44,7 +80,7 @@ async function run(gateway: Gateway, shell: Shell, log: Log, follow: () => () =>
     if (early !== undefined) return early;
   } catch (error) {
     log.error({ error }, `the gateway cannot start: ${reason(error)}`);
-    await gateway.stop({ immediate: true });
+    await served.stop({ immediate: true });
     return EXIT.failed;
   }
   const unfollow = follow();

@@ -6,6 +6,7 @@ import type { Inspect } from "../config/inspect-rules.js";
 import type { Logger } from "../core/logger.js";
 import type { Examination } from "../examine.js";
 import type { Gateway } from "../gateway.js";
+import type { Primary } from "../primary.js";
 import { visible } from "./visible.js";
 
 export interface Shell {
@@ -20,12 +21,26 @@ export interface Shell {
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
   /** Processes that an earlier gateway left behind are named or ended first, where `orphans` says so. */
   createGateway(config: Config, log: Log, orphans?: "name" | "end"): Promise<Gateway>;
+  /** Several workers, to be started as if they were one gateway. */
+  createPrimary(order: WorkersOrder, logger: Logger): Promise<Primary>;
+  /** Present in a worker, whose signals come from the first process. */
+  readonly worker?: {
+    /** Tells the first process that hosts are answered at `url`. */
+    announce(url: string): void;
+  };
   /** Tells whether rules and limits can be put into effect. */
   inspect: Inspect;
   /** What is right about rules and limits by itself, and most likely not what was meant. */
   advise(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Starts or reaches one server once. */
   examine(server: ServerConfig, signal: AbortSignal): Promise<Examination>;
+}
+
+export interface WorkersOrder {
+  readonly config: Config;
+  readonly count: number;
+  /** What is done about processes that a gateway or a worker left behind. */
+  readonly orphans: "name" | "end";
 }
 
 export interface Log extends Logger {

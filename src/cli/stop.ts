@@ -8,11 +8,11 @@ import type { Log, Shell } from "./shell.js";
 const AT_ONCE_MS = 1_000;
 
 /** Waits for what ends a gateway from outside, and resolves, once it has stopped, to the exit code. */
-export function ended(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
+export function ended(gateway: Pick<Gateway, "stop" | "failed">, shell: Shell, log: Log): Promise<number> {
   return Promise.race([stopOnSignal(gateway, shell, log), stopWithoutRequired(gateway, log)]);
 }
 
-async function stopOnSignal(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
+async function stopOnSignal(gateway: Pick<Gateway, "stop">, shell: Shell, log: Log): Promise<number> {
   const signal = await shell.signals.next();
   log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
   const drained = gateway.stop().then(() => EXIT.done);
@@ -25,7 +25,7 @@ async function stopOnSignal(gateway: Gateway, shell: Shell, log: Log): Promise<n
 }
 
 /** A server that the config calls `required` is not there. */
-async function stopWithoutRequired(gateway: Gateway, log: Log): Promise<number> {
+async function stopWithoutRequired(gateway: Pick<Gateway, "stop" | "failed">, log: Log): Promise<number> {
   const error = await gateway.failed;
   log.error({ code: error.code, server: error.options.server }, error.message);
   await within(AT_ONCE_MS, gateway.stop({ immediate: true }));

@@ -1,6 +1,6 @@
 /** The HTTP side that faces hosts: when it listens, how long it waits for whom, and how it stops. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIPv6, type Socket } from "node:net";
+import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { frontDoor, isLoopback } from "../core/front-door.js";
@@ -11,6 +11,7 @@ import { type Authentication, EVERYBODY_IS_ANONYMOUS } from "./authenticate/auth
 import { connectionLimit } from "./connection-limit.js";
 import { Connections } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
+import type { HandOver } from "./hand-over.js";
 import { HeldBodies } from "./held-bodies.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
@@ -38,6 +39,8 @@ export interface HttpListenerOptions {
   readonly shed?: (what: Shed) => void;
   /** How many bytes the bodies of requests under way may have together. Default 256 MiB. */
   readonly heldBodyBytes?: number;
+  /** Where there are other workers: how requests are handed over to them, and the socket on which they do the same. */
+  readonly workers?: { readonly handOver: HandOver; readonly socket: string };
 }
 
 /** In milliseconds. */
@@ -65,7 +68,7 @@ export interface HttpListener {
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { listen, logger = SILENT, authentication = EVERYBODY_IS_ANONYMOUS } = options;
-  const { pressure = NO_PRESSURE, shed = () => {}, maxConnections = connectionLimit() } = options;
+  const { pressure = NO_PRESSURE, shed = () => {}, maxConnections = connectionLimit(), workers } = options;
   const connections = new Connections({ max: maxConnections, pressure, shed, logger });
   const route = httpRoutes({
     ...options,
@@ -73,15 +76,19 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     door: frontDoor({ bind: listen.host, ...listen }),
     bodies: new HeldBodies({ limit: options.heldBodyBytes ?? 256 * 1024 * 1024, pressure, shed }),
     logger,
+    ...(workers !== undefined && { handOver: workers.handOver }),
   });
   let stopping = false;
-  const server = nodeServer(options, (request, response) => {
+  const server = nodeServer(options.timeouts, (request, response) => {
     // A connection may be quiet for as long as a call takes; only a reader that leaves what is there is cut off.
     response.on("timeout", cutStalled);
     if (stopping || connections.areScarce) response.shouldKeepAlive = false;
     if (connections.isSurplus(request.socket) && !PROBES.has(request.url ?? "")) turnAway(response);
-    else route(request, response);
+    else if (workers?.handOver.bySession(request, response) !== true) route(request, response);
   });
+  /** Whatever comes from other workers is for this one. */
+  const inner = workers && nodeServer({ ...options.timeouts, keepAliveMs: 0 }, innerRequest);
+  const servers = inner === undefined ? [server] : [server, inner];
   server.maxConnections = maxConnections;
   server.on("connection", (socket) => connections.admit(socket));
   server.on("drop", () => connections.dropped());
@@ -92,32 +99,43 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       if (listen.insecure && !authentication.isRequired && !isLoopback(listen.host)) {
         logger.warn({ host: listen.host }, "insecure: anybody who reaches this address may call every tool");
       }
-      const port = await bind(server, listen);
+      // A socket of this worker alone, where Node's cluster would otherwise share it among all.
+      if (inner !== undefined) await bind(inner, { path: workers?.socket, exclusive: true });
+      await bind(server, { host: listen.host, port: listen.port });
+      const { port } = server.address() as AddressInfo;
       const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
       return { url: `http://${host}:${port}${listen.path}`, port };
     },
     async stop(graceMs, lingerMs = 0) {
       stopping = true;
       if (lingerMs > 0) await new Promise((resolve) => setTimeout(resolve, lingerMs));
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
+      const closed = servers.map((each) => new Promise<void>((resolve) => each.close(() => resolve())));
       // A connection that falls idle now would otherwise be kept for its next request.
-      const sweep = setInterval(() => server.closeIdleConnections(), 50);
-      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      const sweep = setInterval(() => {
+        for (const each of servers) each.closeIdleConnections();
+      }, 50);
+      const cut = setTimeout(() => {
+        for (const each of servers) each.closeAllConnections();
+      }, graceMs);
       try {
         await Promise.all([
           options.modern.close(graceMs),
           options.legacy.close(graceMs),
           options.sse?.close(graceMs),
-          closed,
+          ...closed,
         ]);
       } finally {
         clearInterval(sweep);
         clearTimeout(cut);
+        workers?.handOver.close();
       }
     },
   };
+
+  function innerRequest(request: IncomingMessage, response: ServerResponse): void {
+    response.on("timeout", cutStalled);
+    route(request, response);
+  }
 
   /** Called for a request on a connection that came when there were too many. */
   function turnAway(response: ServerResponse): void {
@@ -149,7 +167,7 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
 function nodeServer(
-  { timeouts = {} }: HttpListenerOptions,
+  timeouts: Partial<HttpTimeouts> = {},
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000, stallMs = 30_000 } = timeouts;
@@ -167,12 +185,12 @@ function nodeServer(
   return server;
 }
 
-function bind(server: Server, { host, port }: ListenConfig["http"]): Promise<number> {
+function bind(server: Server, where: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen(where, () => {
       server.off("error", reject);
-      resolve((server.address() as AddressInfo).port);
+      resolve();
     });
   });
 }

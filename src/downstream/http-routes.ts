@@ -12,6 +12,7 @@ import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import type { HttpEdge } from "./edge.js";
+import type { HandOver } from "./hand-over.js";
 import type { HeldBodies } from "./held-bodies.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-endpoint.js";
@@ -35,6 +36,8 @@ export interface HttpRouteSettings {
   readonly authentication: Authentication;
   readonly door: FrontDoor;
   readonly bodies: HeldBodies;
+  /** Where there are other workers. */
+  readonly handOver?: HandOver;
   readonly logger: Logger;
   readonly refused?: (status: number) => void;
 }

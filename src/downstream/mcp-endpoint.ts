@@ -8,6 +8,7 @@ import { HEADER } from "../wire/names.js";
 import { checkContent } from "./check-content.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
 import type { HttpEdge, HttpExchange } from "./edge.js";
+import type { HandOver } from "./hand-over.js";
 import type { HeldBodies } from "./held-bodies.js";
 import { HttpRefusal } from "./http-errors.js";
 import { readBody } from "./read-body.js";
@@ -18,6 +19,8 @@ export interface McpEndpointSettings {
   readonly legacy: HttpEdge;
   readonly maxBodyBytes: number;
   readonly bodies: HeldBodies;
+  /** Where there are other workers: takes a message that belongs to one of them. */
+  readonly handOver?: Pick<HandOver, "byMessage">;
 }
 
 /** Serves one request of somebody who is known. */
@@ -38,7 +41,7 @@ export class FailedMessage extends Error {
  * by then, inside a FailedMessage.
  */
 export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
-  const { port, modern, legacy, maxBodyBytes, bodies } = settings;
+  const { port, modern, legacy, maxBodyBytes, bodies, handOver } = settings;
   const edges = { modern, legacy };
 
   return function mcpEndpoint(exchange) {
@@ -65,6 +68,10 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     }
     const message = parseDocument(text);
     const era = eraOfMessage(message, versionOf(request));
+    // Without a session, what is brought back says whose it is; with one, the listener has looked already.
+    if (handOver !== undefined && era === "modern" && "jsonrpc" in message) {
+      if (handOver.byMessage(request, response, message, text)) return;
+    }
     try {
       bodies.admit(message);
       const { principal, scope, challenge } = exchange;

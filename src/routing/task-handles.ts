@@ -12,6 +12,7 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 import type { Client } from "../core/client.js";
+import { issuedBy, withoutIssuer } from "../core/issuer.js";
 
 /** A task as its server knows it. */
 export interface Task {
@@ -41,9 +42,13 @@ export class TaskHandles {
 
   /**
    * @param key a secret of 32 bytes; every process that may be asked after a task needs the same
+   * @param worker the number of this worker, where there are others: the handle says who had better be asked
    * @throws RangeError when it is not 32 bytes long.
    */
-  constructor(key: KeyObject) {
+  constructor(
+    key: KeyObject,
+    private readonly worker?: number,
+  ) {
     if (key.symmetricKeySize !== 32)
       throw new RangeError("the key that seals task handles must be 32 bytes long");
     this.#encryption = derived(key, "cardea task handles: encryption");
@@ -55,11 +60,13 @@ export class TaskHandles {
     const clear = Buffer.from(JSON.stringify([task.server, task.id, task.tool]), "utf8");
     const tag = this.#tagOf(clear, client);
     const cipher = createCipheriv(CIPHER, this.#encryption, tag);
-    return PREFIX + Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
+    const sealed = Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
+    return issuedBy(this.worker, PREFIX + sealed);
   }
 
-  /** The task of `handle`; undefined for what was never sealed, or not for clients like `client`. */
-  open(handle: string, client: Client): Task | undefined {
+  /** The task of that handle; undefined for what was never sealed, or not for clients like `client`. */
+  open(issued: string, client: Client): Task | undefined {
+    const handle = this.worker === undefined ? issued : withoutIssuer(issued);
     const text = handle.startsWith(PREFIX) && handle.length <= LONGEST ? handle.slice(PREFIX.length) : "";
     const bytes = Buffer.from(text, "base64url");
     // Node's decoder passes over what is no base64url, so the same bytes could come in many texts.

@@ -20,9 +20,9 @@ export class Tasks {
   readonly #handles: TaskHandles;
   readonly #known = new LRUCache<string, KnownTask>({ max: 10_000 });
 
-  /** @param key see `TaskHandles` */
-  constructor(key: KeyObject) {
-    this.#handles = new TaskHandles(key);
+  /** @param key and `worker`: see `TaskHandles` */
+  constructor(key: KeyObject, worker?: number) {
+    this.#handles = new TaskHandles(key, worker);
   }
 
   /** The handle under which `client` is told of `task`, which is its task from now on. */

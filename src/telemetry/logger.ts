@@ -67,6 +67,9 @@ export function readLevel(text: string | undefined): LoggerLevel {
 
 const forPeople = (line: string, colour: boolean): string => readable(JSON.parse(line) as LogLine, colour);
 
+/** What a pipe takes as a whole (PIPE_BUF): lines of several workers that share one do not get into each other. */
+const WHOLE_BYTES = 4096;
+
 export interface StderrWriter {
   readonly write: (text: string) => void;
   /** Resolves when everything has been handed to the kernel. */
@@ -79,7 +82,7 @@ export interface StderrWriter {
  * under way then comes after what is flushed.
  */
 export function stderrWriter(): StderrWriter {
-  const stderr = destination({ dest: 2, sync: false });
+  const stderr = destination({ dest: 2, sync: false, maxWrite: WHOLE_BYTES });
   let idle = true;
   stderr.on("drain", () => {
     idle = true;

@@ -49,8 +49,12 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/modern",
   ],
   admin: ["core", "telemetry"],
-  cli: ["gateway.ts", "examine.ts", "config", "telemetry", "core", "wire"],
-  "main.ts": ["gateway.ts", "examine.ts", "inspect.ts", "orphans.ts", "cli", "config", "telemetry", "core"],
+  workers: ["core", "wire", "admin"],
+  cli: ["gateway.ts", "primary.ts", "examine.ts", "config", "telemetry", "core", "wire"],
+  "main.ts": [
+    ...["gateway.ts", "primary.ts", "examine.ts", "inspect.ts", "orphans.ts"],
+    ...["cli", "config", "telemetry", "core", "workers"],
+  ],
 };
 
 /** The longest entry of the table that `file` lies in; a file directly in `src` is its own. */

@@ -108,6 +108,9 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       orphans.push(leftBehind);
       return gateway;
     },
+    createPrimary: async () => {
+      throw new Error("no test of a command starts workers");
+    },
     inspect,
     advise: async (config) => advise(config),
     examine: options.examine ?? (async () => ({ stderr: [], junk: [], error: new Error("not examined") })),

@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
+import { issuerOf } from "../../src/core/issuer.js";
 import { type Task, TaskHandles } from "../../src/routing/task-handles.js";
 import { fakeClient } from "../support/fake-upstream.js";
 
@@ -30,6 +31,22 @@ describe("the handle of a task", () => {
         expect(handles.seal(task, client)).toBe(handle);
         expect(new TaskHandles(keyOf("ours")).open(handle, client)).toEqual(task);
       }),
+    );
+  });
+
+  test("of one of several workers says whom to ask, and any other that shares the key knows it too", () => {
+    fc.assert(
+      fc.property(
+        tasks.filter(isWellFormed),
+        clients,
+        fc.integer({ min: 1, max: 128 }),
+        (task, client, worker) => {
+          const handle = new TaskHandles(keyOf("ours"), worker).seal(task, client);
+          expect(issuerOf(handle)).toBe(worker);
+          expect(new TaskHandles(keyOf("ours"), 5).open(handle, client)).toEqual(task);
+          expect(new TaskHandles(keyOf("others"), worker).open(handle, client)).toBeUndefined();
+        },
+      ),
     );
   });
 

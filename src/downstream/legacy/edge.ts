@@ -43,6 +43,8 @@ export interface LegacyEdgeOptions {
   readonly maxRounds?: number;
   /** When a host that lost its stream should come back, in ms. Default 1 s. */
   readonly retryMs?: number;
+  /** The number of this worker, where there are others; sessions over HTTP bear it. */
+  readonly worker?: number;
 }
 
 /** One open session, as the status page shows it. */
@@ -101,6 +103,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     opener,
     behind,
     patienceMs: options.keepAliveMs,
+    ...(options.worker !== undefined && { worker: options.worker }),
     room: options.room ?? ROOM_FOR_ALL,
     streams: {
       keepAliveMs: options.keepAliveMs,

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../../core/errors.js";
+import { issuedBy } from "../../core/issuer.js";
 import { refusalError } from "../../core/refusal.js";
 import {
   type Envelope,
@@ -31,6 +32,8 @@ export interface HttpEdgeParts {
   readonly room: StreamRoom;
   /** A call that takes longer gets its event stream although there is nothing to say yet, in ms. */
   readonly patienceMs: number;
+  /** The number of this worker, where there are others. */
+  readonly worker?: number;
 }
 
 /** Messages in one batch. */
@@ -87,7 +90,7 @@ export class LegacyHttpEdge {
     try {
       const { session, result } = await openSession(this.parts.opener, request.params, post, (revision) => {
         const streams = new SessionStreams(this.parts.streams, revision.primes);
-        return { id: randomUUID(), general: streams, streams };
+        return { id: issuedBy(this.parts.worker, randomUUID()), general: streams, streams };
       });
       // Nobody will ever learn the id of this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../../core/errors.js";
+import { issuedBy } from "../../core/issuer.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
 import type { Envelope } from "../../wire/envelope.js";
@@ -32,6 +33,8 @@ export interface HttpSseOptions {
   readonly maxStreams?: number;
   /** Where they must find room, together with other streams. Default: room for all. */
   readonly room?: StreamRoom;
+  /** The number of this worker, where there are others. */
+  readonly worker?: number;
   readonly logger?: Logger;
   /** Hears when a stream opens and when it has closed. */
   readonly hooks?: { opened?(): void; closed?(): void };
@@ -45,7 +48,14 @@ interface Stream {
 
 /** An edge whose `get` serves `GET /sse` and whose `post` serves `POST /messages`. */
 export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchange: HttpExchange): void } {
-  const { edge, logger = SILENT, hooks = {}, messagesPath = "/messages", maxStreams = 1000 } = options;
+  const {
+    edge,
+    logger = SILENT,
+    hooks = {},
+    worker,
+    messagesPath = "/messages",
+    maxStreams = 1000,
+  } = options;
   const { room = ROOM_FOR_ALL } = options;
   const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
   const streams = new Map<string, Stream>();
@@ -61,7 +71,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
       });
     }
     exchange.response.once("close", room.take(exchange.principal));
-    const id = randomUUID();
+    const id = issuedBy(worker, randomUUID());
     const connection = new SseConnection(exchange.response, limits, () => end(id));
     const pipe = edge.pipe({
       principal: exchange.principal,

@@ -6,6 +6,7 @@ import { createCipheriv, createDecipheriv, createHash, type KeyObject, randomByt
 import type { Call } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
+import { issuedBy, issuerOf, withoutIssuer } from "../../core/issuer.js";
 import { targetOf } from "../../core/methods.js";
 import { canonicalText } from "../../wire/canonical.js";
 
@@ -16,6 +17,11 @@ export interface SealSettings {
   readonly ttlMs?: number;
   /** The time of day in milliseconds; processes that share the key share it too. */
   readonly now?: () => number;
+  /**
+   * The number of this worker, where there are others: a state opens only where it was sealed, because what it
+   * stands for may be there and nowhere else, and what must be used once is remembered there.
+   */
+  readonly worker?: number;
 }
 
 /** Names the format, so that a later one can be told from it. */
@@ -34,20 +40,28 @@ const EXPIRY_BYTES = 8;
  *
  * @throws RangeError when the key is not 32 bytes long.
  */
-export function sealedState({ key, ttlMs = 3_600_000, now = () => Date.now() }: SealSettings): Middleware {
+export function sealedState({
+  key,
+  ttlMs = 3_600_000,
+  now = () => Date.now(),
+  worker,
+}: SealSettings): Middleware {
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
   return (next) =>
     async function sealedState(call) {
       const reply = await next(opened(call));
       if (reply.kind !== "input_required" || reply.state === undefined) return reply;
-      return { ...reply, state: seal(key, reply.state, bindingOf(call), now() + ttlMs) };
+      const state = seal(key, reply.state, bindingOf(call, worker), now() + ttlMs);
+      return { ...reply, state: issuedBy(worker, state) };
     };
 
   function opened(call: Call): Call {
     const { answers } = call;
     if (answers?.state === undefined) return call;
-    return { ...call, answers: { ...answers, state: open(key, answers.state, bindingOf(call), now()) } };
+    if (issuerOf(answers.state) !== worker) throw rejected("is not one of ours");
+    const sealed = withoutIssuer(answers.state);
+    return { ...call, answers: { ...answers, state: open(key, sealed, bindingOf(call, worker), now()) } };
   }
 }
 
@@ -87,7 +101,7 @@ function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
  * What a state is good for. Only the arguments are digested and not all parameters, because metadata such as
  * the progress token rightly differs from round to round.
  */
-function bindingOf({ client, method, params, route }: Call): Buffer {
+function bindingOf({ client, method, params, route }: Call, worker: number | undefined): Buffer {
   const target = targetOf(method, params);
   const args = createHash("sha256")
     .update(canonicalText(params.arguments ?? null))
@@ -99,6 +113,7 @@ function bindingOf({ client, method, params, route }: Call): Buffer {
     method,
     target?.name ?? null,
     args,
+    ...(worker === undefined ? [] : [worker]),
   ];
   return Buffer.from(JSON.stringify(parts), "utf8");
 }

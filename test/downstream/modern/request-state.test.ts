@@ -169,6 +169,16 @@ test("where the server gives no state the client gets none, and answers pass wit
   expect(seen).toEqual([undefined, { responses: { q: {} } }]);
 });
 
+test("a state of one of several workers says whose it is, and opens nowhere else", async () => {
+  const state = await sealed("abc", first, { worker: 2 });
+  expect(state).toMatch(/^2-cardea1\./);
+  expect(await opened(state, first, { worker: 2 })).toBe("abc");
+  for (const settings of [{ worker: 1 }, {}]) await rejected(state, first, settings);
+  await rejected(state.replace("2-", "1-"), first, { worker: 1 });
+  await rejected(state.replace("2-", ""));
+  await rejected(await sealed("abc"), first, { worker: 2 });
+});
+
 test("other replies pass as they are", async () => {
   const reply = textReply("done");
   expect(await sealedState({ key })(async () => reply)(first)).toBe(reply);

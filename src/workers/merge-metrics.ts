@@ -1,0 +1,68 @@
+/** Makes one text of the metrics of several processes: counts are added up, states are the worst of them. */
+
+/** Gauges that are no amounts; everything else is a sum. */
+const NOT_SUMS: Readonly<Record<string, (a: number, b: number) => number>> = {
+  cardea_upstream_up: Math.min,
+  cardea_circuit_state: Math.max,
+  cardea_build_info: Math.max,
+  cardea_config_last_reload_successful: Math.min,
+  cardea_overload_level: Math.max,
+  nodejs_version_info: Math.max,
+  process_start_time_seconds: Math.min,
+};
+/** Of these the largest is told: how late the slowest event loop is, and what each process may open. */
+const LARGEST = /^nodejs_eventloop_lag|^process_max_fds$/;
+
+interface Family {
+  readonly comments: readonly string[];
+  /** By name and labels. */
+  readonly samples: Map<string, number>;
+}
+
+/** @param texts in the format that Prometheus scrapes */
+export function mergeMetrics(texts: readonly string[]): string {
+  const families = new Map<string, Family>();
+  for (const text of texts) for (const family of read(text)) add(families, ...family);
+  return [...families.values()]
+    .flatMap(({ comments, samples }) => [
+      ...comments,
+      ...[...samples].map(([series, value]) => `${series} ${value}`),
+    ])
+    .join("\n")
+    .concat("\n");
+}
+
+function add(families: Map<string, Family>, name: string, { comments, samples }: Family): void {
+  const known = families.get(name);
+  if (known === undefined) {
+    families.set(name, { comments, samples });
+    return;
+  }
+  const together = NOT_SUMS[name] ?? (LARGEST.test(name) ? Math.max : (a: number, b: number) => a + b);
+  for (const [series, value] of samples) {
+    const before = known.samples.get(series);
+    known.samples.set(series, before === undefined ? value : together(before, value));
+  }
+}
+
+/** Each family of a text: its name, its comments (`# HELP`, `# TYPE`) and its samples. */
+function* read(text: string): Generator<readonly [string, Family]> {
+  let comments: string[] = [];
+  let samples = new Map<string, number>();
+  let name = "";
+  for (const line of text.split("\n")) {
+    if (line.startsWith("#")) {
+      const of = line.split(" ", 3)[2] ?? "";
+      if (of !== name) {
+        if (name !== "") yield [name, { comments, samples }];
+        [name, comments, samples] = [of, [], new Map()];
+      }
+      comments.push(line);
+    } else if (line !== "") {
+      // A label may hold a space; a value cannot.
+      const at = line.lastIndexOf(" ");
+      samples.set(line.slice(0, at), Number(line.slice(at + 1)));
+    }
+  }
+  if (name !== "") yield [name, { comments, samples }];
+}

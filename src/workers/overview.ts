@@ -1,0 +1,145 @@
+/** What the admin listener shows of several workers, as if they were one gateway. */
+import { BadQuery, type Pages } from "../admin/pages.js";
+import type { Readiness } from "../admin/server.js";
+import { type Seat, socketOf } from "../core/seat.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { ask } from "./ask.js";
+import { mergeMetrics } from "./merge-metrics.js";
+import type { WorkerStatus } from "./workers.js";
+
+export interface OverviewOptions {
+  readonly seat: Omit<Seat, "number">;
+  readonly workers: () => readonly WorkerStatus[];
+  /** The metrics of the first process itself. */
+  readonly ownMetrics: { text(): Promise<string> };
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly draining: () => boolean;
+}
+
+/** What one worker answered. */
+interface Answer {
+  readonly worker: number;
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The pages that every worker has; what else there is, is asked of the first that runs. */
+const NAMES = ["status", "servers", "catalog", "sessions", "decisions", "questions", "explain"] as const;
+/** Of a list that could grow without end, so many rows are shown, the newest first. */
+const LONGEST = 1000;
+
+export interface Overview {
+  readonly pages: Pages;
+  readiness(): Promise<Readiness>;
+  metrics(): Promise<string>;
+}
+
+export function createOverview(options: OverviewOptions): Overview {
+  const { seat, workers, ownMetrics, version, startedAt, draining } = options;
+
+  /** One that is lost while it is asked is as one that does not run. */
+  async function askAll(path: string): Promise<readonly Answer[]> {
+    const asked = workers()
+      .filter(({ ready }) => ready)
+      .map(async ({ worker }) => ({ worker, ...(await ask(socketOf(seat, worker, "admin"), path)) }));
+    const settled = await Promise.allSettled(asked);
+    return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  }
+
+  async function readiness(): Promise<Readiness> {
+    const missing = workers().filter(({ ready }) => !ready);
+    const answers = (await askAll("/readyz")).map(({ text }) => JSON.parse(text) as Readiness);
+    const reasons = [
+      ...(draining() ? ["the gateway is stopping"] : []),
+      ...missing.map(({ worker }) => `worker ${worker} is starting`),
+      ...answers.flatMap((answer) => answer.reasons),
+    ];
+    const ready = !draining() && answers.length > 0 && answers.every((answer) => answer.ready);
+    return { ready, reasons: [...new Set(reasons)] };
+  }
+
+  const page = async (name: string, query: URLSearchParams): Promise<unknown> => {
+    const words = query.toString();
+    const answers = await askAll(`/api/v1/${name}${words === "" ? "" : `?${words}`}`);
+    const refused = answers.find(({ status }) => status === 400);
+    if (refused !== undefined) throw new BadQuery((JSON.parse(refused.text) as { error: string }).error);
+    const bodies = answers
+      .filter(({ status }) => status === 200)
+      .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as unknown }));
+    if (bodies.length === 0) throw new Error(`no worker answers for ${name}`);
+    return name === "servers" ? mergeServers(bodies.map(({ body }) => rowsOf(body))) : merge(bodies);
+  };
+  const pages = Object.fromEntries(
+    NAMES.map((name) => [name, (query: URLSearchParams) => page(name, query)]),
+  );
+
+  return {
+    readiness,
+    metrics: async () => {
+      const texts = (await askAll("/metrics")).filter(({ status }) => status === 200).map(({ text }) => text);
+      // It counts nothing, but its memory and its time belong to the sum.
+      return mergeMetrics([...texts, await ownMetrics.text()]);
+    },
+    pages: {
+      ...pages,
+      workers: () => workers(),
+      async status() {
+        const all = await askAll("/api/v1/status");
+        const first = JSON.parse(all[0]?.text ?? "{}") as JsonObject;
+        const sum = (member: string) =>
+          all.reduce((total, { text }) => total + Number((JSON.parse(text) as JsonObject)[member] ?? 0), 0);
+        return {
+          ...first,
+          version,
+          node: process.version,
+          pid: process.pid,
+          uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
+          ...(await readiness()),
+          sessions: sum("sessions"),
+          openQuestions: sum("openQuestions"),
+          workers: workers(),
+        };
+      },
+    },
+  };
+}
+
+/** Rows say which worker they come from; whatever is no list is the same at each. */
+function merge(answers: readonly { readonly worker: number; readonly body: unknown }[]): unknown {
+  if (!Array.isArray(answers[0]?.body)) return answers[0]?.body;
+  const rows = answers.flatMap(({ worker, body }) =>
+    rowsOf(body).map((row): JsonObject => ({ ...row, worker })),
+  );
+  const time = ({ time }: JsonObject): string => (typeof time === "string" ? time : "");
+  return rows.toSorted((a, b) => time(b).localeCompare(time(a))).slice(0, LONGEST);
+}
+
+const rowsOf = (body: unknown): readonly JsonObject[] => (Array.isArray(body) ? body.filter(isObject) : []);
+
+/** From the best to the worst. */
+const STATES = ["ready", "starting", "backoff", "stopped"];
+const CIRCUITS = ["closed", "half_open", "open"];
+
+/** A server is in the worst of the states it is in; the calls it is working on are added up. */
+function mergeServers(lists: readonly (readonly JsonObject[])[]): readonly JsonObject[] {
+  const servers = new Map<unknown, JsonObject>();
+  for (const row of lists.flat()) {
+    const before = servers.get(row.name);
+    servers.set(row.name, before === undefined ? row : worse(before, row));
+  }
+  return [...servers.values()];
+}
+
+function worse(a: JsonObject, b: JsonObject): JsonObject {
+  const rank = (order: readonly string[], value: unknown): number => order.indexOf(String(value));
+  const add = (member: string) => Number(a[member] ?? 0) + Number(b[member] ?? 0);
+  const base = rank(STATES, b.state) > rank(STATES, a.state) ? b : a;
+  return {
+    ...base,
+    circuit: rank(CIRCUITS, b.circuit) > rank(CIRCUITS, a.circuit) ? b.circuit : a.circuit,
+    inFlight: add("inFlight"),
+    waiting: add("waiting"),
+  };
+}

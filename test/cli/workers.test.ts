@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import type { WorkersOrder } from "../../src/cli/shell.js";
+import { type FakeShell, fakeShell } from "./fake-shell.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "cardea-workers-"));
+  config({});
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function config(rest: object): void {
+  const mcpServers = { a: { command: "x" } };
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers, ...rest }));
+}
+
+/** A shell whose workers start and never fail. */
+function shellWithWorkers(env: Readonly<Record<string, string>> = {}) {
+  const orders: WorkersOrder[] = [];
+  const events: string[] = [];
+  const never = new Promise<never>(() => {});
+  const shell: FakeShell = {
+    ...fakeShell({ cwd: folder, env }),
+    async createPrimary(order) {
+      orders.push(order);
+      return {
+        start: async () => ({ url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" }),
+        stop: async () => void events.push("stop"),
+        failed: never,
+        reload: () => void events.push("reload"),
+      };
+    },
+  };
+  return { shell, orders, events };
+}
+
+describe("--workers", () => {
+  test.each([
+    [["serve", "--workers", "3"], {}],
+    [["serve"], { CARDEA_WORKERS: "3" }],
+    [["serve", "--workers", "3"], { CARDEA_WORKERS: "9" }],
+  ] as const)("%j with %o starts three, passes hangups on, and stops them at a signal", async (argv, env) => {
+    const { shell, orders, events } = shellWithWorkers(env);
+    const ended = runCommandLine(argv, shell);
+    await vi.waitFor(() =>
+      expect(shell.said).toContain("info: ready: http://127.0.0.1:1/mcp (admin: http://127.0.0.1:2)"),
+    );
+    expect(orders).toMatchObject([{ count: 3, orphans: "name" }]);
+    shell.signal("SIGHUP");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(events).toEqual(["reload", "stop"]);
+    expect(shell.configs).toEqual([]);
+  });
+
+  test.each(["0", "-1", "two", "129", "1.5", ""])("refuses %j", async (text) => {
+    const { shell, orders } = shellWithWorkers();
+    expect(await runCommandLine(["serve", "--workers", text], shell)).toBe(2);
+    expect(shell.said.join("\n")).toContain("--workers must be a whole number from 1 to 128");
+    expect(orders).toEqual([]);
+  });
+
+  test.each([{ rate: "10/min" }, { quota: "10/day" }, { concurrency: 3 }])(
+    "refuses a config with the limit %o",
+    async (bound) => {
+      config({ limits: [{ name: "few", tools: ["*"], timeout: "1m", ...bound }] });
+      const { shell, orders } = shellWithWorkers();
+      expect(await runCommandLine(["serve", "--workers", "2"], shell)).toBe(78);
+      expect(shell.said.join("\n")).toContain('cannot count together what the limit "few" counts');
+      expect(orders).toEqual([]);
+    },
+  );
+
+  test("takes limits that do not count", async () => {
+    config({ limits: [{ tools: ["*"], timeout: "1m" }] });
+    const { shell, orders } = shellWithWorkers();
+    const ended = runCommandLine(["serve", "--workers", "2"], shell);
+    await vi.waitFor(() => expect(orders).toHaveLength(1));
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
+  test("a worker starts none of its own, and tells the first process when it is ready", async () => {
+    const urls: string[] = [];
+    const { shell, orders } = shellWithWorkers({ CARDEA_WORKERS: "3" });
+    const worker = { ...shell, worker: { announce: (url: string) => void urls.push(url) } };
+    const ended = runCommandLine(["serve"], worker);
+    await vi.waitFor(() => expect(urls).toEqual(["http://127.0.0.1:1/mcp"]));
+    expect(orders).toEqual([]);
+    expect(shell.orphans).toEqual([undefined]);
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(shell.said.join("\n")).not.toContain("ready");
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { Metrics } from "../../src/telemetry/metrics.js";
+import { mergeMetrics } from "../../src/workers/merge-metrics.js";
+
+const one = (value: number, name = "cardea_requests_total", labels = '{server="a b"}'): string =>
+  `# HELP ${name} Words.\n# TYPE ${name} counter\n${name}${labels} ${value}\n`;
+
+test("counts are added up by their labels, and said once", () => {
+  expect(mergeMetrics([one(2), one(3), one(1, "cardea_requests_total", '{server="c"}')])).toBe(
+    '# HELP cardea_requests_total Words.\n# TYPE cardea_requests_total counter\ncardea_requests_total{server="a b"} 5\ncardea_requests_total{server="c"} 1\n',
+  );
+});
+
+test("the buckets, the sum and the count of a histogram are added up", () => {
+  const text = `# HELP h Words.\n# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 2\nh_sum 1.5\nh_count 2\n`;
+  expect(mergeMetrics([text, text])).toContain(
+    'h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 4\nh_sum 3\nh_count 4\n',
+  );
+});
+
+test.each([
+  ["cardea_upstream_up", 1, 0, 0],
+  ["cardea_config_last_reload_successful", 1, 0, 0],
+  ["cardea_circuit_state", 0, 2, 2],
+  ["cardea_overload_level", 3, 1, 3],
+  ["cardea_build_info", 1, 1, 1],
+  ["cardea_sessions", 4, 3, 7],
+  ["process_resident_memory_bytes", 1e8, 2e8, 3e8],
+  ["nodejs_eventloop_lag_p99_seconds", 0.5, 0.1, 0.5],
+])("%s of %d and %d is %d", (name, a, b, together) => {
+  expect(mergeMetrics([one(a, name), one(b, name)])).toContain(`{server="a b"} ${together}\n`);
+});
+
+test("a worker that has nothing of a kind yet takes nothing from the others", () => {
+  expect(mergeMetrics([one(2), one(1, "cardea_sessions")])).toContain(one(2).trim());
+});
+
+test("what real processes tell can be put together, and stays what a scraper reads", async () => {
+  const [first, second] = [new Metrics({ version: "1" }), new Metrics({ version: "1" })];
+  for (const metrics of [first, second]) {
+    metrics.called({ method: "tools/call", server: "git", tool: "log", seconds: 0.03 }, "ok");
+    metrics.read("sessions", { era: "legacy" }, () => 2);
+  }
+  const merged = mergeMetrics([await first.text(), await second.text()]);
+  expect(merged).toContain('cardea_requests_total{method="tools/call",server="git",outcome="ok"} 2\n');
+  expect(merged).toContain('cardea_sessions{era="legacy"} 4\n');
+  for (const line of merged.trimEnd().split("\n")) {
+    expect(line).toMatch(
+      /^# (HELP|TYPE) \S+ .+$|^[a-z_:][\w:]*(\{.*\})? (-?[\d.]+(e[+-]?\d+)?|NaN|[+-]?Inf)$/i,
+    );
+  }
+  const names = [...merged.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+  expect(new Set(names).size).toBe(names.length);
+});

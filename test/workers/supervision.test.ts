@@ -1,0 +1,166 @@
+/** Tests who is started again, when, and how all are stopped. */
+import { EventEmitter } from "node:events";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { SILENT } from "../../src/core/logger.js";
+import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
+import { type WorkerProcess, Workers } from "../../src/workers/workers.js";
+
+class FakeWorker extends EventEmitter implements WorkerProcess {
+  readonly process = { pid: 1 };
+  readonly heard: ToWorker[] = [];
+  send(message: ToWorker, sent: (error: Error | null) => void): void {
+    this.heard.push(message);
+    sent(null);
+  }
+  says(message: FromWorker): void {
+    this.emit("message", message);
+  }
+  /** Hears, takes its seat and listens. */
+  getsReady(): void {
+    this.says({ kind: "hears" });
+    this.says({ kind: "ready", url: "http://here/mcp" });
+  }
+  ends(code: number | null, signal: string | null = null): void {
+    this.emit("exit", code, signal);
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function two() {
+  const forked: FakeWorker[] = [];
+  const gaveUp: number[] = [];
+  let cleared = 0;
+  const workers = new Workers({
+    seat: { count: 2, folder: "/nowhere", secret: "s" },
+    logger: SILENT,
+    fork: () => {
+      const worker = new FakeWorker();
+      forked.push(worker);
+      return worker;
+    },
+    lost: async () => {
+      cleared += 1;
+    },
+    gaveUp: (number) => gaveUp.push(number),
+  });
+  return { workers, forked, gaveUp, cleared: () => cleared };
+}
+
+/** The sockets of one that has ended are removed first, which takes the file system a moment. */
+async function until(come: () => boolean): Promise<void> {
+  while (!come()) await new Promise((resolve) => setImmediate(resolve));
+}
+/** The next one of its number waits for its time, which may be now. */
+const nextIsDue = () => until(() => vi.getTimerCount() === 1);
+
+test("each gets its seat when it hears, and all are ready when every one is", async () => {
+  const { workers, forked } = two();
+  let url: string | undefined;
+  void workers.start().then((said) => {
+    url = said;
+  });
+  forked[0]?.getsReady();
+  await Promise.resolve();
+  expect(url).toBeUndefined();
+  forked[1]?.getsReady();
+  await until(() => url !== undefined);
+  expect(url).toBe("http://here/mcp");
+  expect(forked.map(({ heard }) => heard)).toEqual(
+    [1, 2].map((number) => [{ kind: "seat", seat: { count: 2, folder: "/nowhere", secret: "s", number } }]),
+  );
+});
+
+test("the first that ends before all are ready ends the start", async () => {
+  const { workers, forked } = two();
+  const started = workers.start();
+  forked[1]?.ends(1);
+  await expect(started).rejects.toThrow("worker 2 ended with code 1 before it was ready");
+});
+
+test("one that dies is started again at once, and ever later when it dies again and again", async () => {
+  const { workers, forked, cleared } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  forked[0]?.ends(null, "SIGKILL");
+  expect(workers.status()[0]).toMatchObject({ ready: false, restarts: 0 });
+  await nextIsDue();
+  vi.advanceTimersByTime(0);
+  expect(forked).toHaveLength(3);
+  expect(workers.status()[0]).toMatchObject({ worker: 1, restarts: 1 });
+  expect(cleared()).toBe(1);
+  for (const [at, waitMs] of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].entries()) {
+    forked[2 + at]?.ends(1);
+    await nextIsDue();
+    vi.advanceTimersByTime(waitMs - 1);
+    expect(forked).toHaveLength(3 + at);
+    vi.advanceTimersByTime(1);
+    expect(forked).toHaveLength(4 + at);
+  }
+});
+
+test("one that lived long is started again at once", async () => {
+  const { workers, forked } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  for (let round = 0; round < 3; round += 1) {
+    vi.advanceTimersByTime(60_000);
+    forked.at(-1)?.ends(1);
+    await nextIsDue();
+    vi.advanceTimersByTime(0);
+    expect(forked).toHaveLength(3 + round);
+  }
+});
+
+test("one that misses a required server is not started again", async () => {
+  const { workers, forked, gaveUp } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  forked[1]?.ends(69);
+  await until(() => gaveUp.length > 0);
+  expect(gaveUp).toEqual([2]);
+  vi.advanceTimersByTime(120_000);
+  expect(forked).toHaveLength(2);
+});
+
+test("all are told to stop, and nobody is started again meanwhile", async () => {
+  const { workers, forked } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  let stopped = false;
+  const stopping = workers.stop(false).then(() => {
+    stopped = true;
+  });
+  expect(forked.map(({ heard }) => heard.at(-1))).toEqual(
+    Array.from({ length: 2 }, () => ({ kind: "stop", immediate: false })),
+  );
+  forked[0]?.ends(0);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(stopped).toBe(false);
+  void workers.stop(true);
+  expect(forked[1]?.heard.at(-1)).toEqual({ kind: "stop", immediate: true });
+  forked[1]?.ends(143);
+  await stopping;
+  vi.advanceTimersByTime(120_000);
+  expect(forked).toHaveLength(2);
+});
+
+test("one that begins to hear when everything stops is told so", () => {
+  const { workers, forked } = two();
+  void workers.start();
+  void workers.stop(false);
+  forked[0]?.says({ kind: "hears" });
+  expect(forked[0]?.heard.at(-1)).toEqual({ kind: "stop", immediate: false });
+});
+
+test("a wish to read the config again reaches all", () => {
+  const { workers, forked } = two();
+  void workers.start();
+  workers.reload();
+  expect(forked.map(({ heard }) => heard)).toEqual([[{ kind: "reload" }], [{ kind: "reload" }]]);
+});

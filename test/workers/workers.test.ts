@@ -1,0 +1,364 @@
+/** `cardea serve --workers 2`: two processes that hosts, operators and servers cannot tell from one gateway. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { MAIN, writeConfig } from "../support/cardea.js";
+import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
+import { type Exit, type Started, start } from "../support/processes.js";
+import { until } from "../support/until.js";
+import { type Answer, legacyHost, modern, send, textOf } from "./hosts.js";
+
+interface Served {
+  readonly url: string;
+  readonly admin: string;
+  readonly process: Started;
+  page(name: string): Promise<unknown>;
+  metrics(): Promise<string>;
+}
+
+type Endings = (() => Promise<unknown>)[];
+const endings: Endings = [];
+/** What several tests share. */
+const lasting: Endings = [];
+const endAll = async (list: Endings): Promise<void> => {
+  for (const end of list.splice(0).reverse()) await end();
+};
+afterEach(() => endAll(endings));
+afterAll(() => endAll(lasting));
+
+async function serveByTwo(config: object, ends = endings): Promise<Served> {
+  const { file, remove } = writeConfig(config);
+  ends.push(remove);
+  const flags = ["serve", "--config", file, "--port", "0", "--admin-port", "0", "--workers", "2"];
+  const process = start(globalThis.process.execPath, [MAIN, ...flags]);
+  ends.push(() => process.stop());
+  const [, url = "", admin = ""] = await process.says(/ready: (http:\S+) \(admin: (http:[^)]+)\)/);
+  await until("every server", async () => {
+    const servers = (await (await fetch(`${admin}/api/v1/servers`)).json()) as { state: string }[];
+    return servers.every(({ state }) => state === "ready");
+  });
+  return {
+    url,
+    admin,
+    process,
+    page: async (name) => (await fetch(`${admin}/api/v1/${name}`)).json(),
+    metrics: async () => (await fetch(`${admin}/metrics`)).text(),
+  };
+}
+
+async function upstream(era: "legacy" | "modern"): Promise<Fixture> {
+  const fixture = await startFixture(era, "http");
+  endings.push(() => fixture.stop());
+  return fixture;
+}
+
+const FORMS = { elicitation: { form: {} } };
+const accepted = { action: "accept", content: { response: "yes" } };
+const workersOf = async (served: Served) =>
+  (await served.page("workers")) as { worker: number; pid: number; ready: boolean; restarts: number }[];
+const series = (text: string, name: string): number =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith(name))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+const times = <T>(count: number, make: (at: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, at) => make(at)));
+
+/** One gateway for all tests that leave it as it was. */
+let shared: Served;
+let old: Fixture;
+beforeAll(async () => {
+  const one = await startFixture("modern", "http");
+  old = await startFixture("legacy", "http");
+  lasting.push(
+    () => one.stop(),
+    () => old.stop(),
+  );
+  shared = await serveByTwo(
+    {
+      mcpServers: { one: one.entry, old: old.entry, asks: one.entry },
+      listen: { http: { legacySse: true } },
+      policy: { rules: [{ tools: ["asks__echo"], effect: "approve" }] },
+    },
+    lasting,
+  );
+});
+
+describe("sessions", () => {
+  test("are served whichever connection a request comes on, and are spread over the workers", async () => {
+    const hosts = await times(8, () => legacyHost(shared.url));
+    expect(new Set(hosts.map(({ session }) => session.split("-")[0]))).toEqual(new Set(["1", "2"]));
+    const said = await times(80, async (at) =>
+      textOf(await hosts[at % 8]!.call("one__echo", { value: `call ${at}` })),
+    );
+    expect(said).toEqual(Array.from({ length: 80 }, (_, at) => expect.stringContaining(`call ${at}`)));
+    expect(await shared.page("sessions")).toHaveLength(8);
+    expect(series(await shared.metrics(), "cardea_sessions")).toBe(8);
+    expect(series(await shared.metrics(), 'cardea_requests_total{method="tools/call"')).toBe(80);
+  });
+
+  test("end for every worker when they are deleted", async () => {
+    const hosts = await times(4, () => legacyHost(shared.url));
+    for (const { headers } of hosts)
+      expect((await send(shared.url, { method: "DELETE", headers })).status).toBe(204);
+    const statuses = await times(
+      16,
+      async (at) => (await hosts[at % 4]!.call("one__echo", { value: "x" })).status,
+    );
+    expect(statuses).toEqual(Array.from({ length: 16 }, () => 404));
+  });
+
+  test("hear their events and are asked their questions across workers", async () => {
+    const answers = await times(12, async (at) => {
+      const host = await legacyHost(shared.url, FORMS);
+      return host.call("old__test_elicitation", { message: `who is ${at}?` }, (message) => {
+        if (message.method !== "elicitation/create") return;
+        void host.post({
+          jsonrpc: "2.0",
+          id: message.id,
+          result: { action: "accept", content: { response: `${at}` } },
+        });
+      });
+    });
+    expect(answers.map(textOf)).toEqual(
+      Array.from({ length: 12 }, (_, at) => `action=accept, content={"response":"${at}"}`),
+    );
+  });
+
+  test("do not exist under the number of another worker, or of one that there is not", async () => {
+    const { session } = await legacyHost(shared.url);
+    const [number, ...rest] = session.split("-");
+    for (const other of [number === "1" ? "2" : "1", "3", "0", ""]) {
+      const headers = ["mcp-session-id", [other, ...rest].join("-"), "mcp-protocol-version", "2025-11-25"];
+      const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+      expect((await send(shared.url, { body, headers })).status).toBe(404);
+    }
+  });
+
+  test("of the transport of 2024-11-05 take what is sent to them on any connection", async () => {
+    const said = await times(6, async (at) => {
+      const hangUp = new AbortController();
+      const heard: string[] = [];
+      let place = "";
+      const stream = fetch(new URL("/sse", shared.url), { signal: hangUp.signal }).then(async (response) => {
+        for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+          place ||= /data: (\/messages\S+)/.exec(chunk)?.[1] ?? "";
+          heard.push(chunk);
+        }
+      });
+      stream.catch(() => {});
+      await until("the endpoint event", () => place !== "");
+      const post = (body: object): Promise<Answer> => send(new URL(place, shared.url).href, { body });
+      const params = {
+        protocolVersion: "2024-11-05",
+        capabilities: {},
+        clientInfo: { name: "t", version: "1" },
+      };
+      await post({ jsonrpc: "2.0", id: 0, method: "initialize", params });
+      await until("the session", () => heard.join("").includes("serverInfo"));
+      await post({ jsonrpc: "2.0", method: "notifications/initialized" });
+      const call = { name: "one__echo", arguments: { value: `said ${at}` } };
+      for (const id of [1, 2, 3]) await post({ jsonrpc: "2.0", id, method: "tools/call", params: call });
+      await until("three answers", () => heard.join("").split(`said ${at}`).length > 3);
+      hangUp.abort();
+      return at;
+    });
+    expect(said).toHaveLength(6);
+  });
+
+  test("are checked by the worker that has them as if their host had come to it", async () => {
+    const hosts = await times(4, () => legacyHost(shared.url));
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    const { host } = new URL(shared.url);
+    const odd: [number, string[]][] = [
+      [400, ["host", host, "host", "evil.example"]],
+      [403, ["host", "evil.example"]],
+      [403, ["origin", "https://evil.example"]],
+    ];
+    for (const [status, headers] of odd) {
+      const statuses = await times(
+        8,
+        async (at) =>
+          (await send(shared.url, { body, headers: [...headers, ...hosts[at % 4]!.headers] })).status,
+      );
+      expect(new Set(statuses)).toEqual(new Set([status]));
+    }
+  });
+});
+
+describe("hosts without sessions", () => {
+  test("may answer the question of a legacy server on any connection, and the tool runs once", async () => {
+    const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
+    const before = asked();
+    const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
+    const options = { capabilities: FORMS, name: call.name };
+    const ends = await times(12, async () => {
+      const { message } = await modern(shared.url, "tools/call", call, options);
+      const { inputRequests = {}, requestState } = message.result ?? {};
+      const [key = ""] = Object.keys(inputRequests);
+      return modern(
+        shared.url,
+        "tools/call",
+        { ...call, inputResponses: { [key]: accepted }, requestState },
+        options,
+      );
+    });
+    expect(ends.map(textOf)).toEqual(
+      Array.from({ length: 12 }, () => 'action=accept, content={"response":"yes"}'),
+    );
+    expect(asked() - before).toBe(12);
+  });
+
+  test("cannot make another worker open a state, nor use an approval twice", async () => {
+    const call = { name: "asks__echo", arguments: { value: "approved" } };
+    const options = { capabilities: FORMS, name: call.name };
+    const { message } = await modern(shared.url, "tools/call", call, options);
+    const { inputRequests = {}, requestState = "" } = message.result ?? {};
+    const inputResponses = Object.fromEntries(
+      Object.keys(inputRequests).map((key) => [key, { action: "accept", content: {} }]),
+    );
+    const again = (state: string) =>
+      modern(shared.url, "tools/call", { ...call, inputResponses, requestState: state }, options);
+    const other = requestState.startsWith("1-") ? "2-" : "1-";
+    const moved = await times(4, () => again(other + requestState.slice(2)));
+    expect(moved.map(refusalOf)).toEqual(Array.from({ length: 4 }, () => "state_rejected"));
+    const used = await times(6, () => again(requestState));
+    expect(used.map(refusalOf).filter((code) => code === undefined)).toHaveLength(1);
+    expect(used.map(refusalOf).filter((code) => code === "state_rejected")).toHaveLength(5);
+  });
+});
+
+describe("a worker that dies", () => {
+  test("takes its own sessions with it and is started again, while the others go on", async () => {
+    const { entry } = await upstream("modern");
+    const served = await serveByTwo({ mcpServers: { one: entry } });
+    const hosts = await times(8, () => legacyHost(served.url));
+    const [first] = await workersOf(served);
+    process.kill(first!.pid, "SIGKILL");
+    await until("the new worker", async () => {
+      const [again] = await workersOf(served);
+      return again?.ready === true && again.restarts === 1;
+    });
+    for (const host of hosts) {
+      const { status } = await host.call("one__echo", { value: "still there?" });
+      expect(status).toBe(host.session.startsWith("1-") ? 404 : 200);
+    }
+    const said = await times(
+      20,
+      async () => (await (await legacyHost(served.url)).call("one__echo", { value: "new" })).status,
+    );
+    expect(new Set(said)).toEqual(new Set([200]));
+    expect((await fetch(`${served.admin}/readyz`)).status).toBe(200);
+  });
+
+  test("is said to be missing, and what belongs to it is refused with a word on when to come again", async () => {
+    const fixture = await upstream("legacy");
+    const served = await serveByTwo({ mcpServers: { one: fixture.entry } });
+    const call = { name: "one__test_elicitation", arguments: { message: "sure?" } };
+    const options = { capabilities: FORMS, name: call.name };
+    const { message } = await modern(served.url, "tools/call", call, options);
+    const { inputRequests = {}, requestState = "" } = message.result ?? {};
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, accepted]));
+    const owner = (await workersOf(served)).find(({ worker }) => requestState.startsWith(`${worker}-`));
+    process.kill(owner!.pid, "SIGKILL");
+    const retry = () =>
+      modern(served.url, "tools/call", { ...call, inputResponses, requestState }, options).catch(
+        () => undefined,
+      );
+    // Whoever has the number next knows that it knows nothing of the call.
+    await until("an answer of the next worker", async () => {
+      const answer = await retry();
+      return answer !== undefined && refusalOf(answer) === "outcome_unknown";
+    });
+    expect(fixture.ledger().filter(({ event }) => event === "asked")).toHaveLength(1);
+  });
+});
+
+describe("starting and stopping", () => {
+  test("a signal lets the calls of all workers finish and leaves no process behind", async () => {
+    const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
+    const workers = await workersOf(served);
+    const call = { label: "slow", steps: 4, stepMs: 250 };
+    let begun = 0;
+    const calls = times(6, async () => {
+      const host = await legacyHost(served.url);
+      begun += 1;
+      return host.call("one__work", call);
+    });
+    await until(
+      "six calls",
+      async () => begun === 6 && series(await served.metrics(), "cardea_inflight_requests") === 6,
+    );
+    const stopped: Promise<Exit> = served.process.stop("SIGTERM", 20_000);
+    expect((await calls).map(textOf)).toEqual(Array.from({ length: 6 }, () => "slow took 4 steps"));
+    expect(await stopped).toEqual({ code: 0, signal: null });
+    for (const { pid } of workers) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  });
+
+  test("a signal to the whole group is one wish to stop, and not two", async () => {
+    const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
+    const host = await legacyHost(served.url);
+    const call = host.call("one__work", { label: "slow", steps: 4, stepMs: 200 });
+    await until("the call", async () => series(await served.metrics(), "cardea_inflight_requests") === 1);
+    for (const { pid } of await workersOf(served)) process.kill(pid, "SIGINT");
+    const stopped = served.process.stop("SIGINT", 20_000);
+    expect(textOf(await call)).toBe("slow took 4 steps");
+    expect(await stopped).toEqual({ code: 0, signal: null });
+  });
+
+  test("workers end when the first process is killed", async () => {
+    const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
+    const workers = await workersOf(served);
+    await served.process.stop("SIGKILL");
+    await until("the end of the workers", () =>
+      workers.every(({ pid }) => {
+        try {
+          return !process.kill(pid, 0);
+        } catch {
+          return true;
+        }
+      }),
+    );
+  });
+
+  test("a port that is taken, and a server that is required and missing, end it with their codes", async () => {
+    const { url } = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
+    const again = async (config: object, port: string): Promise<Exit & { words: string }> => {
+      const { file, remove } = writeConfig(config);
+      endings.push(remove);
+      const flags = ["serve", "--config", file, "--port", port, "--admin-port", "0", "--workers", "2"];
+      const started = start(process.execPath, [MAIN, ...flags]);
+      const exit = await started.exited;
+      return { ...exit, words: started.stderr() };
+    };
+    const taken = await again({ mcpServers: {} }, new URL(url).port);
+    expect(taken).toMatchObject({ code: 1, words: expect.stringContaining("EADDRINUSE") as string });
+    const missing = {
+      one: {
+        command: process.execPath,
+        args: ["-e", "process.exit(3)"],
+        required: true,
+        connectTimeout: "1s",
+      },
+    };
+    const lost = await again({ mcpServers: missing }, "0");
+    expect(lost).toMatchObject({ code: 69, words: expect.stringContaining("required server one") as string });
+  });
+
+  test("limits that count are refused, as each worker would count for itself", async () => {
+    const { file, remove } = writeConfig({
+      mcpServers: {},
+      limits: [{ name: "few", tools: ["*"], rate: "10/min" }],
+    });
+    endings.push(remove);
+    const started = start(process.execPath, [MAIN, "serve", "--config", file, "--workers", "2"]);
+    expect(await started.exited).toMatchObject({ code: 78 });
+    expect(started.stderr()).toContain(
+      'several workers cannot count together what the limit \\"few\\" counts',
+    );
+  });
+});
+
+const refusalOf = ({ message }: Answer): unknown => {
+  const inError = (message.error?.data as { cardea?: { code?: string } } | undefined)?.cardea?.code;
+  const meta = message.result?._meta as Record<string, { code?: string }> | undefined;
+  return inError ?? meta?.["cardea/refusal"]?.code;
+};
