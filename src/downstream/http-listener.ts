@@ -1,6 +1,6 @@
 /** The HTTP side that faces hosts: when it listens, how long it waits for whom, and how it stops. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
+import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { frontDoor, isLoopback } from "../core/front-door.js";
@@ -15,6 +15,7 @@ import type { HandOver } from "./hand-over.js";
 import { HeldBodies } from "./held-bodies.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
+import { QuietConnections } from "./quiet-connections.js";
 
 export interface HttpListenerOptions {
   readonly listen: ListenConfig["http"];
@@ -78,10 +79,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     logger,
     ...(workers !== undefined && { handOver: workers.handOver }),
   });
+  const quiet = new QuietConnections(logger);
   let stopping = false;
   const server = nodeServer(options.timeouts, (request, response) => {
-    // A connection may be quiet for as long as a call takes; only a reader that leaves what is there is cut off.
-    response.on("timeout", cutStalled);
+    response.on("timeout", quiet.duringResponse);
     if (stopping || connections.areScarce) response.shouldKeepAlive = false;
     if (connections.isSurplus(request.socket) && !PROBES.has(request.url ?? "")) turnAway(response);
     else if (workers?.handOver.bySession(request, response) !== true) route(request, response);
@@ -92,6 +93,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   server.maxConnections = maxConnections;
   server.on("connection", (socket) => connections.admit(socket));
   server.on("drop", () => connections.dropped());
+  server.on("timeout", quiet.otherwise);
 
   return {
     async start() {
@@ -133,7 +135,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   };
 
   function innerRequest(request: IncomingMessage, response: ServerResponse): void {
-    response.on("timeout", cutStalled);
+    response.on("timeout", quiet.duringResponse);
     route(request, response);
   }
 
@@ -146,13 +148,6 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       retryAfterMs: 5_000,
     });
     sendFailure(response, httpFailure(error));
-  }
-
-  /** Called when nothing moved on a connection for `stallMs`. */
-  function cutStalled(socket: Socket): void {
-    if (socket.writableLength === 0) return;
-    logger.warn({ bytes: socket.writableLength }, "a connection was closed: its reader takes nothing");
-    socket.destroy();
   }
 }
 

@@ -1,6 +1,7 @@
 /** How a listener starts, says how it is, and stops; and how it rids itself of connections that do nothing. */
 import { once } from "node:events";
 import { connect } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
@@ -8,6 +9,7 @@ import { fakePort, pendingHandler, resultReply, textReply } from "../../support/
 import { givenUp } from "../../support/given-up.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";
+import { until } from "../../support/until.js";
 
 test("the probes answer, whatever address they came by, and readiness gives its reasons", async () => {
   let readiness = { ready: true, reasons: [] as string[] };
@@ -70,6 +72,30 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
   await expect(stalled.toArray()).rejects.toThrow(/aborted/);
   answer(textReply("late"));
   expect((await quiet).status).toBe(200);
+});
+
+test("an idle connection is kept a moment longer than was promised, and no longer", async () => {
+  const { port } = await listening({ timeouts: { keepAliveMs: 1_000 } });
+  const socket = connect(port, "127.0.0.1");
+  let heard = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    heard += text;
+  });
+  const ask = async (): Promise<void> => {
+    const answers = heard.split("HTTP/1.1 200").length;
+    socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await until("an answer", () => heard.split("HTTP/1.1 200").length > answers);
+  };
+  await ask();
+  expect(heard).toContain("timeout=1");
+  // Node itself would close it in this very moment.
+  await pause(1_000);
+  await ask();
+  const answered = performance.now();
+  await once(socket, "close");
+  const lasted = performance.now() - answered;
+  expect(lasted).toBeGreaterThan(1_500);
+  expect(lasted).toBeLessThan(4_500);
 });
 
 test("connections beyond the limit are dropped", async () => {
