@@ -27,7 +27,7 @@ await row(
 
     // Credentials are refused: told once, not tried over and over.
     let asked = 0;
-    upstream.intercept = (request, response) => {
+    upstream.intercept = (_request, response) => {
       asked += 1;
       response.writeHead(401, { "www-authenticate": "Bearer" }).end();
       return true;

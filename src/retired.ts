@@ -54,7 +54,7 @@ export class Retired {
 
   /** The end of those that are configured again too late; there must not be two processes of one server. */
   ending(config: ServerConfig): Promise<void> {
-    return Promise.all(this.#like(config).map(({ ending }) => ending)).then(() => {});
+    return Promise.all(this.#like(config).map(async ({ ending }) => ending)).then(() => {});
   }
 
   /** Ends all of them now. */

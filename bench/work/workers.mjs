@@ -26,7 +26,7 @@ export async function* workers({ measure }) {
       const detail = `${Math.round(result.two.perSecond)} against ${Math.round(result.one.perSecond)} calls/s, ${ofRuler} of the pass-through; ${result.two.cpuUs.toFixed(0)} against ${result.one.cpuUs.toFixed(0)} µs of processor a call`;
       yield within(
         "P1",
-        `two workers against one, ${String(work)}, ${job.sessions} sessions, ${era}`,
+        `two workers against one, ${work}, ${job.sessions} sessions, ${era}`,
         [ratio],
         detail,
       );

@@ -5,7 +5,7 @@
 import { isObject, type JsonObject } from "./json.js";
 import { HEADER } from "./names.js";
 
-export interface ParamHeader {
+interface ParamHeader {
   /** The whole header name in lower case, such as `mcp-param-region`. */
   readonly header: string;
   /** Where the value stands in the arguments. */

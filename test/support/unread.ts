@@ -3,7 +3,8 @@ import type { Readable } from "node:stream";
 
 /** Reads it, as text. Newer versions of Node give one chunk at a time, older ones all at once. */
 export function unread(stream: Pick<Readable, "read">): string {
+  const next = () => stream.read() as Buffer | string | null;
   let text = "";
-  for (let chunk: unknown = stream.read(); chunk !== null; chunk = stream.read()) text += String(chunk);
+  for (let chunk = next(); chunk !== null; chunk = next()) text += chunk.toString();
   return text;
 }
