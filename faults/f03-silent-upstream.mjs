@@ -61,7 +61,7 @@ await row(
     const late = async (host, n) => {
       const name = names[n % 2];
       const [{ message }, ...well] = await Promise.all([
-        host.call(`${name}__late`, { ms: TIMEOUT + 150, text: `late ${n}` }),
+        host.call(`${name}__late`, { ms: TIMEOUT + 400, text: `late ${n}` }),
         ...Array.from({ length: 2 }, (_, i) => host.call(`${name}__echo`, { text: `${n}.${i}` })),
       ]);
       if (refusalOf(message)?.code !== "timed_out") wrong += 1;
