@@ -120,6 +120,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     retired: new Retired(logger),
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
+    judge: (server, client, question) => inEffect.inside.judge(server, client, question),
     aggregated: () => inEffect.inside.config.servers.length > 1,
     sealedState: sealedState({ key: keys.states, ...worker }),
     tasks: new Tasks(keys.tasks, seat?.number),
