@@ -49,6 +49,6 @@ await row("L5", "one change of a list, told to 10,000 subscriptions", async (row
     "event loop held up for",
     "<= 100 ms",
     `${ms(quantile(lags, 0.5))} median, ${ms(Math.max(...lags))} at most`,
-    quantile(lags, 0.5) <= 100,
+    Math.max(...lags) <= 100,
   );
 });

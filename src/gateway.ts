@@ -3,7 +3,6 @@
  * the edge of its era, goes through the inside of the config in effect, and leaves through one of its servers.
  */
 
-import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { createAdmin } from "./admin/server.js";
@@ -39,7 +38,7 @@ import { portOf } from "./port.js";
 import { readiness, requiredServers } from "./readiness.js";
 import { Retired } from "./retired.js";
 import { Tasks } from "./routing/tasks.js";
-import { secretKeys } from "./secret-keys.js";
+import { instanceOf, secretKeys } from "./secret-keys.js";
 import { InputWaits } from "./telemetry/input-wait.js";
 import { Metrics } from "./telemetry/metrics.js";
 import { OpenStreams } from "./telemetry/open-streams.js";
@@ -111,7 +110,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const directory: ClientDirectory = { find: (affinity) => legacy.directory.find(affinity) };
   const insideOptions: InsideOptions = {
     info,
-    instance: randomUUID(),
+    instance: instanceOf(seat?.secret),
     logger,
     redact,
     metrics,
@@ -121,6 +120,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     retired: new Retired(logger),
     parked: new ParkedCalls(config.parkedCalls),
     waits: new InputWaits(metrics),
+    judge: (server, client, question) => inEffect.inside.judge(server, client, question),
     aggregated: () => inEffect.inside.config.servers.length > 1,
     sealedState: sealedState({ key: keys.states, ...worker }),
     tasks: new Tasks(keys.tasks, seat?.number),

@@ -1,5 +1,6 @@
 /** What one config comes to: its servers, their merged catalog, and the stacks that a call goes through. */
 import { isDeepStrictEqual } from "node:util";
+import { type JudgeQuestion, judgedDirectory } from "./between-calls.js";
 import { type Catalog, createCatalog } from "./catalog/catalog.js";
 import type { Config, ServerConfig } from "./config/config.js";
 import type { Call } from "./core/call.js";
@@ -22,6 +23,8 @@ import { RetryBudget } from "./policy/retry-budget.js";
 import type { Retired } from "./retired.js";
 import { givenArguments } from "./routing/given-arguments.js";
 import { locate } from "./routing/locate.js";
+import { renameQuestion } from "./routing/rename-results.js";
+import { Renamings } from "./routing/renaming.js";
 import { router } from "./routing/router.js";
 import { directoryFor, tellOfTask } from "./routing/task-news.js";
 import type { Tasks } from "./routing/tasks.js";
@@ -56,6 +59,8 @@ export interface InsideOptions {
   readonly waits: InputWaits;
   /** Where calls wait for the answers to their servers' questions. */
   readonly parked: ParkedCalls;
+  /** Judges what a server asks of a session between its calls, by the config in effect. */
+  readonly judge: JudgeQuestion;
   /** Whether hosts see several servers at this moment. */
   readonly aggregated: () => boolean;
   /** Seals the state that servers hand out with their questions. */
@@ -84,6 +89,8 @@ export interface Inside {
   readonly policy: Policy;
   readonly schemas: ToolSchemas;
   readonly handle: Handler;
+  /** What a server asks of a session between its calls, as it may be asked. */
+  readonly judge: JudgeQuestion;
 }
 
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
@@ -128,7 +135,13 @@ export function createInside(config: Config, options: InsideOptions, before?: In
     ],
     router({ catalog, handlers, tasks }),
   );
-  return { config, servers, catalog, policy, schemas, handle };
+  const renamings = new Renamings(catalog);
+  const judge: JudgeQuestion = (server, client, question) => {
+    const { entries } = catalog.view(client).list("tools");
+    const tools = entries.map(({ route }) => route).filter(({ upstream }) => upstream === server);
+    return renameQuestion(policy.question(client, server, tools, question), renamings.of(client, server));
+  };
+  return { config, servers, catalog, policy, schemas, handle, judge };
 }
 
 /** Apart from `createInside`, whose functions live on and would hold on to `before`, and that to the one before it. */
@@ -179,7 +192,12 @@ function run(config: ServerConfig, options: InsideOptions): Running {
   const { name } = config;
   const upstream = createUpstream(config, {
     gateway: info,
-    directory: directoryFor(name, options.directory, tasks),
+    directory: judgedDirectory(
+      name,
+      directoryFor(name, options.directory, tasks),
+      options.judge,
+      options.waits,
+    ),
     log: logger,
     aggregated,
     parked,

@@ -1,11 +1,17 @@
 /** The keys that seal what hosts carry for the gateway, each made of one secret and good for one use. */
-import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto";
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 
 export interface SecretKeys {
   /** Seals request states. */
   readonly states: KeyObject;
   /** Seals the handles of tasks. */
   readonly tasks: KeyObject;
+}
+
+/** Which gateway this is, among all of them; the same for all its workers, who share a secret. */
+export function instanceOf(secret: string | undefined): string {
+  if (secret === undefined) return randomUUID();
+  return Buffer.from(hkdfSync("sha256", secret, "cardea", "instance", 16)).toString("hex");
 }
 
 /** Without a secret the keys are new at each start, and what was sealed before opens no more. */

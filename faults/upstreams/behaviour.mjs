@@ -24,8 +24,8 @@ const TOOLS = {
 export function createServer({ era = "both", name = "faulty", tools = [], capabilities } = {}) {
   const ledger = { calls: {}, cancelled: 0, opened: 0 };
   const timers = new Map();
-  /** Who listens in the way of the new era: the id of the request, and how it is told. */
-  const listening = new Map();
+  /** Who listens in the way of the new era: the id of the request, and how it is told. Several may use the same id. */
+  const listening = new Set();
   const blobs = new Map();
   let extra = 0;
 
@@ -44,9 +44,13 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
       timers.set(id, { resolve, timer: setTimeout(() => resolve("over"), ms) });
     }).finally(() => timers.delete(id));
 
-  /** Ends what was asked under `id` without an answer. */
-  function cancel(id) {
-    if (listening.delete(id)) return;
+  /** Ends what was asked under `id` without an answer; `say` is whose it was, where several may have the same id. */
+  function cancel(id, say) {
+    const listener = [...listening].find((one) => one.id === id && (say === undefined || one.say === say));
+    if (listener !== undefined) {
+      listening.delete(listener);
+      return;
+    }
     ledger.cancelled += 1;
     const waiting = timers.get(id);
     if (waiting === undefined) return;
@@ -69,7 +73,7 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
     change(_args, _id, _params, say) {
       extra += 1;
       if (era !== "modern") say("notifications/tools/list_changed");
-      for (const [id, tell] of listening) {
+      for (const { id, say: tell } of listening) {
         tell("notifications/tools/list_changed", { _meta: { [`${META}subscriptionId`]: id } });
       }
       return String(extra);
@@ -137,7 +141,7 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
         return done({ completion: { values: [`${params.argument.value}ice`] } });
       case "subscriptions/listen":
         if (!modern) break;
-        listening.set(id, say);
+        listening.add({ id, say });
         say("notifications/subscriptions/acknowledged", {
           _meta: { [`${META}subscriptionId`]: id },
           notifications: { toolsListChanged: true },

@@ -53,11 +53,6 @@ export async function httpUpstream(options = {}) {
       response.writeHead(404).end();
       return;
     }
-    response.on("close", () => {
-      if (response.writableEnded) return;
-      self.givenUp.push({ at: performance.now(), message });
-      answer.cancel(message.id);
-    });
     const streaming = sse && message.method === "tools/call";
     const begin = () => {
       if (!response.headersSent) response.writeHead(200, { "content-type": "text/event-stream" });
@@ -73,6 +68,11 @@ export async function httpUpstream(options = {}) {
       begin();
       event(notification);
     };
+    response.on("close", () => {
+      if (response.writableEnded) return;
+      self.givenUp.push({ at: performance.now(), message });
+      answer.cancel(message.id, say);
+    });
     if (streaming) begin();
     const reply = await answer(message, say);
     if (response.destroyed) return;

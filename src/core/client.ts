@@ -48,6 +48,8 @@ export interface ClientDirectory {
 }
 
 export interface ClientPort {
+  /** Who it is, as it is known at this moment. */
+  readonly client: Client;
   /** Sends the client a request (`{ method, params }`) and resolves to the bare result; rejects with a GatewayError. */
   ask(request: JsonObject, signal: StopSignal): Promise<JsonObject>;
   /** Tells the client something that belongs to none of its requests; dropped when it does not listen. */

@@ -16,12 +16,15 @@ export interface ConcurrencySettings {
   readonly subject?: string;
 }
 
-/** A call that its client gives up while it waits leaves the line at once. */
+/**
+ * A call that its client gives up while it waits leaves the line at once. One that comes back with answers goes on where
+ * it stopped, and others may be waiting for that inside, each with a place of its own.
+ */
 export function concurrency(settings: ConcurrencySettings): Middleware {
   const { line } = settings;
   return (next: Handler): Handler =>
     async function concurrency(call) {
-      const place = line.enter(call.signal);
+      const place = line.enter(call.signal, call.answers !== undefined);
       if (place === "full") throw queueFull(settings);
       if (place !== "inside") await place.catch(gaveUp);
       try {

@@ -3,6 +3,8 @@ import type { StopSignal } from "../core/stop.js";
 
 interface Waiting {
   readonly admit: () => void;
+  /** How many may be inside with it. */
+  readonly places: number;
 }
 
 export class Line {
@@ -37,15 +39,20 @@ export class Line {
    * Takes a place at once where one is free (`"inside"`), else stands in line (a promise that resolves inside,
    * and rejects with the signal's reason when it is aborted first), else is turned away (`"full"`).
    * Whoever got inside must `leave`.
+   *
+   * `returning` is for those who were inside before and have left something half done there. They need not stand behind
+   * the others, and there are as many places more for them: those inside may wait for just what they have come to end.
    */
-  enter(signal: StopSignal): "inside" | "full" | Promise<void> {
-    if (this.#taken < this.places && this.#waiting.size === 0) {
+  enter(signal: StopSignal, returning = false): "inside" | "full" | Promise<void> {
+    const places = returning ? 2 * this.places : this.places;
+    if (this.#taken < places && (returning || this.#waiting.size === 0)) {
       this.#taken += 1;
       return "inside";
     }
     if (this.#waiting.size >= this.room) return "full";
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
+        places,
         admit() {
           signal.removeEventListener("abort", giveUp);
           resolve();
@@ -72,10 +79,11 @@ export class Line {
     });
   }
 
-  /** Gives the place to the first in line, or sets it free. */
+  /** Gives the place to the first in line who may have it, or sets it free. */
   leave(): void {
     // A Set keeps the order of insertion, so the first of it has waited longest.
     for (const first of this.#waiting) {
+      if (this.#taken > first.places) continue;
       this.#waiting.delete(first);
       first.admit();
       return;

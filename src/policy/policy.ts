@@ -1,17 +1,20 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
 import type { Config, JudgedKind, LimitConfig, RuleConfig } from "../config/config.js";
-import type { Call, Route } from "../core/call.js";
+import { type Call, nextCallId, type Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
 import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
+import { Stop } from "../core/stop.js";
 import type { Metrics } from "../telemetry/metrics.js";
-import { isObject } from "../wire/json.js";
+import { isObject, type JsonObject } from "../wire/json.js";
 
 import { access } from "./access.js";
 import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
+import { judgeLooseQuestion, kindOf, refusalOf } from "./questions.js";
 import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
@@ -24,6 +27,12 @@ export interface Policy {
   readonly access: Middleware;
   /** Right below `access`: rates, places. */
   readonly limits: Middleware;
+  /**
+   * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
+   * on account of any of `tools`.
+   * @throws GatewayError `denied`, with the words for the server, where it may not
+   */
+  question(client: Client, server: string, tools: readonly Route[], question: JsonObject): JsonObject;
   /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
   /** Whether updates of a resource may be told; undefined where nobody is refused anything. */
@@ -105,12 +114,21 @@ export function createPolicy(
   const approvals = memory?.approvals ?? new Approvals();
   const limits = new Limits(config.limits ?? [], parts.metrics, memory?.limits);
   const spend = (kind: JudgedKind, call: Call, route: Route) => limits.spendQuestion(kind, call, route);
-  const judging = access({ book, log, spend }, approvals);
+  const judge = { book, log, spend };
+  const judging = access(judge, approvals);
   const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
     access: nothingToJudge ? onlyForLinks(judging) : judging,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
+    question: (client, server, tools, question) => {
+      // Of no tool in particular: rules that name tools are asked about each of them.
+      const alone: Route = { upstream: server, target: "", exposed: "", kind: "tools" };
+      const judged = judgeLooseQuestion(judge, callFor(client, question), [alone, ...tools], question);
+      if (judged !== undefined) return judged;
+      const { code: rpc, message } = refusalOf(kindOf(question) ?? "elicitation");
+      throw new GatewayError("denied", "gateway", message, { server, rpc });
+    },
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
     mayFollow: nothingToJudge ? undefined : (client, route) => book.lets(client, route),
     timeoutMs: (call) => limits.timeoutMs(call),
@@ -119,6 +137,16 @@ export function createPolicy(
     [MEMORY]: { log, approvals, limits },
   };
 }
+
+/** A question that belongs to no call is judged, logged and limited like one that does. */
+const callFor = (client: Client, { method, params }: JsonObject): Call => ({
+  id: nextCallId(),
+  method: String(method),
+  params: isObject(params) ? params : {},
+  client,
+  signal: new Stop().signal,
+  notify: () => {},
+});
 
 /** Where there are no rules, only those are judged whom a server may send to a page. */
 const onlyForLinks =

@@ -4,7 +4,7 @@ import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
-import type { RuleBook } from "./rules/rule-book.js";
+import type { Decision, RuleBook } from "./rules/rule-book.js";
 
 export type QuestionKind = "sampling" | "elicitation" | "roots";
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
@@ -40,7 +40,7 @@ export function judgeQuestions(
   const asked: [string, unknown][] = [];
   const refused: [string, QuestionKind][] = [];
   for (const [key, request] of Object.entries(requests)) {
-    const kind = isObject(request) ? KINDS.get(stringAt(request, "method") ?? "") : undefined;
+    const kind = isObject(request) ? kindOf(request) : undefined;
     // What is no question that rules know is for the host to understand or not.
     const passed =
       kind === undefined || !isObject(request) ? request : judgeOne(judge, call, route, kind, request, round);
@@ -71,6 +71,42 @@ function judgeOne(
   const limit = spend(kind, call, route);
   if (limit !== undefined) return undefined;
   return rule === undefined ? request : { ...request, params: tamed(params, rule) };
+}
+
+/**
+ * The request as it may be asked when it belongs to no call, or to one of several; undefined when it may not. It could
+ * be on account of any of `routes`, so it is asked only where each of them lets it.
+ */
+export function judgeLooseQuestion(
+  { book, log, spend }: QuestionJudge,
+  call: Call,
+  routes: readonly [Route, ...Route[]],
+  request: JsonObject,
+): JsonObject | undefined {
+  const kind = kindOf(request);
+  if (kind === undefined) return request;
+  const [first] = routes;
+  let params = objectAt(request, "params") ?? {};
+  const { client } = call;
+  let decisive: Decision | undefined;
+  for (const route of routes) {
+    const decision = book.judge({ on: kind, route, client, request: params });
+    const { rule } = decision;
+    if (
+      decision.effect === "deny" ||
+      rule?.maxRounds === 0 ||
+      (kind === "elicitation" && leadsAstray(params))
+    ) {
+      log.add(call, route, kind, { ...decision, effect: "deny" });
+      return undefined;
+    }
+    if (rule === undefined) continue;
+    decisive ??= decision;
+    params = tamed(params, rule);
+  }
+  if (decisive !== undefined) log.add(call, first, kind, decisive);
+  if (spend(kind, call, first) !== undefined) return undefined;
+  return request.params === undefined && Object.keys(params).length === 0 ? request : { ...request, params };
 }
 
 /** A link that runs a program, or opens a file, when a person follows it; whatever the rules say. */
@@ -117,8 +153,12 @@ const INSTEAD: Readonly<Partial<Record<QuestionKind, JsonObject>>> = {
   roots: { roots: [] },
 };
 
+/** The kind of a question that rules know. */
+export const kindOf = ({ method }: JsonObject): QuestionKind | undefined =>
+  typeof method === "string" ? KINDS.get(method) : undefined;
+
 /** `-1` is what clients answer when their user rejects a request (2025-11-25: client/sampling, "Error Handling"). */
-const refusalOf = (kind: QuestionKind): RpcError => ({
+export const refusalOf = (kind: QuestionKind): RpcError => ({
   code: -1,
   message: `the gateway's policy does not let this server use ${kind}`,
 });

@@ -36,6 +36,12 @@ export function renameReply(method: string, reply: Reply, renaming: Renaming): R
   }
 }
 
+/** A question that came with no call, renamed likewise. */
+export function renameQuestion(question: JsonObject, renaming: Renaming | undefined): JsonObject {
+  if (renaming === undefined) return question;
+  return objectAt(renameRequests({ question }, renaming), "question") ?? question;
+}
+
 /** A notice that came with a call, renamed likewise. */
 export function renameNotice(notice: Notice, renaming: Renaming): Notice {
   if (notice.method !== "notifications/resources/updated" || notice.params === undefined) return notice;

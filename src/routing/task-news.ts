@@ -37,6 +37,7 @@ export function directoryFor(
       const named = (params: JsonObject | undefined): { readonly params?: JsonObject } =>
         params === undefined ? {} : { params: related(params, handleOf) };
       return {
+        client: port.client,
         ask: (request, signal) => port.ask({ ...request, ...named(objectAt(request, "params")) }, signal),
         ...(port.tell !== undefined && {
           tell: (notice: Notice) => port.tell?.({ ...notice, ...named(notice.params) }),

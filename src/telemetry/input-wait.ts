@@ -1,8 +1,9 @@
 /** Which calls wait for a person or a model, and for how long: from a question to the round that brings its answer. */
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
+import type { Client } from "../core/client.js";
 import type { Handler, Middleware } from "../core/handler.js";
-import { isObject, stringAt } from "../wire/json.js";
+import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { serverLabel } from "./labels.js";
 import type { InputKind, Metrics } from "./metrics.js";
 
@@ -48,6 +49,8 @@ export class InputWaits {
     dispose: (waiting) => waiting.forget(),
   });
 
+  #lastLoose = 0;
+
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
   }
@@ -63,6 +66,27 @@ export class InputWaits {
       for (const kind of questions.values()) open.push({ server, kind, principal, since });
     }
     return open;
+  }
+
+  /** A question that belongs to no call is open until the returned function is called. */
+  opened(server: string, client: Client, question: JsonObject): () => void {
+    const kind = kindOf(question);
+    if (kind === undefined) return () => {};
+    this.#lastLoose += 1;
+    const key = `between calls ${this.#lastLoose}`;
+    const since = performance.now();
+    this.#waiting.set(key, {
+      server,
+      principal: client.principal.id,
+      since,
+      askedAt: Date.now(),
+      questions: new Map([["", kind]]),
+      forget: () => {},
+    });
+    return () => {
+      if (!this.#waiting.delete(key)) return;
+      this.#metrics.waitedForInput({ server, kind, seconds: (performance.now() - since) / 1000 });
+    };
   }
 
   /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
@@ -124,9 +148,13 @@ const keyOf = ({ client, method, route }: Call, state: string | undefined): stri
 function kindsOf({ requests }: InputRequired): Map<string, InputKind> {
   const kinds = Object.entries(requests).flatMap(([key, request]): [string, InputKind][] => {
     if (key === APPROVAL_KEY) return [[key, "approval"]];
-    const method = isObject(request) ? stringAt(request, "method") : undefined;
-    const kind = method === undefined ? undefined : KINDS.get(method);
+    const kind = isObject(request) ? kindOf(request) : undefined;
     return kind === undefined ? [] : [[key, kind]];
   });
   return new Map(kinds);
+}
+
+function kindOf(question: JsonObject): InputKind | undefined {
+  const method = stringAt(question, "method");
+  return method === undefined ? undefined : KINDS.get(method);
 }

@@ -47,6 +47,26 @@ describe("a server with two places", () => {
     expect([line.taken, line.waiting]).toEqual([0, 0]);
   });
 
+  test("lets calls that come back with answers in, although all places are taken and others stand in line", async () => {
+    const { server, handle, line } = place(2, 10);
+    const calls = Array.from({ length: 4 }, () => fakeCall());
+    const back = Array.from({ length: 3 }, () => fakeCall({ answers: { responses: {} } }));
+    const replies = [...calls, ...back].map(handle);
+    expect(server.running).toEqual([...calls.slice(0, 2), ...back.slice(0, 2)]);
+    expect([line.taken, line.waiting]).toEqual([4, 3]);
+    // The third of them comes before those who waited longer; these come when there is a place as there ever was.
+    await server.finish(back[0] as Call);
+    expect(server.running).toEqual([...calls.slice(0, 2), ...back.slice(1)]);
+    await server.finish(back[1] as Call);
+    await server.finish(back[2] as Call);
+    expect([server.running, line.waiting]).toEqual([calls.slice(0, 2), 2]);
+    await server.finish(calls[0] as Call);
+    expect(server.running).toEqual([calls[1], calls[2]]);
+    for (const call of calls.slice(1)) await server.finish(call);
+    await expect(Promise.all(replies)).resolves.toHaveLength(7);
+    expect([line.taken, line.waiting]).toEqual([0, 0]);
+  });
+
   test("refuses at once when its line is full, and says so in words and facts", async () => {
     const { handle } = place(2, 1);
     for (let i = 0; i < 3; i += 1) void handle(fakeCall());

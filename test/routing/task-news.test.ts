@@ -22,6 +22,7 @@ function room() {
       told[affinity] === undefined
         ? undefined
         : {
+            client: session(affinity),
             ask: async (request) => {
               asked.push(request);
               return { by: affinity };

@@ -171,6 +171,54 @@ describe("a question when no call is under way, on a connection of hosts without
   );
 });
 
+describe("a question to a session when no call is under way", () => {
+  test.each(named(LEGACY))("is judged by the policy like any other: %s", async (_name, upstream) => {
+    const rules = [{ name: "no-roots", on: "roots", effect: "deny" }];
+    const stage = await openStage([upstream], { config: { policy: { rules } } });
+    for (const [index, kind] of legacyHosts.entries()) {
+      const host = await openHost(stage, kind);
+      const calling = host.call("ask_later", { label: "later" }, () => ({ roots: [] }));
+      await calling.outcome;
+      const told = await until(
+        "the answer",
+        () =>
+          stage
+            .upstream(upstream)
+            .ledger()
+            .filter(({ event }) => event === "told later")[index],
+      );
+      expect(told).toMatchObject({ error: { code: -1 } });
+      expect(calling.asked).toEqual([]);
+    }
+    expect(await stage.status("decisions")).toMatchObject(
+      legacyHosts.map(() => ({ rule: "no-roots", effect: "deny", on: "roots", server: upstream.key })),
+    );
+    await stage.close();
+  });
+
+  test("is shown among the open questions while it is open", async () => {
+    const upstream = LEGACY[0] as (typeof LEGACY)[number];
+    const stage = await openStage([upstream]);
+    const host = await openHost(stage, HOSTS.legacyHttp);
+    let give = (): void => {};
+    const answer = new Promise<Json>((resolve) => {
+      give = () => resolve({ roots: [] });
+    });
+    const calling = host.call("ask_later", { label: "later" }, () => answer);
+    await calling.whenAsked();
+    expect(await stage.status("questions")).toMatchObject([
+      { server: upstream.key, kind: "roots", principal: "ada" },
+    ]);
+    give();
+    await until("nothing to be open", async () => {
+      const open = (await stage.status("questions")) as readonly unknown[];
+      return open.length === 0;
+    });
+    expect(await stage.metric("cardea_input_wait_seconds_count")).toBe(1);
+    await stage.close();
+  });
+});
+
 describe("a page that must be visited first (-32042)", () => {
   test.each(named(LEGACY))(
     "is a question for hosts that can be sent there, and %s is called again after it",

@@ -132,6 +132,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         const session = store.byAffinity(affinity);
         if (session === undefined) return undefined;
         return {
+          client: session.client,
           ask: (request, signal) => askBetweenCalls(session, request, LISTEN_MS, signal),
           tell: (notice) => tellBetweenCalls(session, notice),
         };

@@ -9,6 +9,7 @@ import { OBJECTS, unevaluatedProperties } from "./objects.js";
 import { compileForeign, type Pattern } from "./pattern.js";
 import { SCALARS } from "./scalars.js";
 import { isModest, survey } from "./survey.js";
+import { othersFirst } from "./turns.js";
 import { type Check, misfit, Seen, UNKNOWN, type Verdict } from "./verdict.js";
 
 /** What one keyword, or several that belong together, say of a value; undefined where the schema has none of them. */
@@ -27,6 +28,8 @@ export interface Compiled {
 
 /** More than any tool has a use for; each takes a moment to compile. */
 const MOST_PATTERNS = 200;
+/** What it costs to put into words that something does not fit. */
+const NO = 4;
 /** So many parts are compiled before others get their turn. */
 const AT_ONCE = 250;
 
@@ -49,8 +52,6 @@ export async function compileSchema(schema: unknown): Promise<Compiled> {
   await compiler.finish();
   return { check, remarks: [...compiler.remarks] };
 }
-
-const othersFirst = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 export class Compiler {
   readonly remarks = new Set<string>();
@@ -163,6 +164,8 @@ export class Compiler {
       run.enter();
       const own = asksWhatWasSeen ? new Seen() : seen;
       const verdict = whole(value, run, own);
+      // To say no takes longer than to say yes.
+      if (verdict !== undefined) run.burn(NO);
       if (own !== seen && own !== undefined) seen?.addFrom(own);
       run.leave();
       return verdict;

@@ -1,7 +1,7 @@
 /** The keywords that put schemas together: references, and all, any, one or none of several. */
 import { isObject } from "../../wire/json.js";
 import type { Keyword } from "./compile.js";
-import { type Check, type Misfit, misfit, Seen, sentence, UNKNOWN, type Verdict } from "./verdict.js";
+import { type Check, type Misfit, misfit, Seen, UNKNOWN, type Verdict } from "./verdict.js";
 
 const reference: Keyword = ({ $ref }, compiler) => ($ref === undefined ? undefined : compiler.refer($ref));
 
@@ -59,9 +59,11 @@ const one: Keyword = ({ oneOf }, compiler) => {
   };
 };
 
-/** Few alternatives are told apart; more would be no help to anybody. */
+/** Few alternatives are told apart, if each can be told in a word; more would be no help to anybody. */
 function noneOf(against: readonly Misfit[]): Misfit {
-  const told = against.length > 3 ? "" : ` (${against.map(sentence).join("; ")})`;
+  const plain =
+    against.length <= 3 && against.every(({ path, what }) => path === undefined && what.length < 60);
+  const told = plain ? ` (${against.map(({ what }) => what).join("; ")})` : "";
   return misfit(`fits none of the ${against.length} alternatives${told}`);
 }
 

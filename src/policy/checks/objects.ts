@@ -145,7 +145,7 @@ const names: Keyword = (schema, compiler) => {
     for (const key of isObject(value) ? Object.keys(value) : []) {
       const verdict = check(key, run);
       if (verdict !== undefined && verdict !== UNKNOWN)
-        return { path: [key], what: `has a name that ${verdict.what}` };
+        return at(key, misfit(`has a name that ${verdict.what}`));
       whole ??= verdict;
     }
     return whole;

@@ -39,11 +39,12 @@ export function isModest(root: unknown): boolean {
     if (typeof value === "string") characters += value.length;
     if (nodes > MOST_NODES || characters > MOST_CHARACTERS || depth > DEEPEST) return false;
     if (!isContainer(value)) continue;
-    const inner = Object.entries(value as JsonObject);
-    if (nodes + places.length + inner.length > MOST_NODES) return false;
-    for (const [key, one] of inner) {
+    const object = value as JsonObject;
+    const keys = Object.keys(object);
+    if (nodes + places.length + keys.length > MOST_NODES) return false;
+    for (const key of keys) {
       characters += key.length;
-      places.push({ value: one, depth: depth + 1 });
+      places.push({ value: object[key], depth: depth + 1 });
     }
   }
   return true;

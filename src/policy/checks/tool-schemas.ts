@@ -3,12 +3,14 @@ import type { Route } from "../../core/call.js";
 import type { Logger } from "../../core/logger.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { type Compiled, compileSchema } from "./compile.js";
+import { Turns } from "./turns.js";
 import { type Misfit, Run, UNKNOWN } from "./verdict.js";
 
 export type SchemaOf = "inputSchema" | "outputSchema";
 
 export class ToolSchemas {
   readonly #logger: Logger;
+  readonly #turns = new Turns();
   /** List entries never change, and equal ones are one object: a tool is compiled again when it has changed. */
   readonly #compiled = new WeakMap<JsonObject, Compiled | Promise<Compiled>>();
 
@@ -25,18 +27,28 @@ export class ToolSchemas {
     const schema = route.item?.[of];
     if (!isObject(schema)) return undefined;
     const { check } = await this.#of(schema, route, of);
-    const verdict = check(value, new Run());
-    return verdict === UNKNOWN ? undefined : verdict;
+    // Asked for without waiting where there is nothing to wait for: who waits lets the others begin too.
+    const turn = this.#turns.wait();
+    if (turn !== undefined) await turn;
+    const run = new Run();
+    try {
+      const verdict = check(value, run);
+      return verdict === UNKNOWN ? undefined : verdict;
+    } finally {
+      this.#turns.spend(run.spent);
+    }
   }
 
   #of(schema: JsonObject, route: Route, of: SchemaOf): Compiled | Promise<Compiled> {
     const known = this.#compiled.get(schema);
     if (known !== undefined) return known;
-    const compiling = compileSchema(schema).then((compiled) => {
-      this.#compiled.set(schema, compiled);
-      if (compiled.remarks.length > 0) this.#tell(route, of, compiled.remarks);
-      return compiled;
-    });
+    const compiling = this.#turns
+      .take(() => compileSchema(schema))
+      .then((compiled) => {
+        this.#compiled.set(schema, compiled);
+        if (compiled.remarks.length > 0) this.#tell(route, of, compiled.remarks);
+        return compiled;
+      });
     this.#compiled.set(schema, compiling);
     return compiling;
   }

@@ -2,9 +2,15 @@
 
 /** Why a value does not fit, and where in it. */
 export interface Misfit {
-  readonly path: readonly (string | number)[];
+  readonly path: Path | undefined;
   /** What it would have to be, such as `must be at least 1`. Never a value. */
   readonly what: string;
+}
+
+/** From the whole to a part of it. A list of links, because a deep value is left level by level. */
+interface Path {
+  readonly step: string | number;
+  readonly rest: Path | undefined;
 }
 
 /** It cannot be said whether the value fits, and so it is not held against it. */
@@ -16,22 +22,26 @@ export type Verdict = Misfit | typeof UNKNOWN | undefined;
 /** One schema, or one keyword of it. `seen` gathers what it has looked at, for the `unevaluated` keywords. */
 export type Check = (value: unknown, run: Run, seen?: Seen) => Verdict;
 
-export const misfit = (what: string): Misfit => ({ path: [], what });
+export const misfit = (what: string): Misfit => ({ path: undefined, what });
 
 /** Where and what, as people write it: `filter.names[2] must be string`. */
 export function sentence({ path, what }: Misfit): string {
-  const place = path.reduce<string>((before, step) => {
-    if (typeof step === "number") return `${before}[${step}]`;
-    const word = /^[\w$-]{1,100}$/.test(step) ? step : JSON.stringify(step.slice(0, 100));
-    return before === "" ? word : `${before}.${word}`;
-  }, "");
+  let place = "";
+  for (let part = path; part !== undefined; part = part.rest) {
+    const { step } = part;
+    if (typeof step === "number") place += `[${step}]`;
+    else {
+      const word = /^[\w$-]{1,100}$/.test(step) ? step : JSON.stringify(step.slice(0, 100));
+      place += place === "" ? word : `.${word}`;
+    }
+  }
   return place === "" ? what : `${place} ${what}`;
 }
 
 /** The verdict on what stands at `step`, told of the whole. */
 export function at(step: string | number, verdict: Verdict): Verdict {
   if (verdict === undefined || verdict === UNKNOWN) return verdict;
-  return { ...verdict, path: [step, ...verdict.path] };
+  return { path: { step, rest: verdict.path }, what: verdict.what };
 }
 
 /** A value, or what is asked of it, is larger than is looked at. */
@@ -40,7 +50,7 @@ export class TooMuch extends Error {
 }
 
 /** About 20 ms of work; a result of some megabytes, or an argument with a pattern on 10,000 characters. */
-const WORK = 300_000;
+const WORK = 200_000;
 /** Deeper than any value that comes in, and shallower than the stack. */
 const DEEPEST = 512;
 
@@ -48,6 +58,11 @@ const DEEPEST = 512;
 export class Run {
   #left = WORK;
   #depth = 0;
+
+  /** How much was done. */
+  get spent(): number {
+    return WORK - this.#left;
+  }
 
   /** @throws TooMuch when there is not so much left. */
   burn(work: number): void {

@@ -1,6 +1,9 @@
 /** Schemas and values that are made to keep the gateway busy (security: attack 15): nobody else may notice. */
 import { describe, expect, test } from "vitest";
+import type { Route } from "../../../src/core/call.js";
+import { SILENT } from "../../../src/core/logger.js";
 import { compileForeign, weight } from "../../../src/policy/checks/pattern.js";
+import { ToolSchemas } from "../../../src/policy/checks/tool-schemas.js";
 import { Run } from "../../../src/policy/checks/verdict.js";
 import { judged, longestTurn } from "./support.js";
 
@@ -16,7 +19,8 @@ const nested = (depth: number): unknown => {
   for (let at = 0; at < depth; at += 1) value = { a: value };
   return value;
 };
-const needsX = { properties: { a: { $ref: "#" } }, required: ["x"] };
+/** Goes all the way down before it fails. */
+const needsX = { allOf: [{ properties: { a: { $ref: "#" } } }, { required: ["x"] }] };
 
 const CASES: Readonly<Record<string, readonly [schema: unknown, value: unknown]>> = {
   "a pattern that backtracks": [{ pattern: "^(a+)+$" }, `${"a".repeat(5_000)}!`],
@@ -100,7 +104,7 @@ describe("nobody else has to wait for", () => {
     let verdict = "";
     const held = await longestTurn(async () => {
       verdict = await judged(schema, value);
-    });
+    }, TURN);
     expect(verdict).not.toBe("");
     expect(held).toBeLessThan(TURN);
   });
@@ -122,7 +126,7 @@ describe("nobody else has to wait for", () => {
     for (const part of parts) {
       const text = part.repeat(1_000_000 / part.length);
       for (const whole of [text, `${text}!`, `a:${text} `, `${text}@${text}`]) {
-        expect(await longestTurn(() => judged({ format }, whole))).toBeLessThan(TURN);
+        expect(await longestTurn(() => judged({ format }, whole), TURN)).toBeLessThan(TURN);
       }
     }
   });
@@ -134,6 +138,23 @@ class Counting extends Run {
     this.work += work;
   }
 }
+
+test("nobody else has to wait for a hundred hostile servers that answer at once", async () => {
+  const outputSchema = { anyOf: [needsX, needsX] };
+  const value = nested(60);
+  const schemas = new ToolSchemas(SILENT);
+  const outcomes = new Set<string>();
+  const held = await longestTurn(async () => {
+    const checks = times(100, (at) => {
+      const item = { name: "t", outputSchema: { ...outputSchema, $comment: String(at) } };
+      const route: Route = { upstream: `s${at}`, target: "t", exposed: "t", kind: "tools", item };
+      return schemas.misfit(route, "outputSchema", value).catch((error: Error) => outcomes.add(error.name));
+    });
+    await Promise.all(checks);
+  }, TURN);
+  expect([...outcomes]).toEqual(["TooMuch"]);
+  expect(held).toBeLessThan(TURN);
+});
 
 describe("a pattern of somebody else's", () => {
   test.each([

@@ -397,13 +397,14 @@ describe("a parked call", () => {
 
 describe("whose a question is", () => {
   interface World {
-    readonly port?: ClientPort;
+    readonly port?: Omit<ClientPort, "client">;
     readonly owner?: Client;
   }
   const worldOf = async (server: FakeServer, config: object, { port, owner }: World = {}) => {
     const refused: RefusedQuestion[] = [];
     const directory: ClientDirectory = {
-      find: (affinity) => (affinity === owner?.affinity ? port : undefined),
+      find: (affinity) =>
+        port === undefined || affinity !== owner?.affinity ? undefined : { ...port, client: owner },
     };
     const met = await meet(server, config, { directory, onRefusedQuestion: (why) => refused.push(why) });
     return { ...met, refused };
@@ -699,7 +700,7 @@ describe("a server that wants a link visited first", () => {
     const server = legacyServer().on("tools/list", { tools: [] });
     const owner = session();
     const tell = vi.fn();
-    const directory = { find: () => ({ ask: () => SILENCE, tell }) };
+    const directory = { find: () => ({ client: owner, ask: () => SILENCE, tell }) };
     const { upstream } = await meet(server, {}, { directory });
     await upstream.list("tools", owner, new AbortController().signal);
     server.channel.say("notifications/elicitation/complete", { elicitationId: "e1" });

@@ -104,6 +104,7 @@ export class World {
       retired: new Retired(SILENT),
       waits: new InputWaits(metrics),
       parked: new ParkedCalls(),
+      judge: (_server, _client, question) => question,
       aggregated: () => true,
       sealedState: (next) => next,
       tasks: new Tasks(key()),

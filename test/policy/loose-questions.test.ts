@@ -1,0 +1,77 @@
+/** Questions that belong to no call, or to one of several: judged as if they were on account of any of the server's tools. */
+import { describe, expect, test } from "vitest";
+import type { GatewayError } from "../../src/core/errors.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { clientOf, type GivenPolicy, policyOf, routeTo } from "./support.js";
+
+const TOOLS = [routeTo("db", "read"), routeTo("db", "drop")];
+const form = { method: "elicitation/create", params: { mode: "form", message: "Your password?" } };
+const page = (url: string) => ({ method: "elicitation/create", params: { mode: "url", message: "Go", url } });
+const sampling = {
+  method: "sampling/createMessage",
+  params: { messages: [], maxTokens: 500, includeContext: "x" },
+};
+
+/** The question as it may be asked, or the error that the server is answered with. */
+function asked(given: GivenPolicy, question: JsonObject): unknown {
+  const { policy } = policyOf(given);
+  try {
+    return policy.question(clientOf(), "db", TOOLS, question);
+  } catch (error) {
+    const { code, options } = error as GatewayError;
+    return [code, options.rpc];
+  }
+}
+
+const REFUSED = ["denied", -1];
+
+describe("a question that belongs to no call", () => {
+  test("is asked where no rule says no", () => {
+    expect(asked({}, form)).toEqual(form);
+    expect(asked({ rules: [{ on: "elicitation", servers: ["other"], effect: "deny" }] }, form)).toEqual(form);
+    expect(asked({}, { method: "roots/list" })).toEqual({ method: "roots/list" });
+  });
+
+  test("is refused by a rule about its server, or about what it says", () => {
+    expect(asked({ rules: [{ on: "elicitation", effect: "deny" }] }, form)).toEqual(REFUSED);
+    const when = "request.message.matches('(?i)password')";
+    expect(asked({ rules: [{ on: "elicitation", when, effect: "deny" }] }, form)).toEqual(REFUSED);
+    expect(asked({ default: "deny" }, form)).toEqual(REFUSED);
+  });
+
+  test("is refused where any tool of the server may not ask it: it could be on account of that one", () => {
+    const rules = [{ on: "elicitation", tools: ["db__drop"], effect: "deny" }] as const;
+    expect(asked({ rules }, form)).toEqual(REFUSED);
+    const only = [{ on: "elicitation", tools: ["db__read"], effect: "allow" }] as const;
+    expect(asked({ default: "deny", rules: only }, form)).toEqual(REFUSED);
+  });
+
+  test("is refused when it sends a person to what is no page, whatever the rules say", () => {
+    expect(asked({}, page("javascript:alert(1)"))).toEqual(REFUSED);
+    expect(asked({}, page("https://example.test/"))).toEqual(page("https://example.test/"));
+  });
+
+  test("asks a model for no more than the strictest rule about any of its tools allows", () => {
+    const rules = [
+      { on: "sampling", tools: ["db__read"], effect: "allow", maxTokens: 300, stripContext: true },
+      { on: "sampling", tools: ["db__drop"], effect: "allow", maxTokens: 100 },
+    ] as const;
+    expect(asked({ rules }, sampling)).toEqual({ ...sampling, params: { messages: [], maxTokens: 100 } });
+  });
+
+  test("counts towards limits, and is refused beyond them", () => {
+    const limits = [{ on: "sampling", rate: { count: 1, windowMs: 60_000 }, per: "principal" }] as const;
+    const { policy } = policyOf({ limits });
+    const ask = () => policy.question(clientOf(), "db", TOOLS, sampling);
+    expect(ask()).toEqual(sampling);
+    expect(ask).toThrow("policy does not let this server use sampling");
+  });
+
+  test("stands among the decisions", () => {
+    const { policy } = policyOf({ rules: [{ name: "no-forms", on: "elicitation", effect: "deny" }] });
+    expect(() => policy.question(clientOf(), "db", TOOLS, form)).toThrow("policy");
+    expect(policy.decisions()).toMatchObject([
+      { rule: "no-forms", effect: "deny", on: "elicitation", server: "db", principal: "ann" },
+    ]);
+  });
+});

@@ -1,0 +1,87 @@
+/** Policy is swapped while calls are under way: none is lost, and none is judged by anything but one of the two. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Config } from "../../src/config/config.js";
+import { readConfig } from "../../src/config/read.js";
+import { SILENT } from "../../src/core/logger.js";
+import { createGateway, type Gateway } from "../../src/gateway.js";
+import { objectAt, stringAt } from "../../src/wire/json.js";
+import { type Received, type RecordingServer, recordingServer } from "./recording-server.js";
+
+let server: RecordingServer;
+let gateway: Gateway;
+const received: Received[] = [];
+
+/** Production is forbidden in either; a rule of the odd ones forbids a tool that those of the even ones limit. */
+function configAt(round: number): Config {
+  const odd = round % 2 === 1;
+  const config = {
+    listen: { http: { port: 0 }, admin: { port: 0 } },
+    mcpServers: { db: { type: "http", url: server.url } },
+    policy: {
+      rules: [
+        { name: `no-prod-${round}`, tools: ["db__*"], when: "args.env == 'prod'", effect: "deny" },
+        ...(odd ? [{ name: `no-flip-${round}`, tools: ["db__flip"], effect: "deny" }] : []),
+      ],
+    },
+    limits: [{ name: "few", tools: ["db__few"], quota: "50/day" }],
+  };
+  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  return outcome.config;
+}
+
+beforeAll(async () => {
+  const tools = ["write", "flip", "few"].map((name) => ({ name, inputSchema: { type: "object" } }));
+  const offered = { tools, prompts: [], resources: [], templates: [] };
+  server = await recordingServer("db", "modern", offered, async (it) => {
+    received.push(it);
+    await new Promise((resolve) => void setTimeout(resolve, 1));
+  });
+  gateway = createGateway(configAt(0), { logger: SILENT, version: "1" });
+  await gateway.start();
+});
+afterAll(async () => {
+  await gateway.stop({ immediate: true });
+  await server.close();
+});
+
+test("a hundred times under load", { timeout: 60_000 }, async () => {
+  const rounds = 100;
+  let going = true;
+  const outcomes: Record<string, number> = {};
+  const call = async (name: string, env: string): Promise<void> => {
+    const reply = await gateway.call(`db__${name}`, { env });
+    const meta = reply.kind === "result" ? objectAt(reply.result.object, "_meta") : undefined;
+    const refusal = stringAt(objectAt(meta, "cardea/refusal"), "code");
+    const what = refusal ?? (reply.kind === "result" ? "done" : reply.kind);
+    outcomes[`${name} ${env}: ${what}`] = (outcomes[`${name} ${env}: ${what}`] ?? 0) + 1;
+  };
+  const workers = Array.from({ length: 8 }, async (_, at) => {
+    while (going) {
+      await call("write", at % 2 === 0 ? "prod" : "test");
+      await call("flip", "test");
+      await call("few", "test");
+      // Refusals need nothing from outside, and would leave nobody else a turn.
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
+  });
+  for (let round = 1; round <= rounds; round += 1) {
+    await gateway.reload(configAt(round));
+    await new Promise((resolve) => void setTimeout(resolve, 2));
+  }
+  going = false;
+  await Promise.all(workers);
+
+  const envs = received.map(({ params }) => objectAt(params, "arguments")?.env);
+  expect(envs).not.toContain("prod");
+  expect(Object.keys(outcomes).sort()).toEqual([
+    "few test: done",
+    "few test: rate_limited",
+    "flip test: denied",
+    "flip test: done",
+    "write prod: denied",
+    "write test: done",
+  ]);
+  // A limit that stays as it is goes on with what it has.
+  expect(outcomes["few test: done"]).toBe(50);
+});
