@@ -227,7 +227,11 @@ describe("a task that a session asked for", () => {
   const sessionOf = (affinity: string): Client => client({ affinity, session: true, capabilities: CAPABLE });
   const directoryOf = (affinity: string): Told => {
     const notices: Notice[] = [];
-    const port = { client: sessionOf(affinity), ask: async () => ({}), tell: (notice: Notice) => void notices.push(notice) };
+    const port = {
+      client: sessionOf(affinity),
+      ask: async () => ({}),
+      tell: (notice: Notice) => void notices.push(notice),
+    };
     return { notices, directory: { find: (wanted) => (wanted === affinity ? port : undefined) } };
   };
 
