@@ -51,7 +51,7 @@ test.each([
   const beside = await p99(url);
   // On a busy machine the one may be measured in a bad moment; but a call that waits for slow ones takes far longer.
   expect(beside).toBeLessThan(Math.max(3 * alone, 250));
-  await Promise.all(sockets.map((socket) => socket.closed || once(socket, "close")));
+  await Promise.all(sockets.map(async (socket) => socket.closed || once(socket, "close")));
   expect(port.calls.length).toBe(600);
 });
 
@@ -60,6 +60,6 @@ test("they cannot fill all places and keep them", async () => {
   const { url, port: number } = await listening({ port, timeouts: TIMEOUTS, maxConnections: 100 });
   const sockets = await drip(number, 100, `${HEAD}X-Slow: `);
   await expect(send(url, modernRequest("tools/call", { name: "quick" }))).rejects.toThrow();
-  await Promise.all(sockets.map((socket) => socket.closed || once(socket, "close")));
+  await Promise.all(sockets.map(async (socket) => socket.closed || once(socket, "close")));
   expect((await send(url, modernRequest("tools/call", { name: "quick" }))).status).toBe(200);
 });
