@@ -70,7 +70,26 @@ function adviseTransport({ transport }: ServerConfig): readonly Found[] {
   if (transport.kind === "http") return adviseUrl(transport.url);
   const { command, args } = transport;
   const program = basename(command.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat|ps1)$/i, "");
-  return [...adviseRunner(program, args), ...adviseShell(program, args), ...adviseSpaces(command)];
+  return [
+    ...adviseRunner(program, args),
+    ...adviseShell(program, args),
+    ...adviseSpaces(command),
+    ...adviseSecrets(args),
+  ];
+}
+
+const SECRET_FLAG = /(?:token|secret|passw(?:or)?d|api[-_]?key|credentials?)$/i;
+
+/** What stands in the arguments of a process, everybody on the machine can read. */
+function adviseSecrets(args: readonly string[]): readonly Found[] {
+  const at = args.findIndex((arg, index) => {
+    const [, name = "", value = args[index + 1]] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    return SECRET_FLAG.test(name) && value !== undefined && !/^-/.test(value);
+  });
+  if (at === -1) return [];
+  const message =
+    "has a secret in its arguments, which every user of this machine can read; most servers take it from env too";
+  return [{ path: ["args", at], message }];
 }
 
 function adviseUrl(text: string): readonly Found[] {

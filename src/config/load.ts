@@ -1,5 +1,5 @@
 /** Loads a config file from the disk. */
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Inspect, inspectRules } from "./inspect-rules.js";
 import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
@@ -39,7 +39,18 @@ export async function loadConfig(
   options: ReadOptions = {},
 ): Promise<GoodConfig | BadConfig> {
   const content = await readConfigFile(file, options.cwd);
-  return "text" in content ? inspectRules(readConfig(content.text, file, options), inspect) : content;
+  if (!("text" in content)) return content;
+  const read = await inspectRules(readConfig(content.text, file, options), inspect);
+  if (!(await isWrittenByAnybody(resolve(options.cwd ?? process.cwd(), file)))) return read;
+  const message =
+    "every user of this machine may write this file, and so start programs as whoever runs the gateway";
+  return { ...read, warnings: [...read.warnings, { file, line: 1, column: 1, message }] };
+}
+
+/** Where the system tells; Windows does not, by these means. */
+async function isWrittenByAnybody(path: string): Promise<boolean> {
+  const { mode } = await stat(path);
+  return process.platform !== "win32" && (mode & 0o002) !== 0;
 }
 
 function reason(error: unknown): string {

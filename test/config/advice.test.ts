@@ -56,6 +56,14 @@ test.each([
   ],
   [{ command: "node", args: ["-e", "x"] }, "s: runs program text given to node, not a file"],
   [{ command: "npx -y thing" }, "s: has spaces in it; arguments belong into args, one by one"],
+  [
+    { command: "server", args: ["--verbose", "--api-key", "x"] },
+    "s: has a secret in its arguments, which every user of this machine can read; most servers take it from env too",
+  ],
+  [
+    { command: "server", args: ["--github-token=x"] },
+    "s: has a secret in its arguments, which every user of this machine can read; most servers take it from env too",
+  ],
   [{ url: "http://10.0.0.1/mcp" }, "s: plain http: to another machine; what is sent can be read and changed"],
 ])("%j is remarked on", (server, message) => {
   expect(adviceOnServer(server)).toEqual([message]);
@@ -68,6 +76,7 @@ test.each([
   { url: "https://x.example/mcp" },
   { command: "bash", args: ["server.sh"] },
   { command: "/opt/my tools/server" },
+  { command: "server", args: ["--token-file", "x", "--api-key", "--max-tokens=5"] },
 ])("%j is not", (server) => {
   expect(adviceOnServer(server)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -33,4 +33,21 @@ test("a relative name starts at the working directory, and so does what is relat
       servers: [{ transport: { command: join(folder, "x"), cwd: folder } }],
     },
   });
+});
+
+test.skipIf(process.platform === "win32")("a file that anybody may write is warned of", async () => {
+  const file = join(folder, "open.json");
+  writeFileSync(file, "{}");
+  const loaded = () => loadConfig(file, allRight, { cwd: folder });
+  chmodSync(file, 0o664);
+  expect((await loaded()).warnings).toEqual([]);
+  chmodSync(file, 0o666);
+  expect((await loaded()).warnings).toEqual([
+    expect.objectContaining({
+      file,
+      message: expect.stringContaining("every user of this machine may write"),
+    }),
+  ]);
+  writeFileSync(file, "wrong");
+  expect((await loaded()).warnings).toHaveLength(1);
 });
