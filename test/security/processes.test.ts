@@ -1,0 +1,58 @@
+/** However often servers crash, nothing is left of them: no process, no zombie, no descriptor. */
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { inRepository, serve } from "../support/cardea.js";
+import { descendantsOf } from "../support/processes.js";
+import { until } from "../support/until.js";
+
+const SERVERS = 12;
+const CRASHES = 2;
+
+/** The state letter of a process: `Z` where nobody has collected it. */
+const stateOf = (pid: number): string => {
+  try {
+    return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "gone";
+  } catch {
+    return "gone";
+  }
+};
+const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
+
+test.skipIf(process.platform !== "linux")(
+  "24 crashes leave as many processes and descriptors as there were",
+  { timeout: 60_000 },
+  async () => {
+    const entry = { command: process.execPath, args: [inRepository("test/support/servers/careless.mjs")] };
+    const servers = Array.from({ length: SERVERS }, (_, at): [string, object] => [`s${at}`, entry]);
+    const gateway = await serve({ mcpServers: Object.fromEntries(servers) });
+    const { pid } = gateway.process;
+    /** The servers that run, once all of them do again. */
+    const running = () =>
+      until(
+        "every server",
+        async () => {
+          const ready = (await fetch(`${gateway.admin}/readyz`)).ok;
+          const children = descendantsOf(pid).filter((child) => stateOf(child) !== "Z");
+          return ready && children.length === SERVERS && children;
+        },
+        20_000,
+      );
+    try {
+      let children = await running();
+      const descriptors = descriptorsOf(pid);
+      for (let crash = 0; crash < CRASHES; crash += 1) {
+        const before = children;
+        for (const child of before) process.kill(child, "SIGKILL");
+        await until("their end", () => before.every((child) => stateOf(child) === "gone"));
+        children = await running();
+        expect(children.filter((child) => before.includes(child))).toEqual([]);
+      }
+      expect(descendantsOf(pid)).toHaveLength(SERVERS);
+      expect(descriptorsOf(pid)).toBeLessThanOrEqual(descriptors + 2);
+    } finally {
+      const children = descendantsOf(pid);
+      expect(await gateway.stop()).toEqual({ code: 0, signal: null });
+      expect(children.filter((child) => stateOf(child) !== "gone")).toEqual([]);
+    }
+  },
+);
