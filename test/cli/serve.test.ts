@@ -32,7 +32,7 @@ const never = new Promise<never>(() => {});
 describe("serve", () => {
   test("says one line with the URLs when it is ready, drains at a signal and ends with 0", async () => {
     const { shell, ended } = serving();
-    await vi.waitFor(() => expect(shell.said).toContain(READY));
+    await vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 10_000 });
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
     expect(shell.events).toEqual(["start", "stop"]);
@@ -59,7 +59,7 @@ describe("serve", () => {
     const { shell, ended } = serving({ gateway: { stop: () => never } });
     shell.signal("SIGTERM");
     shell.signal("SIGTERM");
-    await vi.waitFor(() => expect(shell.said.join()).toContain("stopping at once"));
+    await vi.waitFor(() => expect(shell.said.join()).toContain("stopping at once"), { timeout: 10_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await ended).toBe(143);
   });
@@ -112,7 +112,8 @@ describe("serve", () => {
 });
 
 describe("a config that changes while it serves", () => {
-  const ready = (shell: FakeShell) => vi.waitFor(() => expect(shell.said).toContain(READY));
+  const ready = (shell: FakeShell) =>
+    vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 10_000 });
   const event = (shell: FakeShell, name: string) =>
     vi.waitFor(() => expect(shell.events).toContain(name), { timeout: 10_000 });
 
