@@ -133,7 +133,10 @@ async function everythingTold(host: RawHost): Promise<string> {
   return JSON.stringify(told);
 }
 
-describe("the gateway that serves", () => {
+describe.each([
+  ["in one process", []],
+  ["in two workers", ["--workers", "2"]],
+])("the gateway that serves %s", (_how, flags) => {
   let gateway: Started;
   let url = "";
   let admin = "";
@@ -141,7 +144,7 @@ describe("the gateway that serves", () => {
   let stdout = "";
 
   beforeAll(async () => {
-    gateway = start(process.execPath, [MAIN, "serve", "--config", configFile], {
+    gateway = start(process.execPath, [MAIN, "serve", ...flags, "--config", configFile], {
       env: ENVIRONMENT,
       cwd: folder,
     });
