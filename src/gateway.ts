@@ -91,6 +91,8 @@ const LINGER_MS = 5_000;
 /** Whoever has not asked for so long (ms) does not ask any more. */
 const ASKS_MS = 60_000;
 const KEEP_ALIVE_MS = 25_000;
+/** A state can be answered for so long (ms), and for as long as a call may be parked. */
+const STATE_MS = 3_600_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
@@ -119,13 +121,15 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     starts: new Starts(),
     retired: new Retired(logger),
     parked: new ParkedCalls(config.parkedCalls),
-    waits: new InputWaits(metrics),
+    waits: new InputWaits(metrics, () => answerableMs()),
     judge: (server, client, question) => inEffect.inside.judge(server, client, question),
     aggregated: () => inEffect.inside.config.servers.length > 1,
-    sealedState: sealedState({ key: keys.states, ...worker }),
+    sealedState: sealedState({ key: keys.states, ttlMs: () => answerableMs(), ...worker }),
     tasks: new Tasks(keys.tasks, seat?.number),
   };
   const inEffect = new InEffect(config, insideOptions);
+  // No state is void while the call that it is of still waits.
+  const answerableMs = (): number => Math.max(STATE_MS, inEffect.inside.config.parkedCalls.answerMs);
 
   const port = portOf(inEffect, insideOptions);
   const legacy: LegacyEdge = createLegacyEdge({

@@ -32,7 +32,7 @@ interface Waiting {
 
 /** Questions that are remembered at once; the ones longest without an answer are forgotten first. */
 const MOST_WAITING = 10_000;
-/** A client without a session may never come back, and nobody would know. In ms; no state is good for longer. */
+/** A client without a session may never come back, and nobody would know. */
 const LONGEST_WAIT_MS = 3_600_000;
 const KINDS: ReadonlyMap<string, InputKind> = new Map([
   ["sampling/createMessage", "sampling"],
@@ -51,8 +51,12 @@ export class InputWaits {
 
   #lastLoose = 0;
 
-  constructor(metrics: Metrics) {
+  readonly #longestMs: () => number;
+
+  /** `longestMs`: how long a question that is asked now can be answered at all. Default: 1 h. */
+  constructor(metrics: Metrics, longestMs = () => LONGEST_WAIT_MS) {
     this.#metrics = metrics;
+    this.#longestMs = longestMs;
   }
 
   /** Those that are open now, the oldest first. */
@@ -120,14 +124,15 @@ export class InputWaits {
       forget();
       return;
     }
-    this.#waiting.set(key, {
+    const waiting: Waiting = {
       server: serverLabel(call),
       principal: principal.id,
       since: performance.now(),
       askedAt: Date.now(),
       questions,
       forget,
-    });
+    };
+    this.#waiting.set(key, waiting, { ttl: this.#longestMs() });
   }
 
   #answered(call: Call, state: string | undefined): void {

@@ -105,6 +105,16 @@ describe("the questions that are open", () => {
     }
   });
 
+  test("are kept for as long as they can be answered", async () => {
+    const waits = new InputWaits(new Metrics({ version: "1", process: false }), () => 7_200_000);
+    vi.advanceTimersByTime(1);
+    await waits.middleware(async () => asks("roots/list", "one"))(fakeCall("tools/call", {}, { route }));
+    vi.advanceTimersByTime(3_600_001);
+    expect(waits.open()).toHaveLength(1);
+    vi.advanceTimersByTime(3_600_001);
+    expect(waits.open()).toEqual([]);
+  });
+
   test("are forgotten after an hour, when no state is good any more", async () => {
     const waits = waiting();
     vi.advanceTimersByTime(1);

@@ -13,8 +13,8 @@ import { canonicalText } from "../../wire/canonical.js";
 export interface SealSettings {
   /** A secret key of 32 bytes; every process that may take the retry needs the same. */
   readonly key: KeyObject;
-  /** How long a state can be answered, in milliseconds. Default 1 h: a person may have to be found first. */
-  readonly ttlMs?: number;
+  /** How long a state that is sealed now can be answered, in ms. Default 1 h: a person may have to be found first. */
+  readonly ttlMs?: number | (() => number);
   /** The time of day in milliseconds; processes that share the key share it too. */
   readonly now?: () => number;
   /**
@@ -52,7 +52,8 @@ export function sealedState({
     async function sealedState(call) {
       const reply = await next(opened(call));
       if (reply.kind !== "input_required" || reply.state === undefined) return reply;
-      const state = seal(key, reply.state, bindingOf(call, worker), now() + ttlMs);
+      const expiresAt = now() + (typeof ttlMs === "number" ? ttlMs : ttlMs());
+      const state = seal(key, reply.state, bindingOf(call, worker), expiresAt);
       return { ...reply, state: issuedBy(worker, state) };
     };
 
