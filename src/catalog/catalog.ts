@@ -4,16 +4,18 @@ import type { ChangeFeed } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Introduction } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
-import type { ListKind, Upstream, UpstreamState } from "../core/upstream.js";
+import { LIST_KINDS, type ListKind, type Upstream, type UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { Changes } from "./changes.js";
 import { merged } from "./freshness.js";
 import { introduction } from "./introduction.js";
 import { LearnedUris } from "./learned-uris.js";
-import type { Naming } from "./naming.js";
+import { exposeUri } from "./merge.js";
+import { exposedStart, type Naming } from "./naming.js";
+import { offers } from "./offered-lists.js";
 import { type CatalogProfile, scopesOf } from "./scopes.js";
 import { type RefreshTimes, ServerLists, type ServerListsStatus } from "./server-lists.js";
-import { type CatalogServer, serverSpace } from "./server-space.js";
+import { type CatalogServer, type ServerSpace, serverSpace } from "./server-space.js";
 import { ShownPages } from "./shown-pages.js";
 import type { CatalogView, Visible } from "./view.js";
 import { Views } from "./views.js";
@@ -135,6 +137,25 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const serversOf = (client: Client): readonly ServerLists[] =>
     (scopes.get(client.scope)?.spaces ?? []).flatMap(({ name }) => servers.get(name) ?? []);
 
+  /** Without those of which rules hide all there is: what such a server says of itself is hidden too. */
+  function shownServers(client: Client, view: CatalogView): readonly ServerSpace[] {
+    const { spaces } = view.scope;
+    if (visible === undefined) return spaces;
+    return spaces.filter((space) => {
+      const { name, whole = space } = space;
+      const kinds = LIST_KINDS.filter((kind) => offers(servers.get(name)?.facts, kind));
+      const shows = (kind: ListKind): boolean => {
+        const isName = kind === "tools" || kind === "prompts";
+        const exposed = isName ? exposedStart(whole.prefix, naming) : exposeUri(whole, "");
+        return (
+          visible(client, { upstream: name, target: "", exposed, kind }) ||
+          view.list(kind).entries.some(({ route }) => route.upstream === name)
+        );
+      };
+      return kinds.length === 0 || kinds.some(shows);
+    });
+  }
+
   const catalog: Catalog = {
     changes,
     view: (client) => views.of(client),
@@ -150,7 +171,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     introduce(client) {
       const view = views.of(client);
-      const introduced = view.scope.spaces.map((space) => {
+      const introduced = shownServers(client, view).map((space) => {
         const server = servers.get(space.name);
         return {
           space,

@@ -113,12 +113,24 @@ export function catalogView(parts: ViewParts): CatalogView {
   }
 
   function absentOwner(kind: ListKind, name: string): string | undefined {
-    const absent = scope.spaces.filter((space) => !parts.isKnown(space.name, kind));
+    const absent = scope.spaces.filter(
+      (space) => !parts.isKnown(space.name, kind) && couldShow(space, kind, name),
+    );
     const byPrefix = absent.filter(
       ({ prefix }) => prefix !== "" && name.startsWith(exposedStart(prefix, parts.naming)),
     );
     const candidates = byPrefix.length > 0 ? byPrefix : absent.filter(({ prefix }) => prefix === "");
     return candidates.length === 1 ? candidates[0]?.name : undefined;
+  }
+
+  /** Of what is hidden nobody hears, nor that its server is away. */
+  function couldShow(space: ServerSpace, kind: ListKind, name: string): boolean {
+    const { whole = space } = space;
+    const isName = kind === "tools" || kind === "prompts";
+    const inWhole = isName ? exposedName(whole.prefix, name, parts.naming) : exposeUri(whole, name);
+    const elsewhere = space === whole ? {} : { whole: inWhole };
+    const route: Route = { upstream: space.name, target: name, exposed: name, ...elsewhere, kind };
+    return parts.visible === undefined || parts.visible(client, route);
   }
 
   return { scope, list: (kind) => lists[kind], find, owned, absentOwner };

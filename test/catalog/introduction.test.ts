@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Route } from "../../src/core/call.js";
+import type { Client } from "../../src/core/client.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, SELF, server, tool } from "./support.js";
 
@@ -172,4 +174,32 @@ describe("the name and version", () => {
 
 test("without any server there is nothing to promise", () => {
   expect(catalogOf([]).introduce(fakeClient())).toEqual({ serverInfo: SELF, capabilities: {} });
+});
+
+describe("a server of which rules hide all there is", () => {
+  const instructions = "Only for those who run the machines.";
+  const isOps = ({ principal }: Client): boolean => principal.groups.includes("ops");
+  const ops = fakeClient({ principal: { id: "ann", groups: ["ops"], claims: {} }, affinity: "ann" });
+  const other = fakeClient({ principal: { id: "bob", groups: [], claims: {} }, affinity: "bob" });
+
+  test.each<[string, (client: Client, route: Route) => boolean]>([
+    ["by its key", (client, { upstream }) => isOps(client) || upstream !== "infra"],
+    ["by its names", (client, { exposed, whole = exposed }) => isOps(client) || !whole.startsWith("infra__")],
+  ])("says nothing of itself to those from whom it is hidden %s", async (_, visible) => {
+    const infra = fakeUpstream("infra", {
+      instructions,
+      capabilities: { tools: {}, logging: {} },
+      serverInfo: { name: "secret-infra", version: "1" },
+      lists: { tools: [tool("reboot")] },
+    });
+    const files = fakeUpstream("files", { capabilities: { tools: {} }, lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files, infra], { visible });
+    await settle();
+    expect(catalog.introduce(ops).instructions).toContain(instructions);
+    expect(catalog.introduce(other).instructions).toBeUndefined();
+    expect(catalog.introduce(other).capabilities).toEqual({ tools: { listChanged: true } });
+    const alone = { ...other, scope: "infra" };
+    expect(catalog.introduce(alone)).toEqual({ serverInfo: SELF, capabilities: {} });
+    expect(catalog.introduce({ ...ops, scope: "infra" })).toMatchObject({ instructions });
+  });
 });

@@ -175,6 +175,19 @@ describe("a server whose lists are not known", () => {
     expect(catalog.view(fakeClient()).absentOwner("tools", "files__read")).toBe("files");
   });
 
+  test("is not spoken of to those from whom its things are hidden", async () => {
+    const files = fakeUpstream("files", { state: "starting" });
+    const catalog = catalogOf([files], {
+      visible: (_, { exposed, whole = exposed }) => !whole.startsWith("files__secret"),
+    });
+    const all = catalog.view(fakeClient());
+    expect(all.absentOwner("tools", "files__secret_read")).toBeUndefined();
+    expect(all.absentOwner("tools", "files__read")).toBe("files");
+    const alone = catalog.view(fakeClient({ scope: "files" }));
+    expect(alone.absentOwner("tools", "secret_read")).toBeUndefined();
+    expect(alone.absentOwner("prompts", "read")).toBe("files");
+  });
+
   test("may have anything when it has no prefix, but two such servers are no answer", async () => {
     const one = fakeUpstream("one", { state: "starting" });
     const two = fakeUpstream("two", { state: "starting" });
