@@ -1,15 +1,20 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../../src/config/config.js";
-import { policyAdvice } from "../../../src/policy/rules/advice.js";
+import { type Advised, policyAdvice } from "../../../src/policy/rules/advice.js";
 import { limit, rule } from "../support.js";
 
 type Given = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
-const servers = ["files", "db"].map((name) => ({ name }));
-const advice = (rules: readonly Given[]) =>
-  policyAdvice({ policy: { default: "allow", rules: rules.map(rule) }, servers }).map(({ path, message }) => [
-    path.join("."),
-    message,
-  ]);
+const servers = ["files", "db"].map((name) => ({ name, prefix: "" }));
+const naming = { separator: "__", maxLength: 60 };
+const key = { id: "ann", digest: "", groups: ["ops"] };
+const auth = { keys: [key], requiredScopes: [] };
+const jwt = { issuer: "https://a.example", audience: [], algorithms: [], groupsClaim: "groups", scopes: [] };
+const advice = (rules: readonly Given[], over: Partial<Advised> = {}) => {
+  const policy = { default: "allow", rules: rules.map(rule) } as const;
+  const tokens = { ...auth, jwt };
+  const found = policyAdvice({ policy, servers, naming, auth: tokens, ...over });
+  return found.map(({ path, message }) => [path.join("."), message]);
+};
 
 describe("a rule that never decides is told", () => {
   test.each<[string, Given, Given]>([
@@ -86,6 +91,62 @@ test("a server that is not there is told, for rules and limits", () => {
     policy: { default: "allow", rules: [rule({ servers: ["files", "fiels"], effect: "deny" })] },
     limits: [limit({ servers: ["nope*"], concurrency: 1 })],
     servers,
+    naming,
   });
   expect(found.map(({ path }) => path.join("."))).toEqual(["policy.rules.0.servers.1", "limits.0.servers.0"]);
+});
+
+describe("names that no tool or prompt can have are told", () => {
+  const prefixed = ["files", "d b"].map((prefix) => ({ name: prefix, prefix }));
+  const told = (given: Given) => advice([given], { servers: prefixed });
+
+  test.each<[string, Given]>([
+    ["with the prefix of no server", { tools: ["search__*"], effect: "deny" }],
+    ["without a prefix", { tools: ["read"], effect: "deny" }],
+    ["with a prefix as it is not written in names", { prompts: ["d b__*"], effect: "deny" }],
+    [
+      "of another server than those that are named",
+      { tools: ["files__*"], servers: ["d b"], effect: "deny" },
+    ],
+  ])("%s", (_, given) => {
+    const at = given.tools === undefined ? "prompts" : "tools";
+    expect(told(given)).toEqual([
+      [
+        `policy.rules.0.${at}.0`,
+        expect.stringMatching(/^no name can be so: they begin with (files__, )?d_b__$/),
+      ],
+    ]);
+  });
+
+  test.each<Given>([
+    { tools: ["files__*", "d_b__x", "*__delete_*", "{files,x}__*", "f*", "?iles__a"], effect: "deny" },
+    { tools: ["files__*"], servers: ["f*"], effect: "deny" },
+    { resources: ["anything:*"], effect: "deny" },
+  ])("%j can be", (given) => {
+    expect(told(given)).toEqual([]);
+  });
+
+  test("but not where a server has no prefix, whose names are its own affair", () => {
+    expect(advice([{ tools: ["anything"], effect: "deny" }])).toEqual([]);
+  });
+});
+
+describe("groups and scopes that nobody has are told", () => {
+  const rules: readonly Given[] = [
+    { groups: ["ops", "opps"], effect: "deny" },
+    { scopes: ["write"], effect: "deny" },
+  ];
+  const paths = (over: Partial<Advised>) => advice(rules, over).map(([path]) => path);
+
+  test("where only keys come in, and where nobody is known", () => {
+    expect(paths({ auth })).toEqual(["policy.rules.0.groups.1", "policy.rules.1.scopes.0"]);
+    const { auth: _, ...anonymous } = { auth };
+    expect(
+      policyAdvice({ policy: { default: "allow", rules: rules.map(rule) }, servers, naming, ...anonymous }),
+    ).toHaveLength(3);
+  });
+
+  test("but not where tokens come in, which may say anything", () => {
+    expect(paths({})).toEqual([]);
+  });
 });
