@@ -56,12 +56,15 @@ export function refusalReply(error: GatewayError, call: Call): Reply {
     return scopes === undefined ? said : { ...said, scopes };
   }
   const result = Payload.ofObject({
-    content: [{ type: "text", text: `${fullStop(error.message)} ${advice(error)}` }],
+    content: [{ type: "text", text: refusalText(error) }],
     isError: true,
     _meta: { [REFUSAL_META]: refusalOf(error, call.route.upstream) },
   });
   return { kind: "result", result, refusal: error.code };
 }
+
+/** What was refused, and whether trying again can help. */
+export const refusalText = (error: GatewayError): string => `${fullStop(error.message)} ${advice(error)}`;
 
 /** The one wording for a target that is not there, or not there for this client. */
 export function unknownTarget(kind: ListKind, name: string): GatewayError {

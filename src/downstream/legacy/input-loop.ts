@@ -3,7 +3,7 @@
 import { type Call, type InputAnswers, nextCallId, type Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Handler } from "../../core/handler.js";
-import { REFUSAL_META, refusalError, refusalOf } from "../../core/refusal.js";
+import { REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/refusal.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, stringAt } from "../../wire/json.js";
@@ -195,7 +195,7 @@ function readOutcomes(outcomes: readonly (readonly [string, Outcome | undefined]
 function failure(call: Call, sentence: string): Reply {
   const error = new GatewayError("denied", "gateway", sentence);
   if (call.method !== "tools/call") return { kind: "error", error: refusalError(error), refusal: error.code };
-  const content = [{ type: "text", text: `${sentence}.` }];
+  const content = [{ type: "text", text: refusalText(error) }];
   const result = { content, isError: true, _meta: { [REFUSAL_META]: refusalOf(error) } };
   return { kind: "result", result: Payload.ofObject(result), refusal: error.code };
 }
