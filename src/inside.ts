@@ -217,7 +217,7 @@ function run(config: ServerConfig, options: InsideOptions): Running {
   const readings = [
     metrics.read("upstreamUp", { server: name }, () => (upstream.state === "ready" ? 1 : 0)),
     metrics.read("inflightRequests", { server: name }, () => line.taken),
-    metrics.read("queueDepth", { server: name }, () => line.waiting),
+    metrics.read("queueDepth", { server: name }, () => line.waiting + metrics.inLine(name)),
     metrics.read("circuitState", { server: name }, () => BREAKER_NUMBERS[breaker.state]),
   ];
   const cache = new ResponseCache();

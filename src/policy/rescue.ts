@@ -3,7 +3,7 @@ import type { Call, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
-import { refusalReply } from "../core/refusal.js";
+import { refusalError, refusalReply } from "../core/refusal.js";
 import { CODE } from "../wire/names.js";
 
 /**
@@ -35,11 +35,9 @@ export function rescue(logger: Logger, redact: (text: string) => string = (text)
 const givenUp = (cause: unknown): GatewayError =>
   new GatewayError("cancelled", "downstream", "the client gave up this call", { cause });
 
-/** Says nothing of what went wrong, only where to look for it. */
-const internalError = (call: Call): Reply => ({
-  kind: "error",
-  error: {
-    code: CODE.internalError,
-    message: `the gateway failed on this call; its log says why under call ${call.id}`,
-  },
-});
+/** Says nothing of what went wrong, only where to look for it. Nobody knows how far the call had come. */
+function internalError({ id }: Call): Reply {
+  const message = `the gateway failed on this call; its log says why under call ${id}`;
+  const error = new GatewayError("outcome_unknown", "gateway", message, { rpc: CODE.internalError });
+  return { kind: "error", error: refusalError(error), refusal: error.code };
+}

@@ -16,7 +16,9 @@ export function callMetrics(metrics: Metrics): Middleware {
       const start = performance.now();
       const reply = await next(call);
       const outcome = outcomeOf(call, reply);
-      metrics.called(finished(call, start, serverSideError(reply, outcome)), outcome);
+      // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
+      const label = outcome === "error" ? "tool_error" : outcome;
+      metrics.called(finished(call, start, serverSideError(reply, outcome)), label);
       return reply;
     };
 }

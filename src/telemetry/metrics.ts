@@ -84,6 +84,8 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
   readonly #gauges = new Map<keyof Readings, Map<string, Reading>>();
+  /** Calls that wait at limits, which outlive no config and are of no server's own. */
+  readonly #inLine = new Map<string, number>();
 
   readonly #requests = new Tallies({
     name: "cardea_requests_total",
@@ -182,7 +184,7 @@ export class Metrics {
   }
 
   /** A call of a host has its reply. */
-  called(call: FinishedCall, outcome: Outcome): void {
+  called(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
     const { method, server } = call;
     const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
     this.#requests.add(method, server, outcome);
@@ -249,6 +251,21 @@ export class Metrics {
 
   answeredFromCache(server: string): void {
     this.#cacheHits.inc({ server }, 1);
+  }
+
+  /** A call waits at a limit for its turn, until the returned function is called. */
+  standsInLine(server: string): () => void {
+    this.#inLine.set(server, this.inLine(server) + 1);
+    return () => {
+      const left = this.inLine(server) - 1;
+      if (left > 0) this.#inLine.set(server, left);
+      else this.#inLine.delete(server);
+    };
+  }
+
+  /** How many calls wait at limits for their turn at `server`. */
+  inLine(server: string): number {
+    return this.#inLine.get(server) ?? 0;
   }
 
   configReloaded(successful: boolean): void {

@@ -111,7 +111,9 @@ describe("what is no refusal", () => {
       error: {
         code: -32603,
         message: `the gateway failed on this call; its log says why under call ${call.id}`,
+        data: { cardea: { code: "outcome_unknown", retryable: false } },
       },
+      refusal: "outcome_unknown",
     });
     expect(errors).toEqual([{ call: call.id, method: "tools/call", error: thrown }]);
   });

@@ -118,7 +118,7 @@ describe("what the dashboard and the alerts name", () => {
   });
 
   test("is an outcome that there is", () => {
-    const outcomes = new Set(["ok", "tool_error", "input_required", "error", ...Object.keys(ERRORS)]);
+    const outcomes = new Set(["ok", "tool_error", "input_required", ...Object.keys(ERRORS)]);
     const named = each(({ selectors }) =>
       selectors.flatMap(({ matchers }) =>
         matchers.filter(({ label }) => label === "outcome").flatMap(({ values }) => values),

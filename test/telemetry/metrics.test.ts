@@ -80,9 +80,9 @@ describe("calls", () => {
 
   test.each<[string, Reply, outcome: string, serverSees: string, clientSees: string]>([
     ["a tool's own failure", rawResult('{"isError":true}'), "tool_error", "tool_error", "tool_error"],
-    ["invalid parameters", errorReply(-32602), "error", "", "-32602"],
-    ["an internal error", errorReply(-32603), "error", "-32603", "-32603"],
-    ["a code nobody knows", errorReply(-1234), "error", "_OTHER", "_OTHER"],
+    ["invalid parameters", errorReply(-32602), "tool_error", "", "-32602"],
+    ["an internal error", errorReply(-32603), "tool_error", "-32603", "-32603"],
+    ["a code nobody knows", errorReply(-1234), "tool_error", "_OTHER", "_OTHER"],
     ["a question", { kind: "input_required", requests: {} }, "input_required", "", ""],
   ])("%s is told apart", async (_, reply, outcome, serverSees, clientSees) => {
     await run(fakeCall(), async () => reply);

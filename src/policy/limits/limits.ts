@@ -88,7 +88,10 @@ export class Limits {
         if (place === undefined) continue;
         const entered = place.line.enter(call.signal);
         if (entered === "full") throw queueFull(limit.config, route, place.line.waiting);
-        if (entered !== "inside") await entered.catch(gaveUp);
+        if (entered !== "inside") {
+          const noMore = this.#metrics.standsInLine(route.upstream);
+          await entered.catch(gaveUp).finally(noMore);
+        }
         left.push(place.leave);
       }
       const reply = await next(call);
