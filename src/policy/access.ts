@@ -19,6 +19,9 @@ import { TaskQuestions } from "./task-questions.js";
 /** A server that keeps asking what it may not ask is not answered for ever. */
 const MOST_REFUSED_ROUNDS = 8;
 
+/** In answer to these a person may be asked; of what else is about a target, such as its completions, nobody hears. */
+const ASKING_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+
 /**
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
@@ -43,6 +46,7 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
         throw scopes === undefined ? denied(route, rule) : grantsTooLittle(route, rule, scopes);
       }
       if (effect === "approve" && rule !== undefined) {
+        if (!ASKING_METHODS.has(call.method)) throw asksNobody(call, route, rule);
         if (round?.asked !== undefined) approvals.take(rule, call, route, round.asked);
         else if (round?.approved !== rule.name && !approvals.isRemembered(rule, call, route)) {
           // Asking now would throw away a round that the server has begun, and run its tool a second time.
@@ -170,8 +174,10 @@ async function redactedReply(reply: Reply, results: Redaction): Promise<Reply> {
       // Also where nothing was found: text may hold what parsing drops, the first of two members of one name.
       return { ...reply, result: Payload.ofObject(await redactedResult(reply.result.object, results)) };
     }
-    case "error":
-      return { ...reply, error: { ...reply.error, message: results.text(reply.error.message) } };
+    case "error": {
+      const { code, message, ...more } = reply.error;
+      return { ...reply, error: { code, message: results.text(message), ...(await results.apply(more)) } };
+    }
     case "input_required":
       return { ...reply, requests: await results.apply(reply.requests) };
   }
@@ -215,6 +221,12 @@ const grantsTooLittle = (
       ...(rule !== undefined && { rule: rule.name }),
     },
   );
+
+const asksNobody = ({ method }: Call, { exposed, upstream }: Route, { name }: RuleConfig): GatewayError =>
+  new GatewayError("denied", "gateway", `"${exposed}" needs an approval, which ${method} cannot ask for`, {
+    server: upstream,
+    rule: name,
+  });
 
 const changedMeanwhile = (route: Route, { name }: RuleConfig): GatewayError =>
   new GatewayError("denied", "gateway", `"${route.exposed}" needs an approval since this call began`, {

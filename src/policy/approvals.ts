@@ -36,7 +36,7 @@ export class Approvals {
         "denied",
         "gateway",
         `"${route.exposed}" needs a person's approval, and this host cannot ask for it`,
-        { rule: rule.name },
+        { rule: rule.name, server: route.upstream },
       );
     }
     const asked = { rule: rule.name, nonce: randomUUID() };
@@ -73,6 +73,7 @@ export class Approvals {
     if (stringAt(objectAt(call.answers?.responses, APPROVAL_KEY), "action") !== "accept") {
       throw new GatewayError("approval_declined", "downstream", `"${route.exposed}" was not approved`, {
         rule: rule.name,
+        server: route.upstream,
       });
     }
     if (rule.rememberMs !== undefined) {

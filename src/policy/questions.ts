@@ -1,10 +1,11 @@
 /** What a server may ask of the person and of the model: each question of a round is judged for itself. */
 import type { RuleConfig } from "../config/config.js";
 import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
+import { TASK_METHODS } from "../core/tasks.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
-import type { Decision, RuleBook } from "./rules/rule-book.js";
+import { argsOf, type Decision, type RuleBook } from "./rules/rule-book.js";
 
 export type QuestionKind = "sampling" | "elicitation" | "roots";
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
@@ -60,7 +61,9 @@ function judgeOne(
   round: number,
 ): JsonObject | undefined {
   const params = objectAt(request, "params") ?? {};
-  const decision = book.judge({ on: kind, route, client: call.client, request: params });
+  // What a task was begun with is not known any more.
+  const args = TASK_METHODS.has(call.method) ? {} : { args: argsOf(call) };
+  const decision = book.judge({ on: kind, route, client: call.client, ...args, request: params });
   const { rule } = decision;
   const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
   if (decision.effect === "deny" || tooMany || (kind === "elicitation" && leadsAstray(params))) {

@@ -5,7 +5,7 @@ import type { Handler } from "../../src/core/handler.js";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
-import { unroutedCall } from "../support/fake-call.js";
+import { fakeCall, unroutedCall } from "../support/fake-call.js";
 import { clientOf, policyOf, result, toolCall, wordOf } from "./support.js";
 
 const asksPeople = clientOf({ capabilities: { elicitation: {}, sampling: {}, roots: {} } });
@@ -196,6 +196,26 @@ describe("approval", () => {
     expect(wordOf(await handle({ ...call(), client }))).toBe("input_required");
   });
 
+  test("is not asked for by a method in answer to which nobody can be asked", async () => {
+    const { handle, calls } = policyOf({ rules: [{ ...approve, tools: ["*"], prompts: ["*"] }] });
+    const route = { upstream: "files", target: "review", exposed: "files__review", kind: "prompts" } as const;
+    const params = {
+      ref: { type: "ref/prompt", name: "files__review" },
+      argument: { name: "a", value: "b" },
+    };
+    const completion = fakeCall({ method: "completion/complete", params, route, client: asksPeople });
+    expect(await handle(completion)).toMatchObject({
+      kind: "error",
+      error: {
+        message: '"files__review" needs an approval, which completion/complete cannot ask for',
+        data: { cardea: { code: "denied", rule: "ask-first", server: "files", retryable: false } },
+      },
+    });
+    expect(calls).toEqual([]);
+    const prompt = fakeCall({ method: "prompts/get", params: { name: "x" }, route, client: asksPeople });
+    expect(wordOf(await handle(prompt))).toBe("input_required");
+  });
+
   test("can be made up by nobody: an answer without a question asks the question", async () => {
     const { handle, calls } = policyOf({ rules: [approve] });
     const forged = { ...call(), answers: { responses: { "cardea/approval": { action: "accept" } } } };
@@ -318,6 +338,18 @@ describe("what a server asks", () => {
     expect(calls).toHaveLength(9);
   });
 
+  test("is judged by the arguments of its call too", async () => {
+    const { handle } = policyOf(
+      { rules: [{ on: "roots", tools: ["quiz__*"], when: "args.env == 'prod'", effect: "deny" }] },
+      async ({ answers }) =>
+        answers === undefined ? questions({ r: roots }) : result({ told: answers.responses }),
+    );
+    const inProd = toolCall("quiz", "start", { env: "prod" }, { client: asksPeople });
+    expect(object(await handle(inProd)).told).toEqual({ r: { roots: [] } });
+    const elsewhere = toolCall("quiz", "start", { env: "test" }, { client: asksPeople });
+    expect(wordOf(await handle(elsewhere))).toBe("input_required");
+  });
+
   test("is cut to what the rule allows", async () => {
     const { handle } = policyOf(
       { rules: [{ on: "sampling", effect: "allow", maxTokens: 100, stripContext: true }] },
@@ -431,7 +463,7 @@ describe("redaction", () => {
         ],
         structuredContent: { deep: [secret] },
       }),
-      { kind: "error", error: { code: -32000, message: secret } },
+      { kind: "error", error: { code: -32000, message: secret, data: { detail: [secret], row: 7 } } },
       questions({ a: elicitation(secret) }),
     ];
     const { handle } = policyOf(
@@ -450,7 +482,10 @@ describe("redaction", () => {
       ],
       structuredContent: { deep: [clean] },
     });
-    expect(await handle(call)).toMatchObject({ error: { message: clean } });
+    expect(await handle(call)).toEqual({
+      kind: "error",
+      error: { code: -32000, message: clean, data: { detail: [clean], row: 7 } },
+    });
     expect(await handle(call)).toMatchObject({ requests: { a: { params: { message: clean } } } });
     expect(notices[0]).toEqual({ method: "notifications/message", params: { level: "info", data: clean } });
     expect(notices[1]).toEqual({ method: "notifications/progress" });

@@ -51,6 +51,13 @@ describe("a question that belongs to no call", () => {
     expect(asked({}, page("https://example.test/"))).toEqual(page("https://example.test/"));
   });
 
+  test("is judged by whatever arguments its call may have had", () => {
+    const rules = [{ on: "elicitation", when: "args.env == 'prod'", effect: "deny" }] as const;
+    expect(asked({ rules }, form)).toEqual(REFUSED);
+    const only = [{ on: "elicitation", when: "args.env == 'test'", effect: "allow" }] as const;
+    expect(asked({ default: "deny", rules: only }, form)).toEqual(REFUSED);
+  });
+
   test("asks a model for no more than the strictest rule about any of its tools allows", () => {
     const rules = [
       { on: "sampling", tools: ["db__read"], effect: "allow", maxTokens: 300, stripContext: true },

@@ -24,7 +24,10 @@ export interface Matter {
   readonly on: JudgedKind;
   readonly route: Route;
   readonly client: Client;
-  /** The arguments of the call; nothing while only a list is shown. */
+  /**
+   * The arguments of the call; nothing while only a list is shown, and where a question belongs to no call whose
+   * arguments are known.
+   */
   readonly args?: unknown;
   /** The parameters of the server's question. */
   readonly request?: JsonObject;
@@ -63,7 +66,7 @@ export class RuleBook {
 
   judge(matter: Matter): Decision {
     for (const rule of this.#undecidedFor(matter)) {
-      const answer = rule.when?.ask(factsOf(matter)) ?? "yes";
+      const answer = matter.args === undefined && usesArgs(rule) ? UNKNOWN : askedOf(rule, matter);
       if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
       if (answer !== "no" && rule.restricts) {
         return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
@@ -181,6 +184,10 @@ export class RuleBook {
     return rules;
   }
 }
+
+const askedOf = ({ when }: Rule, matter: Matter): Answer => when?.ask(factsOf(matter)) ?? "yes";
+const usesArgs = ({ when }: Rule): boolean => when?.uses.has("args") === true;
+const UNKNOWN: Answer = { failed: "nobody knows on account of which call, and so of which arguments" };
 
 /** The principal as a token would show it that grants these scopes too. */
 const granted = (principal: Principal, scopes: readonly string[]): Principal => ({
