@@ -44,15 +44,18 @@ interface Subscriber {
 
 /** A server that has not refused within this time (ms) has not refused. */
 const REFUSALS_MS = 2_000;
+/** Servers often change together (they start, or are told of the same thing), so what follows this soon (ms) is told with it. */
+const TOGETHER_MS = 20;
 /** So many subscribers are told in one go; then others get their turn on the event loop. */
 const AT_ONCE = 500;
 
 export class Changes implements ChangeFeed {
   readonly #options: ChangesOptions;
   readonly #subscribers = new Set<Subscriber>();
-  /** A walk over the subscribers is under way, and whether another must follow it. */
+  /** A walk over the subscribers is due or under way, and whether another must follow it. */
   #walking = false;
   #again = false;
+  #due: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: ChangesOptions) {
@@ -93,7 +96,12 @@ export class Changes implements ChangeFeed {
     this.#again = true;
     if (this.#walking || this.#closed) return;
     this.#walking = true;
-    queueMicrotask(() => void this.#walk());
+    this.#due = setTimeout(() => void this.#walk(), TOGETHER_MS);
+  }
+
+  flush(): void {
+    if (!this.#walking) return;
+    for (const subscriber of [...this.#subscribers]) this.#guard(() => this.#compare(subscriber));
   }
 
   /** A server says that its `uri` is not what it was. */
@@ -119,6 +127,7 @@ export class Changes implements ChangeFeed {
 
   close(): void {
     this.#closed = true;
+    clearTimeout(this.#due);
     for (const subscriber of [...this.#subscribers]) this.#end(subscriber);
   }
 

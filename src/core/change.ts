@@ -26,4 +26,6 @@ export interface ChangeFeed {
    * server's words. Waits for the servers, but not for long. Absent where nobody refuses.
    */
   refusals?(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>>;
+  /** Tells at once what it would tell in a moment. Absent where nothing waits. */
+  flush?(): void;
 }

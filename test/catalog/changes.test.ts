@@ -43,10 +43,24 @@ describe("a change of a list", () => {
     );
     files.setList("tools", [tool("write")]).slow(100);
     files.listChanged("tools");
-    await pass(149);
+    await pass(169);
     expect(seen).toEqual([]);
     await pass(1);
     expect(seen).toEqual([[toolsChanged, ["files__write"]]]);
+  });
+
+  test("is told together with what other servers change in the same moment", async () => {
+    const [files, git] = [fakeUpstream("files"), fakeUpstream("git")];
+    const catalog = catalogOf([files, git]);
+    await settle();
+    const { heard } = listen(catalog);
+    files.setList("tools", [tool("read")]).listChanged("tools");
+    git.setList("tools", [tool("log")]).slow(15);
+    git.listChanged("tools");
+    await pass(70);
+    expect(heard).toEqual([toolsChanged]);
+    await pass(1_000);
+    expect(heard).toEqual([toolsChanged]);
   });
 
   test("is not told when the list is what it was", async () => {
@@ -57,6 +71,20 @@ describe("a change of a list", () => {
     files.listChanged("tools");
     await pass(1_000);
     expect(heard).toEqual([]);
+  });
+
+  test("is told at once, and once, to the last of many whose turn had not come yet", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    const many = Array.from({ length: 600 }, () => listen(catalog));
+    files.setList("tools", [tool("write")]).listChanged("tools");
+    // The walk makes a pause on its way.
+    while (many[0]?.heard.length === 0) await vi.advanceTimersToNextTimerAsync();
+    expect(many.at(-1)?.heard).toEqual([]);
+    catalog.changes.flush?.();
+    await pass(1_000);
+    expect(many.filter(({ heard }) => heard.length !== 1)).toEqual([]);
   });
 
   test("is not told to those from whom the difference is hidden", async () => {
@@ -81,7 +109,7 @@ describe("a change of a list", () => {
     const other = listen(catalog, { client: fakeClient({ affinity: "g", scope: "git" }) });
     files.setList("tools", [tool("read"), tool("secret", { title: "2" }), tool("hidden")]);
     files.listChanged("tools");
-    await pass(50);
+    await pass(70);
     expect(whole.heard).toEqual([toolsChanged]);
     expect([profile.heard, blind.heard, other.heard]).toEqual([[], [], []]);
   });
@@ -96,7 +124,7 @@ describe("a change of a list", () => {
     gone.stop();
     files.setList("tools", [tool("new")]);
     files.listChanged("tools");
-    await pass(50);
+    await pass(70);
     expect([tools.heard, prompts.heard, gone.heard]).toEqual([[toolsChanged], [], []]);
   });
 
@@ -105,10 +133,10 @@ describe("a change of a list", () => {
     const catalog = catalogOf([late]);
     const { heard } = listen(catalog);
     late.becomeReady();
-    await settle();
+    await pass(20);
     expect(heard).toEqual([toolsChanged]);
     late.goDown();
-    await pass(59_999);
+    await pass(60_019);
     expect(heard).toHaveLength(1);
     await pass(1);
     expect(heard).toEqual([toolsChanged, toolsChanged]);
@@ -131,7 +159,7 @@ describe("a change of a list", () => {
     const second = listen(catalog, { client: two });
     db.setList("tools", [tool("query")], "1");
     db.listChanged("tools", audience(one));
-    await pass(50);
+    await pass(70);
     expect([first.heard, second.heard]).toEqual([[toolsChanged], []]);
   });
 
@@ -145,7 +173,7 @@ describe("a change of a list", () => {
     const { heard } = listen(catalog);
     files.setList("tools", [tool("new")]);
     files.listChanged("tools");
-    await pass(50);
+    await pass(70);
     expect(heard).toEqual([toolsChanged]);
   });
 
@@ -282,7 +310,7 @@ describe("a resource", () => {
     const { heard, stop } = listen(catalog, { resources: [exposed] });
     expect(catalog.changes.followable(fakeClient(), [exposed])).toEqual([]);
     files.becomeReady();
-    await settle();
+    await pass(20);
     expect(files.followed).toEqual(["test://a@anonymous"]);
     files.resourceUpdated("test://a");
     expect(heard).toContainEqual({ kind: "resource", uri: exposed });
