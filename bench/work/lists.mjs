@@ -1,6 +1,7 @@
 /** P7 and P8: what a list of 1000 tools costs, and what it costs to hear that it has changed. */
 import { setTimeout as wait } from "node:timers/promises";
 import { times, within } from "../goals.mjs";
+import { median } from "../measure.mjs";
 import { cpuMs } from "../processes.mjs";
 import { cardea, httpServers, httpUpstream, passThrough, toolOfEach } from "../targets.mjs";
 
@@ -8,6 +9,7 @@ const SERVERS = 10;
 /** With the three that every server has, 1000 in all. */
 const TOOLS_EACH = 97;
 const ANNOUNCEMENTS = 20;
+const WAVES = 7;
 const LIST_MS = 1000;
 
 export async function* lists({ measure, quick }) {
@@ -42,17 +44,20 @@ async function refreshing(parts, gateway) {
   const idle = await spent(async () => {});
   const { lists: before, listeners } = await parts.control("counts");
   if (listeners < SERVERS) throw new Error(`${listeners} of ${SERVERS} servers can announce a change`);
-  const all = await spent(() => parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST"));
+  const waves = [];
+  for (let wave = 0; wave < WAVES; wave += 1) {
+    waves.push((await spent(() => parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST"))) - idle);
+  }
   const { lists } = await parts.control("counts");
-  const asked = (lists - before) / SERVERS;
+  const asked = (lists - before) / SERVERS / WAVES;
   return within(
     "P8",
     `all ${SERVERS} lists change, announced ${ANNOUNCEMENTS} times each; asked for a server`,
     [
-      { value: all - idle, goal: 10, unit: " ms", digits: 1 },
+      { value: median(waves), goal: 10, unit: " ms", digits: 1 },
       { value: asked, goal: 2, unit: " lists", digits: 1 },
     ],
-    `${all.toFixed(1)} ms of processor in 1.5 s, of which ${idle.toFixed(1)} ms without any change`,
+    `the first of ${WAVES} times, with code that has hardly run yet, ${waves[0].toFixed(1)} ms; without any change ${idle.toFixed(1)} ms in 1.5 s`,
   );
 }
 
