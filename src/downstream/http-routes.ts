@@ -78,6 +78,8 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     return async (request, response, scope) => {
       if (arrives(request, response)) return;
       const principal = await authentication.authenticate(request);
+      // A host that hung up meanwhile closes nothing any more, and what would be kept until then would be kept for ever.
+      if (response.destroyed) return;
       await endpoint({ request, response, principal, scope, challenge: authentication.challenge });
     };
   }

@@ -1,6 +1,7 @@
 /** Which requests come through to an edge, and what the others are told. */
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import { ANONYMOUS } from "../../../src/core/client.js";
+import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import {
   type Authentication,
@@ -144,6 +145,30 @@ describe("credentials", () => {
     expect([stranger.status, stranger.json().error]).toMatchObject([401, { code: -31401 }]);
     await send(url, modernRequest("tools/list", {}, { headers: { authorization: "Bearer alice" } }));
     expect(port.calls.map((call) => call.client.principal.id)).toEqual(["alice"]);
+  });
+
+  test.each(["GET", "POST"])("of a %s whose host hangs up meanwhile lead to no edge", async (method) => {
+    let looked: Promise<Principal> | undefined;
+    const hangUp = async (request: IncomingMessage): Promise<Principal> => {
+      const closed = new Promise((resolve) => request.once("close", resolve));
+      host.destroy();
+      await closed;
+      return ANONYMOUS;
+    };
+    const authentication: Authentication = {
+      ...EVERYBODY_IS_ANONYMOUS,
+      authenticate(request) {
+        looked = hangUp(request as IncomingMessage);
+        return looked;
+      },
+    };
+    const { url, origin, legacy } = await listening({ authentication });
+    const host = httpRequest(url, { method, agent: false, headers: JSON_TYPE });
+    host.on("error", () => {}).end(method === "POST" ? ping.body : undefined);
+    await new Promise((hungUp) => host.once("close", hungUp));
+    expect(await looked).toBe(ANONYMOUS);
+    await send(`${origin}/healthz`, { method: "GET" });
+    expect(legacy.seen).toEqual([]);
   });
 });
 
