@@ -104,6 +104,9 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       // A socket of this worker alone, where Node's cluster would otherwise share it among all.
       if (inner !== undefined) await bind(inner, { path: workers?.socket, exclusive: true });
       await bind(server, { host: listen.host, port: listen.port });
+      // A connection that cannot be taken, for want of descriptors say, is no reason to lose all the others.
+      for (const each of servers)
+        each.on("error", (error) => logger.error({ error }, "a connection was lost"));
       const { port } = server.address() as AddressInfo;
       const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
       return { url: `http://${host}:${port}${listen.path}`, port };

@@ -1,8 +1,8 @@
 /** How a listener starts, says how it is, and stops; and how it rids itself of connections that do nothing. */
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, Server } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
@@ -36,6 +36,16 @@ test("nobody listens beyond loopback without authentication, unless told to", as
 test("a port that is taken is an error at start", async () => {
   const { port } = await listening();
   await expect(listening({ listen: { port } })).rejects.toThrow(/EADDRINUSE/);
+});
+
+test("a connection that cannot be taken takes nothing else with it", async () => {
+  const listen = vi.spyOn(Server.prototype, "listen");
+  const { origin } = await listening();
+  const server = listen.mock.contexts[0] as Server;
+  listen.mockRestore();
+  // What the system says when there are no descriptors left.
+  server.emit("error", new Error("accept EMFILE"));
+  expect((await send(`${origin}/healthz`, { method: "GET" })).status).toBe(200);
 });
 
 test("a head that does not come and a body that drips are cut off", async () => {
