@@ -6,6 +6,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.j
 import { CODE, META } from "../../wire/names.js";
 import type { Payload } from "../../wire/payload.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
+import { upgradeResult } from "./upgrade-result.js";
 
 /** One response, in the pieces it is written in: large results are carried, not copied. */
 export interface Response {
@@ -33,7 +34,11 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
   return function writeReply(id, call, reply) {
     switch (reply.kind) {
       case "result":
-        return framed(id, "result", resultPieces(reply.result, hintsFor(call, reply.freshness)));
+        return framed(
+          id,
+          "result",
+          resultPieces(upgradeResult(reply.result, call), hintsFor(call, reply.freshness)),
+        );
       case "input_required":
         return inputRequired(id, call, reply);
       case "error": {

@@ -97,6 +97,19 @@ describe("a result", () => {
     for (const result of written(method, object)) expect(result).toEqual(expected);
   });
 
+  test("does not say which tools run as tasks: that was for hosts of the other era", () => {
+    const tools = [
+      { name: "a", execution: { taskSupport: "required" } },
+      { name: "b", execution: { taskSupport: "optional", "v/x": 1 } },
+      { name: "c", inputSchema: { properties: { taskSupport: {} } } },
+    ];
+    for (const result of written("tools/list", { tools, nextCursor: "n" })) {
+      expect(result).toMatchObject({ nextCursor: "n" });
+      expect(result.tools).toEqual([{ name: "a" }, { name: "b", execution: { "v/x": 1 } }, tools[2]]);
+    }
+    for (const result of written("tools/call", { tools })) expect(result.tools).toEqual(tools);
+  });
+
   test("carries the freshness of the reply, but for a later round, which must not be kept", () => {
     const freshness = { ttlMs: 5_000, scope: "public" } as const;
     const hints = (more: object) => written("resources/read", { contents: [] }, { freshness }, more);
