@@ -48,17 +48,16 @@ export class SessionStore {
 
   /** The session of that id, if it is this principal's and of this scope. To everybody else it does not exist. */
   find(id: string, principal: Principal, scope: string): Session | undefined {
-    const session = this.byAffinity(id);
+    const session = this.#sessions.get(id);
     if (session?.client.principal.id !== principal.id || session.client.scope !== scope) return undefined;
+    session.touch();
     session.actFor(principal);
     return session;
   }
 
-  /** The session whose client has that affinity. */
+  /** The session whose client has that affinity. That is no use of it: a server that talks keeps no session open. */
   byAffinity(affinity: string): Session | undefined {
-    const session = this.#sessions.get(affinity);
-    session?.touch();
-    return session;
+    return this.#sessions.peek(affinity);
   }
 
   end(session: Session, why: SessionEnd): void {

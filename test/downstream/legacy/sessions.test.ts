@@ -126,6 +126,18 @@ describe("a session that nobody uses", () => {
     await edge.close();
   });
 
+  test("ends although a server goes on talking to it", async () => {
+    const { edge, open, ends } = still();
+    const id = await open();
+    for (let minute = 0; minute < 3; minute += 1) {
+      await vi.advanceTimersByTimeAsync(30_000);
+      edge.directory.find(id)?.tell?.({ method: "notifications/message", params: { level: "info" } });
+    }
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(ends).toEqual(["idle"]);
+    await edge.close();
+  });
+
   test("over a pipe lives as long as the pipe", async () => {
     const { edge, port } = still();
     const lines: string[] = [];
