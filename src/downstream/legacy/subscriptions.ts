@@ -28,7 +28,7 @@ export class Subscriptions {
   /** From now on what this client may see decides what is told. */
   hearFor(client: Client): void {
     this.#client = client;
-    this.#subscribe();
+    this.#subscribe(this.#lists, this.#resources);
   }
 
   /** The URIs it follows. */
@@ -38,11 +38,13 @@ export class Subscriptions {
 
   /** Begins to tell when one of `lists` changes, as `initialize` promised. */
   promise(lists: ReadonlySet<ListKind>): void {
-    this.#lists = lists;
-    this.#subscribe();
+    this.#subscribe(lists, this.#resources);
   }
 
-  /** @throws GatewayError when updates of `uri` could not be delivered, with the words of its server if it refuses. */
+  /**
+   * @throws GatewayError when updates of `uri` could not be delivered, with the words of its server if it refuses;
+   * `overloaded` when there is no room.
+   */
   async follow(uri: string): Promise<void> {
     if (this.#resources.has(uri)) return;
     if (this.#resources.size >= MAX_FOLLOWED) {
@@ -63,8 +65,7 @@ export class Subscriptions {
         },
       );
     }
-    this.#resources = new Set([...this.#resources, uri]);
-    this.#subscribe();
+    this.#subscribe(this.#lists, new Set([...this.#resources, uri]));
     const refused = (await this.feed.refusals?.(this.#client, [uri]))?.get(uri);
     if (refused === undefined) return;
     this.unfollow(uri);
@@ -74,8 +75,7 @@ export class Subscriptions {
 
   unfollow(uri: string): void {
     if (!this.#resources.has(uri)) return;
-    this.#resources = new Set([...this.#resources].filter((followed) => followed !== uri));
-    this.#subscribe();
+    this.#subscribe(this.#lists, new Set([...this.#resources].filter((followed) => followed !== uri)));
   }
 
   close(): void {
@@ -84,15 +84,19 @@ export class Subscriptions {
     this.#stop = () => {};
   }
 
-  /** The new subscription begins before the old one ends, so that no server is told to stop and start again. */
-  #subscribe(): void {
+  /**
+   * The new subscription begins before the old one ends, so that no server is told to stop and start again; and where
+   * it cannot begin, everything is as before.
+   */
+  #subscribe(lists: ReadonlySet<ListKind>, resources: ReadonlySet<string>): void {
     if (this.#closed) return;
     const stopOld = this.#stop;
-    const interest = { lists: this.#lists, resources: this.#resources };
-    const wanted = interest.lists.size > 0 || interest.resources.size > 0;
+    const wanted = lists.size > 0 || resources.size > 0;
     this.#stop = wanted
-      ? this.feed.subscribe(this.#client, interest, (change) => this.#tell(change))
+      ? this.feed.subscribe(this.#client, { lists, resources }, (change) => this.#tell(change))
       : () => {};
+    this.#lists = lists;
+    this.#resources = resources;
     stopOld();
   }
 

@@ -70,6 +70,8 @@ export interface Listener {
 /**
  * Acknowledges what will be delivered and delivers it, as soon as it is known what servers will tell of. Call the
  * function that it resolves to, to stop.
+ *
+ * @throws GatewayError `overloaded` when a server has no room for another client; then nothing is left behind.
  */
 export async function listen(
   filter: Filter,
@@ -87,7 +89,12 @@ export async function listen(
       ? undefined
       : await port.followTasks?.(client, filter.tasks, { changed: news.hear, lost: listener.lost });
   const changes = heldBack((change: Change) => tell(change, say));
-  const { uris, unsubscribe } = await subscribed(filter, client, port.changes, changes.hear);
+  const { uris, unsubscribe } = await subscribed(filter, client, port.changes, changes.hear).catch(
+    (error: unknown) => {
+      tasks?.stop();
+      throw error;
+    },
+  );
   // The acknowledgement must be the first message, so what is heard before it waits.
   say("notifications/subscriptions/acknowledged", {
     notifications: honoured(filter, uris, tasks?.ids ?? []),

@@ -1,5 +1,6 @@
 /** What legacy sessions hear between their calls. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../../src/core/errors.js";
 import { edgeServer, type Message } from "./support.js";
 
 const ALL = {
@@ -106,6 +107,21 @@ describe("resources/subscribe", () => {
     expect(refused.error).toMatchObject({ code: -32601, data: { uri: "x:b" } });
     expect((await host.request("resources/subscribe", {})).error?.code).toBe(-32602);
     expect(server.port.interests.map(({ resources }) => resources.size)).toEqual([0]);
+  });
+
+  test("that a server has no room for is refused, can be tried again, and leaves the others as they were", async () => {
+    const server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    await host.request("resources/subscribe", { uri: "x:a" });
+    const full = new GatewayError("overloaded", "gateway", "all connections are in use");
+    vi.spyOn(server.port.changes, "subscribe").mockImplementationOnce(() => {
+      throw full;
+    });
+    const followed = () => server.port.interests.map(({ resources }) => [...resources]);
+    expect((await host.request("resources/subscribe", { uri: "x:b" })).error?.message).toBe(full.message);
+    expect(followed()).toEqual([["x:a"]]);
+    expect(await host.request("resources/subscribe", { uri: "x:b" })).toMatchObject({ result: {} });
+    expect(followed()).toEqual([["x:a", "x:b"]]);
   });
 
   test("ends with the session", async () => {

@@ -1,6 +1,7 @@
 /** Tasks at this edge: an extension that must be declared, without what the other era has of them (SEP-2663). */
 import { once } from "node:events";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../../src/core/errors.js";
 import type { FollowedTasks, TaskListener } from "../../../src/core/tasks.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
@@ -154,6 +155,16 @@ describe("a subscription to tasks", () => {
     followers[0]?.listener.lost();
     expect((await heard(2))[1]).toMatchObject({ id: "l", result: { resultType: "complete", ...stamp } });
     await ended;
+    expect(followers).toEqual([]);
+  });
+
+  test("is followed no longer where there is no room for what else was asked for", async () => {
+    const { port, followers } = following(["a"]);
+    const { url } = await listening({ port });
+    vi.spyOn(port.changes, "subscribe").mockImplementationOnce(() => {
+      throw new GatewayError("overloaded", "gateway", "all connections are in use");
+    });
+    expect((await send(url, listen(["a"]))).status).toBe(503);
     expect(followers).toEqual([]);
   });
 
