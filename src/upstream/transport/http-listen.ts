@@ -75,7 +75,9 @@ export class HttpListen implements HttpReceiver {
       // Out of order, asked too much, or (409) not yet aware that the last stream is gone: that passes. Any
       // other refusal would be the same next time.
       const passes = status === 409 || status === 429 || (status >= 500 && status !== 501);
-      if (!passes) this.#giveUp(statusError(this.#settings.target, status, headers, Buffer.alloc(0)));
+      // It may be that it only cannot go on from there, having kept so few events; then it is listened to anew.
+      if (status === 400 && this.#stream.lastEventId !== undefined) this.#stream.lastEventId = undefined;
+      else if (!passes) this.#giveUp(statusError(this.#settings.target, status, headers, Buffer.alloc(0)));
       return;
     }
     const missed = this.#everOpen && this.#stream.lastEventId === undefined;

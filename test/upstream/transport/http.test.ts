@@ -751,6 +751,21 @@ describe("listening", () => {
     expect(missed).toEqual([2, 3]);
   });
 
+  test("begins anew where the server has not kept from where it should go on", async () => {
+    const missed = vi.fn<() => void>();
+    const server = await serve(({ headers }, response) => {
+      const n = server.asked.length;
+      if (headers["last-event-id"] !== undefined) response.writeHead(400).end();
+      else stream(response, "retry: 5\n\n", event({ ...changed, params: { n } }, `e${n}`));
+      if (n === 1) response.end();
+    });
+    const heard: unknown[] = [];
+    open(server.url).listen((message) => heard.push(message.params?.n), { missed });
+    await until("what comes on the new stream", () => heard.length === 2);
+    expect(server.asked.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "e1", undefined]);
+    expect(missed).toHaveBeenCalledOnce();
+  });
+
   test("ends with the reason when the session is gone", async () => {
     const server = await serve((_asked, response) => {
       if (server.asked.length === 1) stream(response, "retry: 5\n\n").end();
