@@ -55,7 +55,7 @@ const LONGEST_WAIT_MS = 60_000;
 export class Subscriptions {
   readonly #settings: ListenSettings;
   readonly #followers = new Map<string, number>();
-  /** Who wants to know what the server says next of the streams that are opened. */
+  /** Who waits for what the server says of the streams that are opened. */
   readonly #waiting = new Set<() => void>();
   #stream: Stream | undefined;
   /** The stream that still delivers while its successor is not acknowledged yet. */
@@ -89,12 +89,16 @@ export class Subscriptions {
         this.#followers.set(uri, left);
       } else {
         this.#followers.delete(uri);
+        this.#wake();
         this.#schedule(GATHER_MS);
       }
     };
   }
 
-  /** The error that it comes to when the server leaves `uri` out of what it will tell; waits until it has said. */
+  /**
+   * The error that it comes to when the server leaves `uri` out of what it will tell; waits until it has said, or
+   * nobody follows `uri` any more.
+   */
   async refusal(uri: string): Promise<RpcError | undefined> {
     while (!this.#over && !this.#unheardOf && this.#followers.has(uri)) {
       const stream = this.#stream;

@@ -111,6 +111,18 @@ test("what the server leaves out of its acknowledgement it has refused, and who 
   expect(await upstream.refusal?.("x:secret", mine)).toMatchObject({ code: -32602 });
 });
 
+test("nobody waits for the word of a server about a resource that is not followed any more", async () => {
+  const { server } = listening(false);
+  const { upstream } = await meet(server, over);
+  const mine = client();
+  const stop = upstream.follow("x:a", mine);
+  await vi.advanceTimersByTimeAsync(50);
+  const refusal = upstream.refusal?.("x:a", mine);
+  stop();
+  expect(await refusal).toBeUndefined();
+  await upstream.close();
+});
+
 test("a server that takes its stream back in words is asked again", async () => {
   const { server, streams } = listening();
   await meet(server);
