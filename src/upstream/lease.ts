@@ -70,6 +70,7 @@ export class Leases {
   readonly #kept = new Map<string, Kept>();
   /** Connections that are being ended; their processes may take a moment. */
   readonly #ending = new Map<string, Promise<void>>();
+  #closed = false;
 
   constructor(settings: LeaseSettings) {
     this.#settings = settings;
@@ -82,7 +83,8 @@ export class Leases {
   /**
    * The lease of that key, made when there is none.
    *
-   * @throws GatewayError `overloaded` when there are as many as there may be, and all of them are in use.
+   * @throws GatewayError `overloaded` when there are as many as there may be, and all of them are in use;
+   * `upstream_unavailable` when they were closed.
    */
   use(key: string, tenancy: Omit<Tenancy, "following">, idleMs = this.#settings.idleMs): Lease {
     const kept = this.#kept.get(key) ?? this.#make(key, tenancy, idleMs);
@@ -97,12 +99,20 @@ export class Leases {
     if (kept !== undefined) this.#end(key, kept);
   }
 
-  async close(): Promise<void> {
+  /** Ends all there are; others may be made. */
+  async endAll(): Promise<void> {
     for (const [key, kept] of this.#kept) this.#end(key, kept);
     await Promise.all(this.#ending.values());
   }
 
+  /** Ends all there are, and makes no others: nobody would end them. */
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.endAll();
+  }
+
   #make(key: string, tenancy: Omit<Tenancy, "following">, idleMs: number): Kept {
+    if (this.#closed) throw stopped(this.#settings.server);
     if (this.#kept.size >= this.#settings.max) this.#makeRoom();
     const whole = { ...tenancy, following: new Following() };
     const supervisor = this.#settings.supervise(whole, this.#ending.get(key) ?? Promise.resolve());
@@ -149,6 +159,9 @@ export class Leases {
     this.#ending.set(key, ending);
   }
 }
+
+const stopped = ({ name: server }: ServerConfig): GatewayError =>
+  new GatewayError("upstream_unavailable", "gateway", `${server} was stopped`, { server });
 
 /** Something is under way on it, or somebody waits to hear of a resource. */
 function inUse({ following, supervisor }: Lease): boolean {

@@ -264,7 +264,7 @@ class SupervisedUpstream implements StartableUpstream {
           this.#era = met.era;
           this.#facts = met.connection.facts;
           // A server may be replaced by a modern one; then nobody needs a connection of their own any more.
-          if (met.era === "modern") void this.#leases.close();
+          if (met.era === "modern") void this.#leases.endAll();
         }
         this.#news.opened(tenancy, met, following.moveTo(met.connection));
       },

@@ -154,6 +154,15 @@ describe("with a legacy server", () => {
     expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true]);
   });
 
+  test("after the upstream was closed nothing is opened for a client that comes late", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    await upstream.close();
+    const error = await failure(upstream.call(calling({ client: session() }).call));
+    expect(error).toMatchObject({ code: "upstream_unavailable", retryable: false });
+    expect(server.channels).toHaveLength(1);
+  });
+
   test("a connection that nobody uses ends, but not one that is in use or followed over", async () => {
     const server = echoing().on("resources/subscribe", {});
     const { upstream } = await meet(server, {}, { leaseIdleMs: 60_000 });
