@@ -95,7 +95,9 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   readonly call = async (asked: Call): Promise<Reply> => {
-    if (this.#era === undefined) await this.#meet(this.#shared, asked.signal);
+    // One that is not there, or was never met, may be of the other era when it comes.
+    if (this.#era !== "legacy" && this.#shared.met === undefined)
+      await this.#meet(this.#shared, asked.signal);
     const call = this.#facts?.instance === undefined ? asked : onward(asked, this.#settings.instance);
     if (this.#era === "modern") return await this.#callOver(this.#shared, call);
     if (call.answers?.state !== undefined && linksVisited(call.answers) === undefined) {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { StopSignal } from "../../../src/core/stop.js";
 import { decodeHeaderValue } from "../../../src/wire/header-value.js";
 import type { JsonObject } from "../../../src/wire/json.js";
-import { HTTP, modernServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
+import { HTTP, legacyServer, modernServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
 import { calling, client, failure, meet, resultOf, settled } from "../../support/met-upstream.js";
 
 beforeEach(() => {
@@ -296,6 +296,27 @@ describe("what a server says on the way", () => {
     expect(listening.notices).toHaveLength(1);
     expect(deaf.notices).toHaveLength(0);
   });
+});
+
+test("a call that a server had asked about is not made again at an older one that has taken its place", async () => {
+  const server = modernServer().on("tools/call", {
+    resultType: "input_required",
+    inputRequests: { name: { method: "elicitation/create", params: { message: "who?" } } },
+    requestState: "s1",
+  });
+  const { upstream } = await meet(server, over);
+  const host = client({ capabilities: { elicitation: {} } });
+  expect(await upstream.call(calling({ client: host }).call)).toMatchObject({ state: "s1" });
+  server.methods.delete("server/discover");
+  const older = legacyServer().on("tools/call", { content: [] });
+  for (const [method, answer] of older.methods) server.on(method, answer);
+  server.channel.end();
+  await settled();
+  const answers = { responses: { name: { action: "accept" } }, state: "s1" };
+  const error = await failure(upstream.call(calling({ client: host, answers }).call));
+  expect(error.code).toBe("outcome_unknown");
+  expect(server.sent("tools/call")).toHaveLength(1);
+  await upstream.close();
 });
 
 test("a server that no longer speaks the revision is met anew", async () => {
