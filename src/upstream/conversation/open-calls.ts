@@ -105,13 +105,13 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
   /**
    * The only call there is, provided that nothing another client set going can still be talking. On a pipe
    * this is the one way to know whose a message is that names nobody; more than that would be a guess. Calls
-   * that cannot have caused it, as `may` says, are not counted.
+   * that cannot have caused it, as `may` says, are not counted; a parked one, which hears nothing, is.
    */
   only(may: (call: Call) => boolean = () => true): T | undefined {
-    const candidates = this.#open.filter(({ call }) => call !== undefined && may(call));
+    const candidates = this.#open.filter(({ call }) => call === undefined || may(call));
     const [open] = candidates;
-    if (open === undefined || candidates.length > 1) return undefined;
-    const affinity = open.call?.client.affinity;
+    if (open?.call === undefined || candidates.length > 1) return undefined;
+    const { affinity } = open.call.client;
     const now = performance.now();
     for (const [client, at] of this.#gone) {
       if (client !== affinity && at + ECHO_MS > now) return undefined;

@@ -4,10 +4,10 @@ import type { Client, ClientDirectory } from "../../core/client.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { Notification } from "../../wire/envelope.js";
-import { stringAt } from "../../wire/json.js";
+import { type JsonObject, stringAt } from "../../wire/json.js";
 import type { ConnectionObserver } from "../connection.js";
 import type { OpenCalls } from "../conversation/open-calls.js";
-import type { RunningCall } from "./running-call.js";
+import { type RunningCall, relatedTask } from "./running-call.js";
 import type { TaskProgress } from "./task-progress.js";
 
 export interface NotificationSettings {
@@ -66,12 +66,12 @@ export class Notifications {
 
   /** To the call it belongs to; else to the session that the connection is kept for; else to nobody. */
   #relay(message: Notification, on: RunningCall | undefined): void {
-    const { server, log, owner, directory, calls, visited } = this.#settings;
+    const { server, log, owner, directory, visited } = this.#settings;
     const { method, params } = message;
     const id =
       method === "notifications/elicitation/complete" ? stringAt(params, "elicitationId") : undefined;
     if (id !== undefined) visited(id);
-    const call = on ?? calls.only();
+    const call = on ?? this.#causeOf(params, id);
     if (call !== undefined) {
       call.hear(message);
       return;
@@ -79,5 +79,14 @@ export class Notifications {
     const port = owner === undefined ? undefined : directory.find(owner.affinity);
     if (port?.tell === undefined) log.debug({ server, method }, "a notification belongs to no call");
     else port.tell(params === undefined ? { method } : { method, params });
+  }
+
+  /** The call that waits for the task it names; where it names nothing that another client may have begun, the only one. */
+  #causeOf(params: JsonObject | undefined, elicitationId: string | undefined): RunningCall | undefined {
+    const { calls, owner } = this.#settings;
+    const task = relatedTask(params);
+    const waiting = task === undefined ? undefined : [...calls.all].find((call) => call.task === task);
+    const isForeign = (task ?? elicitationId) !== undefined && owner === undefined;
+    return waiting ?? (isForeign ? undefined : calls.only());
   }
 }

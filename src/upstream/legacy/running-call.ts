@@ -2,8 +2,8 @@
 import type { Call, InputAnswers, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, stringAt, without } from "../../wire/json.js";
-import { CODE } from "../../wire/names.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { CODE, META } from "../../wire/names.js";
 import { OpenCall } from "../conversation/open-calls.js";
 import { ASKED_UNDER, MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
 
@@ -23,6 +23,10 @@ interface Question {
 }
 
 type Ending = { readonly message: Envelope } | { readonly error: unknown };
+
+/** The task that a message of the server says it belongs to (2025-11-25: basic/utilities/tasks, "Related Task Metadata"). */
+export const relatedTask = (params: JsonObject | undefined): string | undefined =>
+  stringAt(objectAt(objectAt(params, "_meta"), META.relatedTask), "taskId");
 
 /** Questions that come this close together (ms) are asked together. */
 const SETTLE_MS = 20;

@@ -5,10 +5,10 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
-import { CODE, META } from "../../wire/names.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
 import { ASKED_UNDER, type Presentation, present, withoutHop } from "../conversation/questions.js";
-import type { RunningCall } from "./running-call.js";
+import { type RunningCall, relatedTask } from "./running-call.js";
 
 /** Why a question was refused; a label of a metric. */
 export type RefusedQuestion = "not_promised" | "unattributable" | "too_many";
@@ -28,6 +28,9 @@ export interface ServerRequestSettings {
   readonly respond: (response: Envelope) => void;
   readonly refused: (why: RefusedQuestion) => void;
 }
+
+/** So many a client may be asked outside its calls at once, by one server. */
+const MAX_OUTSIDE = 32;
 
 export class ServerRequests {
   readonly #settings: ServerRequestSettings;
@@ -69,48 +72,46 @@ export class ServerRequests {
     for (const controller of this.#outside.values()) controller.abort();
   }
 
-  /**
-   * The task that a question names says whose it is, on whatever stream it came (2025-11-25: basic/utilities/tasks,
-   * "Associating Task-Related Messages"); else the stream does. Without one it can only belong to the single call that
-   * may cause questions; and where all calls are one session's, that session is asked, whichever call it was.
-   */
+  /** A call that may have caused it; else the one session that all calls here belong to, whichever call it was. */
   #findWhose(request: Request, on: RunningCall | undefined): void {
-    const { owner, directory, roots, respond, refused } = this.#settings;
-    const whose = this.#ofTask(request) ?? on ?? this.#onlyOne();
+    const { owner, directory, roots, respond } = this.#settings;
+    const whose = this.#causeOf(request, on);
     if (whose?.mayAsk === true) {
-      if (whose.ask(request)) return;
-      refused("too_many");
-      this.#refuse(request, {
-        code: CODE.internalError,
-        message: "too many questions are open in this call",
-      });
+      if (!whose.ask(request)) this.#refuseAnother(request, "too many questions are open in this call");
       return;
     }
     const port = owner === undefined ? undefined : directory.find(owner.affinity);
     if (port !== undefined) {
-      void this.#askOutside(request, (question, signal) => port.ask(question, signal));
+      if (this.#outside.size >= MAX_OUTSIDE)
+        this.#refuseAnother(request, "too many questions are open outside all calls");
+      else void this.#askOutside(request, (question, signal) => port.ask(question, signal));
       return;
     }
     if (request.method === "roots/list" && roots !== undefined) {
       respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
       return;
     }
-    refused("unattributable");
+    this.#settings.refused("unattributable");
     this.#refuse(request, {
       code: CODE.invalidParams,
       message: `${request.method} belongs to no request that is under way, or to more than one`,
     });
   }
 
-  #ofTask({ params }: Request): RunningCall | undefined {
-    const task = stringAt(objectAt(objectAt(params, "_meta"), META.relatedTask), "taskId");
-    if (task === undefined) return undefined;
-    return [...this.#settings.calls()].find((call) => call.task === task && call.mayAsk);
-  }
-
-  #onlyOne(): RunningCall | undefined {
-    const [first, second] = [...this.#settings.calls()].filter(({ mayAsk }) => mayAsk);
-    return second === undefined ? first : undefined;
+  /**
+   * The task that a question names says whose it is, on whatever stream it came (2025-11-25: basic/utilities/tasks,
+   * "Associating Task-Related Messages"); else the stream does. Without one it can only belong to the single call that
+   * may cause questions.
+   */
+  #causeOf({ params }: Request, on: RunningCall | undefined): RunningCall | undefined {
+    const { calls, owner } = this.#settings;
+    const candidates = [...calls()].filter(({ mayAsk }) => mayAsk);
+    const task = relatedTask(params);
+    const waiting = task === undefined ? undefined : candidates.find((call) => call.task === task);
+    if (waiting !== undefined || on !== undefined) return waiting ?? on;
+    // A task that nobody waits for is no affair of another client that happens to be calling.
+    const isForeign = task !== undefined && owner === undefined;
+    return candidates.length === 1 && !isForeign ? candidates[0] : undefined;
   }
 
   async #askOutside(
@@ -129,6 +130,11 @@ export class ServerRequests {
     } finally {
       this.#outside.delete(id);
     }
+  }
+
+  #refuseAnother(request: Request, message: string): void {
+    this.#settings.refused("too_many");
+    this.#refuse(request, { code: CODE.internalError, message });
   }
 
   #refuse(request: Request, error: RpcError): void {

@@ -274,6 +274,26 @@ describe("a log line", () => {
     expect(slow.notices).toHaveLength(1);
   });
 
+  test("on a pipe may be of a call that is parked, and then belongs to nobody", async () => {
+    const server = legacyServer()
+      .on("tools/call", async (_params, ask) => {
+        await ask.ask("elicitation/create", { message: "who?" });
+        return {};
+      })
+      .on("completion/complete", () => SILENCE);
+    const { upstream } = await meet(server);
+    const host = client({ capabilities: { elicitation: {} } });
+    const parked = upstream.call(calling({ client: host }).call);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await parked).toMatchObject({ kind: "input_required" });
+    const other = calling({ client: host, method: "completion/complete", params: {} });
+    void upstream.call(other.call).catch(() => {});
+    await settled();
+    server.channel.say("notifications/message", { level: "error", data: "whose?" });
+    expect(other.notices).toEqual([]);
+    await upstream.close();
+  });
+
   test("below the level that the client named is dropped", async () => {
     const server = logging("info");
     const { upstream } = await meet(server, over);

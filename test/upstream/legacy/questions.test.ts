@@ -489,6 +489,33 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
+  test("of a task that nobody waits for it is not the affair of another client that happens to be calling", async () => {
+    const server = hanging();
+    const world = await worldOf(server, { lease: "principal" });
+    const other = calling({ client: session() });
+    await start(world, other);
+    const about = { _meta: { "io.modelcontextprotocol/related-task": { taskId: "t1" } } };
+    const answer = await server.channel.ask("elicitation/create", { ...who, ...about });
+    expect(answer.error?.code).toBe(-32602);
+    expect(world.refused).toEqual(["unattributable"]);
+    server.channel.say("notifications/message", { level: "info", data: 1, ...about });
+    expect(other.notices).toEqual([]);
+    await world.upstream.close();
+  });
+
+  test("outside all calls it is refused when the session has not answered so many others", async () => {
+    const server = hanging();
+    const owner = session();
+    const ask = vi.fn(() => SILENCE);
+    const world = await worldOf(server, {}, { port: { ask }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    for (let index = 0; index < 32; index += 1) void server.channel.ask("roots/list");
+    expect((await server.channel.ask("roots/list")).error?.code).toBe(-32603);
+    expect(ask).toHaveBeenCalledTimes(32);
+    expect(world.refused).toEqual(["too_many"]);
+    await world.upstream.close();
+  });
+
   test("outside all calls it is the session's, whose own words are the answer", async () => {
     const server = hanging();
     const owner = session();
@@ -694,6 +721,17 @@ describe("a server that wants a link visited first", () => {
     expect(await upstream.call(calling({ client: client() }).call)).toMatchObject({
       error: { code: -32603 },
     });
+  });
+
+  test("tells nobody else of the end of what a client was sent to", async () => {
+    const server = legacyServer().on("tools/call", () => SILENCE);
+    const { upstream } = await meet(server, { lease: "shared" });
+    const other = calling({ client: session() });
+    void upstream.call(other.call).catch(() => {});
+    await settled();
+    server.channel.say("notifications/elicitation/complete", { elicitationId: "e1" });
+    expect(other.notices).toEqual([]);
+    await upstream.close();
   });
 
   test("tells a session of the end of what it was sent to", async () => {
