@@ -7,7 +7,7 @@ import { objectAt } from "../../wire/json.js";
 export interface SubscriptionSettings {
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;
-  /** Sends `resources/subscribe` or `resources/unsubscribe`, and resolves to the error that it is answered with. */
+  /** Sends one or the other, and resolves to the error that it is answered with; never rejects. */
   readonly send: (
     method: "resources/subscribe" | "resources/unsubscribe",
     uri: string,
@@ -22,6 +22,8 @@ interface Followed {
 
 export class ResourceSubscriptions {
   readonly #followed = new Map<string, Followed>();
+  /** What a resource's server has yet to answer; over HTTP the next message could get there before it. */
+  readonly #unanswered = new Map<string, Promise<unknown>>();
   readonly #settings: SubscriptionSettings;
 
   constructor(settings: SubscriptionSettings) {
@@ -64,7 +66,15 @@ export class ResourceSubscriptions {
     uri: string,
   ): Promise<RpcError | undefined> {
     // A server that never offered it would answer with an error; asking is no use.
-    const offered = objectAt(this.#settings.capabilities(), "resources")?.subscribe === true;
-    return offered ? this.#settings.send(method, uri) : undefined;
+    if (objectAt(this.#settings.capabilities(), "resources")?.subscribe !== true) return undefined;
+    const before = this.#unanswered.get(uri);
+    const { send } = this.#settings;
+    const answer = before === undefined ? send(method, uri) : before.then(() => send(method, uri));
+    this.#unanswered.set(uri, answer);
+    try {
+      return await answer;
+    } finally {
+      if (this.#unanswered.get(uri) === answer) this.#unanswered.delete(uri);
+    }
   }
 }

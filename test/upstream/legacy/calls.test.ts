@@ -437,6 +437,24 @@ describe("resources that are followed", () => {
     ]);
   });
 
+  test("are not subscribed again before the server has answered that they were given up", async () => {
+    const leaving: (() => void)[] = [];
+    const server = legacyServer()
+      .on("resources/subscribe", {})
+      .on("resources/unsubscribe", () => new Promise((answer) => leaving.push(() => answer({}))));
+    const { upstream } = await meet(server, over);
+    upstream.follow("x:a", undefined)();
+    upstream.follow("x:a", undefined);
+    upstream.follow("x:b", undefined);
+    await settled();
+    const subscribed = () => server.sent("resources/subscribe").map(({ message }) => message.params?.uri);
+    expect(subscribed()).toEqual(["x:a", "x:b"]);
+    for (const answer of leaving) answer();
+    await settled();
+    expect(subscribed()).toEqual(["x:a", "x:b", "x:a"]);
+    await upstream.close();
+  });
+
   test("are subscribed again when the server was started again, and may have changed meanwhile", async () => {
     const server = legacyServer().on("resources/subscribe", {});
     const { upstream, heard } = await meet(server);
