@@ -9,13 +9,13 @@ import { LEGACY_REVISIONS } from "../wire/names.js";
 import { inWordsOf } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import type { ConversationSettings } from "./conversation/settings.js";
+import { type Settled, settle, unlessAborted, within } from "./conversation/waiting.js";
 import { HandshakeRefused } from "./legacy/handshake.js";
 import { LegacyConnection, type LegacySettings } from "./legacy/upstream.js";
 import { type Finding, probe } from "./modern/probe.js";
 import { ModernConnection } from "./modern/upstream.js";
 import { type Channel, HttpStatusError } from "./transport/channel.js";
 import { type EraVerdict, type Pin, pinOf, type Way } from "./verdict.js";
-import { type Settled, settle, unlessAborted, within } from "./waiting.js";
 
 export type OpenChannel = (way: Way, server: ServerConfig, signal: StopSignal) => Promise<Channel>;
 

@@ -21,6 +21,7 @@ import { type JsonObject, objectAt } from "../wire/json.js";
 import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
+import { unlessAborted } from "./conversation/waiting.js";
 import { Following } from "./following.js";
 import { listedBy, onward } from "./hops.js";
 import { audienceFor, audienceOf, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
@@ -32,7 +33,6 @@ import { type SuperviseSettings, Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
 import { Turns } from "./turns.js";
 import { EraVerdict } from "./verdict.js";
-import { unlessAborted } from "./waiting.js";
 
 export interface StartableUpstream extends Upstream {
   /** Begins to meet the server, and does not wait for it. */

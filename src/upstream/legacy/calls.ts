@@ -73,7 +73,7 @@ export class LegacyCalls {
   #cancelTask(running: RunningCall, taskId: string): void {
     if (objectAt(objectAt(this.#settings.capabilities(), "tasks"), "cancel") === undefined) return;
     const request = { jsonrpc: "2.0", id: nextId(), method: "tasks/cancel", params: { taskId } } as const;
-    this.#settings.exchange(request, running, new Stop().signal).catch(ignore);
+    this.#settings.exchange(request, running, AbortSignal.timeout(CANCEL_MS)).catch(ignore);
   }
 
   /** Waits for the end of the call, or parks it while its client is asked. */
@@ -160,6 +160,8 @@ export class LegacyCalls {
   }
 }
 
+/** How long (ms) a server may take to say that it has cancelled a task. */
+const CANCEL_MS = 30_000;
 // Nobody waits for the task any more, whether its server has heard so or not.
 const ignore = (): void => {};
 

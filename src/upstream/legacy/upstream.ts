@@ -13,6 +13,7 @@ import { nextId } from "../conversation/ids.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, type Presentation } from "../conversation/questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
+import { unlessAborted } from "../conversation/waiting.js";
 import type { Answer, Channel } from "../transport/channel.js";
 import { cancelled, LegacyCalls, tellCancelled } from "./calls.js";
 import { ConnectionLogLevel } from "./log-level.js";
@@ -41,6 +42,9 @@ export interface LegacySettings extends ConversationSettings {
   /** Told when a task is not as it was; the notice names it by the server's own id. */
   readonly onTaskStatus: (notice: Notice) => void;
 }
+
+/** How long (ms) the answer to a ping, a subscription or a log level may take. */
+const OWN_REQUEST_MS = 30_000;
 
 export class LegacyConnection implements Connection {
   readonly closed: Promise<GatewayError>;
@@ -146,7 +150,11 @@ export class LegacyConnection implements Connection {
       await this.#links.whenDone(visited, call.signal);
     }
     const level = this.#logLevel.raise(call.logLevel, call.client.session);
-    if (level !== undefined) await this.#setLogLevel(level);
+    if (level !== undefined) {
+      // The level is the connection's: it is set for the calls that follow, also when this one is given up.
+      const gaveUp = (): GatewayError => cancelled(this.#settings.server, call.signal);
+      await unlessAborted(this.#setLogLevel(level), call.signal, gaveUp);
+    }
     return this.#calls.run(call);
   };
 
@@ -203,7 +211,7 @@ export class LegacyConnection implements Connection {
     };
   }
 
-  /** A request of the gateway's own. */
+  /** A request of the gateway's own; without a `signal` it is given up after a while. */
   async #request(method: string, params?: JsonObject, signal?: StopSignal): Promise<Answer> {
     const { server } = this.#settings;
     if (signal?.aborted) throw cancelled(server, signal);
@@ -213,12 +221,14 @@ export class LegacyConnection implements Connection {
       tellCancelled(id, (message) => this.#post(message));
       giveUp.abort();
     };
+    const late = signal === undefined ? setTimeout(cancel, OWN_REQUEST_MS) : undefined;
     signal?.addEventListener("abort", cancel, { once: true });
     const request = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) } as const;
     const hear = (message: Envelope): void => this.#hear(message);
     try {
       return await this.#exchange(() => this.#opened.exchange(request, { signal: giveUp.signal, hear }));
     } finally {
+      clearTimeout(late);
       signal?.removeEventListener("abort", cancel);
     }
   }

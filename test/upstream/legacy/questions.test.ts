@@ -792,6 +792,23 @@ describe("the level of a server's log", () => {
     const second = await meet(failing);
     expect(await second.upstream.call(calling({ logLevel: "debug" }).call)).toMatchObject({ kind: "result" });
   });
+
+  test("is not waited for when the client gives up, nor for ever, where the server does not answer", async () => {
+    const server = legacyServer()
+      .on("tools/call", {})
+      .on("logging/setLevel", () => SILENCE);
+    const { upstream } = await meet(server);
+    const impatient = calling({ logLevel: "error" });
+    const given = failure(upstream.call(impatient.call));
+    await settled();
+    impatient.giveUp();
+    expect((await given).code).toBe("cancelled");
+    expect(server.sent("tools/call")).toHaveLength(0);
+    const patient = upstream.call(calling({ logLevel: "debug" }).call);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(await patient).toMatchObject({ kind: "result" });
+    await upstream.close();
+  });
 });
 
 test("too many questions in one call are refused beyond a bound", async () => {

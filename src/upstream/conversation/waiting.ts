@@ -1,7 +1,7 @@
 /** Waiting that comes to an end: after a time, or when whoever waits has given up. */
 
-import type { GatewayError } from "../core/errors.js";
-import type { StopSignal } from "../core/stop.js";
+import type { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
 
 export type Settled<T> =
   | { readonly ok: true; readonly value: T }
