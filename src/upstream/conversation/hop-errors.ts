@@ -2,6 +2,12 @@
 import type { RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 
+/** Whether only a server of 2026-07-28 says so: it refuses how it was asked, and has not looked at what. */
+export const isModernRefusal = ({ code }: RpcError): boolean =>
+  code === CODE.headerMismatch ||
+  code === CODE.missingClientCapability ||
+  code === CODE.unsupportedProtocolVersion;
+
 /**
  * The error as it may go on to the client. Codes in the range that the specification keeps for the hop
  * between two peers (-32099 … -32020) describe the gateway's own request, so they never pass as they are

@@ -9,6 +9,7 @@ import { type Envelope, isNotification, isRequest, type RpcError } from "../../w
 import type { JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import type { Connection } from "../connection.js";
+import { isModernRefusal } from "../conversation/hop-errors.js";
 import { nextId } from "../conversation/ids.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, type Presentation } from "../conversation/questions.js";
@@ -235,10 +236,28 @@ export class LegacyConnection implements Connection {
 
   async #exchange(exchange: () => Promise<Answer>): Promise<Answer> {
     try {
-      return await exchange();
+      const answer = await exchange();
+      if (answer.status === 400 && answer.message.error !== undefined) this.#checkEra(answer.message.error);
+      return answer;
     } finally {
       this.#lastHeard = performance.now();
     }
+  }
+
+  /**
+   * @throws GatewayError when a server of the other era has taken the place of the one that was met; whoever holds
+   * this connection must meet it anew. Where there is no session, nothing else tells.
+   */
+  #checkEra(error: RpcError): void {
+    if (!isModernRefusal(error)) return;
+    const { server } = this.#settings;
+    const sentence = `${server} no longer speaks the revision it was met with`;
+    const outgrown = new GatewayError("upstream_unavailable", "upstream", sentence, {
+      server,
+      retryable: true,
+    });
+    this.#lose(outgrown);
+    throw outgrown;
   }
 
   /** The server keeps it for all calls that follow; a server that cannot log is not told. */

@@ -6,6 +6,7 @@ import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION, OWN_META } from "../../wire/names.js";
+import { isModernRefusal } from "../conversation/hop-errors.js";
 import { nextId } from "../conversation/ids.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { writeRequest } from "./write-call.js";
@@ -48,7 +49,7 @@ async function discover(channel: Channel, settings: ProbeSettings): Promise<Find
     const cause = error instanceof GatewayError ? error.cause : undefined;
     if (!(cause instanceof HttpStatusError)) throw error;
     const refusal = errorIn(cause.body);
-    if (isEvidence(cause.status) || (refusal !== undefined && isModern(refusal))) {
+    if (isEvidence(cause.status) || (refusal !== undefined && isModernRefusal(refusal))) {
       return readRefusal(server, cause.status, refusal);
     }
     throw error;
@@ -79,7 +80,7 @@ export const readCapabilities = (result: JsonObject): JsonObject =>
   without(objectAt(result, "capabilities") ?? {}, ["tasks"]);
 
 function readRefusal(server: string, status: number, error: RpcError | undefined): Finding | undefined {
-  if (error !== undefined && isModern(error)) {
+  if (error !== undefined && isModernRefusal(error)) {
     const supported = isObject(error.data) ? error.data.supported : undefined;
     if (error.code === CODE.unsupportedProtocolVersion && Array.isArray(supported)) {
       if (supported.includes(MODERN_REVISION)) return undefined;
@@ -98,11 +99,6 @@ function otherRevision(server: string, versions: readonly unknown[]): Finding {
   const named = versions.filter((version) => typeof version === "string").join(", ");
   throw unavailable(server, `speaks ${named || "no revision it names"}, which the gateway does not`);
 }
-
-const isModern = (error: RpcError): boolean =>
-  error.code === CODE.headerMismatch ||
-  error.code === CODE.missingClientCapability ||
-  error.code === CODE.unsupportedProtocolVersion;
 
 /**
  * Whether an answer that is not modern tells that the server is not. Missing credentials, overload and failures

@@ -1,6 +1,14 @@
 /** Calls to a server that was opened by `initialize`: what it gets, what comes back, and whose it is. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { HTTP, HttpFailure, legacyServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
+import {
+  type FakeServer,
+  HTTP,
+  HttpFailure,
+  legacyServer,
+  modernServer,
+  RpcFailure,
+  SILENCE,
+} from "../../support/fake-channel.js";
 import { calling, client, failure, meet, resultOf, settled } from "../../support/met-upstream.js";
 
 beforeEach(() => {
@@ -485,5 +493,39 @@ describe("resources that are followed", () => {
     upstream.follow("x:a", undefined)();
     await settled();
     expect(server.sent("resources/subscribe")).toHaveLength(0);
+  });
+});
+
+describe("a server that was replaced by one of 2026-07-28", () => {
+  const replaced = (code: number, status: number): FakeServer =>
+    legacyServer().on("tools/call", () => {
+      throw new RpcFailure(code, "this is no way to ask", undefined, status);
+    });
+
+  test("is met anew, also where there was no session that it could have forgotten", async () => {
+    const server = replaced(-32022, 400);
+    const { upstream } = await meet(server, over);
+    expect(await failure(upstream.call(calling().call))).toMatchObject({
+      code: "upstream_unavailable",
+      retryable: true,
+    });
+    await settled();
+    expect(upstream.state).toBe("backoff");
+    const newer = modernServer().on("tools/call", { content: [], resultType: "complete" });
+    server.methods.clear();
+    for (const [method, answer] of newer.methods) server.on(method, answer);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(resultOf(await upstream.call(calling().call))).toMatchObject({ content: [] });
+    await upstream.close();
+  });
+
+  test.each([
+    [-32022, 200],
+    [-32000, 400],
+  ])("is not suspected for an error of its own (%d with status %d)", async (code, status) => {
+    const { upstream } = await meet(replaced(code, status), over);
+    expect(await upstream.call(calling().call)).toMatchObject({ kind: "error" });
+    expect(upstream.state).toBe("ready");
+    await upstream.close();
   });
 });
