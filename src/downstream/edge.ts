@@ -3,6 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
 import type { Envelope } from "../wire/envelope.js";
 
+/** Where hosts of the 2024-11-05 transport POST to, with their session in the query. */
+export const MESSAGES_PATH = "/messages";
+
 /** One HTTP request that passed the listener's checks (host, origin, size, content type, credentials). */
 export interface HttpExchange {
   readonly request: IncomingMessage;

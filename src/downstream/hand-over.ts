@@ -11,6 +11,7 @@ import { TASK_METHODS } from "../core/tasks.js";
 import type { Envelope, MessageId } from "../wire/envelope.js";
 import { stringAt } from "../wire/json.js";
 import { HEADER } from "../wire/names.js";
+import { MESSAGES_PATH } from "./edge.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 
 export interface HandOver {
@@ -37,8 +38,7 @@ const FRAME: ReadonlySet<string> = new Set([
   "content-length",
 ]);
 
-/** @param messagesPath where hosts of the transport of 2024-11-05 send to, with their session in the query */
-export function createHandOver(seat: Seat, logger: Logger, messagesPath = "/messages"): HandOver {
+export function createHandOver(seat: Seat, logger: Logger): HandOver {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
 
   return {
@@ -81,7 +81,7 @@ export function createHandOver(seat: Seat, logger: Logger, messagesPath = "/mess
     const session = headers[HEADER.sessionId];
     if (typeof session === "string") return session;
     const [path, query = ""] = url.split("?", 2);
-    return path === messagesPath ? (new URLSearchParams(query).get("sessionId") ?? undefined) : undefined;
+    return path === MESSAGES_PATH ? (new URLSearchParams(query).get("sessionId") ?? undefined) : undefined;
   }
 
   function pass(

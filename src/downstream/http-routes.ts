@@ -11,7 +11,7 @@ import type { Logger } from "../core/logger.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
-import type { HttpEdge } from "./edge.js";
+import { type HttpEdge, MESSAGES_PATH } from "./edge.js";
 import type { HandOver } from "./hand-over.js";
 import type { HeldBodies } from "./held-bodies.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
@@ -69,7 +69,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     const taking = onlyPost(sse);
     const opens = guarded(mcpEndpoint({ ...behind, modern: opening, legacy: opening }));
     const takes = guarded(mcpEndpoint({ ...behind, modern: taking, legacy: taking }));
-    routes.push({ path: "/sse", serve: opens }, { path: "/messages", serve: takes });
+    routes.push({ path: "/sse", serve: opens }, { path: MESSAGES_PATH, serve: takes });
   }
   // A path that is not there is told only to those who may know.
   return [...routes, { path: "*", serve: guarded(nothingHere) }];

@@ -13,6 +13,7 @@ import {
   type HttpEdge,
   type HttpExchange,
   type HttpPost,
+  MESSAGES_PATH,
   type PipeEdge,
   ROOM_FOR_ALL,
   type StreamRoom,
@@ -27,8 +28,6 @@ export interface HttpSseOptions {
   readonly edge: Pick<LegacyEdge, "pipe">;
   /** A comment is written to an idle stream this often, in ms. */
   readonly keepAliveMs: number;
-  /** Where hosts POST to: the path as they see it. Default `/messages`. */
-  readonly messagesPath?: string;
   /** Streams that may be open at once. Default 1000. */
   readonly maxStreams?: number;
   /** Where they must find room, together with other streams. Default: room for all. */
@@ -48,14 +47,7 @@ interface Stream {
 
 /** An edge whose `get` serves `GET /sse` and whose `post` serves `POST /messages`. */
 export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchange: HttpExchange): void } {
-  const {
-    edge,
-    logger = SILENT,
-    hooks = {},
-    worker,
-    messagesPath = "/messages",
-    maxStreams = 1000,
-  } = options;
+  const { edge, logger = SILENT, hooks = {}, worker, maxStreams = 1000 } = options;
   const { room = ROOM_FOR_ALL } = options;
   const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
   const streams = new Map<string, Stream>();
@@ -80,7 +72,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
     });
     hooks.opened?.();
     streams.set(id, { exchange, connection, pipe });
-    connection.write(formatEvent({ event: "endpoint", data: `${messagesPath}?sessionId=${id}` }));
+    connection.write(formatEvent({ event: "endpoint", data: `${MESSAGES_PATH}?sessionId=${id}` }));
     if (!connection.isOpen) end(id);
   }
 
