@@ -20,8 +20,6 @@ export interface StdioListenerOptions {
   readonly detect: (message: Envelope | readonly Envelope[]) => Era;
   /** Default: the one anonymous principal. */
   readonly principal?: Principal;
-  /** Which part of the gateway the host sees. Default: all of it. */
-  readonly scope?: string;
   readonly maxLineBytes?: number;
   /** After the end of the input, calls in flight have so long to be answered, in ms. Default 5 s. */
   readonly drainMs?: number;
@@ -50,7 +48,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
 
   const pipe: Pipe = {
     principal: options.principal ?? ANONYMOUS,
-    scope: options.scope ?? "",
+    scope: "",
     send(text) {
       if (!writable) return;
       // One write per message: two writers could otherwise come between a message and its line end.

@@ -20,12 +20,9 @@ import type { Ending } from "./sse-connection.js";
 
 /** What the edge tells of itself, for metrics. */
 export interface LegacyHooks {
-  sessionOpened?(): void;
   sessionEnded?(why: SessionEnd): void;
   streamOpened?(kind: StreamKind): void;
   streamClosed?(kind: StreamKind, why: Ending): void;
-  /** A client was asked something by a server, and it took this long until there was an outcome. */
-  asked?(method: string, waitedMs: number): void;
 }
 
 export interface LegacyEdgeOptions {
@@ -38,11 +35,7 @@ export interface LegacyEdgeOptions {
   readonly room?: StreamRoom;
   readonly hooks?: LegacyHooks;
   /** So long has a person to answer a server's question, in ms; asked for each one. Default 10 minutes. */
-  readonly answerMs?: number | (() => number);
-  /** Rounds of questions one call may take. Default 8. */
-  readonly maxRounds?: number;
-  /** When a host that lost its stream should come back, in ms. Default 1 s. */
-  readonly retryMs?: number;
+  readonly answerMs?: () => number;
   /** The number of this worker, where there are others; sessions over HTTP bear it. */
   readonly worker?: number;
 }
@@ -78,26 +71,13 @@ const LISTEN_MS = 10_000;
 const MIB = 1024 * 1024;
 
 export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
-  const { port, hooks = {}, logger = SILENT, answerMs = 600_000 } = options;
+  const { port, hooks = {}, logger = SILENT, answerMs = () => 600_000 } = options;
   const store = new SessionStore(options.sessions, (session, why) => {
     hooks.sessionEnded?.(why);
     port.forget(session.client.affinity);
   });
-  const opener = {
-    port,
-    store,
-    questions: { answerMs: typeof answerMs === "number" ? () => answerMs : answerMs, maxOpen: 100 },
-    opened: () => hooks.sessionOpened?.(),
-  };
-  const behind = {
-    port,
-    logger,
-    inputLoop: {
-      maxRounds: options.maxRounds ?? 8,
-      paceMs: 250,
-      onAsked: (method: string, waitedMs: number) => hooks.asked?.(method, waitedMs),
-    },
-  };
+  const opener = { port, store, questions: { answerMs, maxOpen: 100 } };
+  const behind = { port, logger };
   const http = new LegacyHttpEdge({
     store,
     opener,
@@ -109,7 +89,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
       keepAliveMs: options.keepAliveMs,
       maxWaitingBytes: MIB,
       stallMs: 30_000,
-      retryMs: options.retryMs ?? 1000,
+      retryMs: 1_000,
       log: { maxLength: MIB, maxEvents: 1000 },
       maxGeneral: 8,
       lingerMs: 30_000,

@@ -6,7 +6,6 @@ import type { Handler } from "../../core/handler.js";
 import { REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/refusal.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
-import { isObject, stringAt } from "../../wire/json.js";
 import { Payload } from "../../wire/payload.js";
 import { askClient, type Outcome } from "./ask-client.js";
 import type { Outlet } from "./place.js";
@@ -14,14 +13,10 @@ import type { Session } from "./session.js";
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
-export interface InputLoopSettings {
-  /** Rounds of questions one call may take; then it fails. */
-  readonly maxRounds: number;
-  /** The wait before a call is made again for which nothing was asked, in ms. */
-  readonly paceMs: number;
-  /** Hears how long a round of questions took to be answered. */
-  readonly onAsked: (kind: string, waitedMs: number) => void;
-}
+/** Rounds of questions one call may take; then it fails. */
+const MAX_ROUNDS = 8;
+/** The wait (ms) before a call is made again for which nothing was asked. */
+const PACE_MS = 250;
 
 export interface Asking {
   readonly session: Session;
@@ -41,17 +36,16 @@ export async function inputLoop(
   call: Call,
   first: InputRequired,
   asking: Asking,
-  settings: InputLoopSettings,
 ): Promise<Reply> {
   let reply: Reply = first;
   let refused: ReadonlySet<string> = new Set();
   for (let round = 1; reply.kind === "input_required"; round += 1) {
-    const obstacle = obstacleTo(reply, round, refused, settings.maxRounds);
+    const obstacle = obstacleTo(reply, round, refused);
     if (obstacle !== undefined) {
       asking.abandon();
       return failure(call, obstacle);
     }
-    const answers: Answers = await answersTo(reply, call, asking, settings);
+    const answers: Answers = await answersTo(reply, call, asking);
     if (answers.kind === "cancelled") {
       asking.abandon();
       return { kind: "error", error: refusalError(answers.error) };
@@ -62,16 +56,11 @@ export async function inputLoop(
   return reply;
 }
 
-function obstacleTo(
-  reply: InputRequired,
-  round: number,
-  refused: ReadonlySet<string>,
-  maxRounds: number,
-): string | undefined {
+function obstacleTo(reply: InputRequired, round: number, refused: ReadonlySet<string>): string | undefined {
   const keys = Object.keys(reply.requests);
   if (keys.length === 0 && reply.state === undefined)
     return "the server asked for more input without saying what";
-  if (round > maxRounds) return `the server asked for more input ${maxRounds} times`;
+  if (round > MAX_ROUNDS) return `the server asked for more input ${MAX_ROUNDS} times`;
   // A server that cannot be told of a refusal finds an answer missing and asks for it again, without end.
   const again = keys.find((key) => refused.has(key));
   return again === undefined
@@ -84,20 +73,13 @@ type Answers =
   | { readonly kind: "cancelled"; readonly error: GatewayError };
 
 /** Asks everything at once, each question for itself: one that is refused takes none of the others with it. */
-async function answersTo(
-  reply: InputRequired,
-  call: Call,
-  asking: Asking,
-  settings: InputLoopSettings,
-): Promise<Answers> {
+async function answersTo(reply: InputRequired, call: Call, asking: Asking): Promise<Answers> {
   const questions = Object.entries(reply.requests);
-  if (questions.length === 0) await pause(settings.paceMs, call.signal);
+  if (questions.length === 0) await pause(PACE_MS, call.signal);
   const wanted = new Wanted(reply, call.signal);
   try {
     const outcomes = await Promise.all(
-      questions.map(
-        async ([key, question]) => [key, await ask(question, key, wanted, asking, settings)] as const,
-      ),
+      questions.map(async ([key, question]) => [key, await ask(question, key, wanted, asking)] as const),
     );
     return {
       kind: "answers",
@@ -118,16 +100,12 @@ async function ask(
   key: string,
   wanted: Wanted,
   asking: Asking,
-  settings: InputLoopSettings,
 ): Promise<Outcome | undefined> {
-  const began = performance.now();
   try {
     return await askClient(asking.session, question, asking.outlet, wanted.signalOf(key));
   } catch (error) {
     if (wanted.isTakenBack(key)) return undefined;
     throw error;
-  } finally {
-    settings.onAsked(methodOf(question), performance.now() - began);
   }
 }
 
@@ -199,9 +177,6 @@ function failure(call: Call, sentence: string): Reply {
   const result = { content, isError: true, _meta: { [REFUSAL_META]: refusalOf(error) } };
   return { kind: "result", result: Payload.ofObject(result), refusal: error.code };
 }
-
-const methodOf = (question: unknown): string =>
-  (isObject(question) ? stringAt(question, "method") : undefined) ?? "unknown";
 
 function pause(ms: number, signal: StopSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -13,8 +13,6 @@ export interface Opener {
   readonly port: GatewayPort;
   readonly store: SessionStore;
   readonly questions: QuestionLimits;
-  /** Hears of each session that was opened. */
-  readonly opened: () => void;
 }
 
 export interface Opened {
@@ -46,7 +44,6 @@ export async function openSession(
   // It can be found before it is introduced to anybody: a server that is met on behalf of this client may ask for
   // its roots at once. Nobody outside knows the id yet.
   opener.store.add(session);
-  opener.opened();
   try {
     const introduction = await opener.port.introduce(client);
     if (session.hasEnded) {

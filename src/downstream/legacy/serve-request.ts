@@ -7,7 +7,7 @@ import { refusalError } from "../../core/refusal.js";
 import type { MessageId, Request } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import { type InputLoopSettings, inputLoop } from "./input-loop.js";
+import { inputLoop } from "./input-loop.js";
 import { ownMethod } from "./own-methods.js";
 import type { Place } from "./place.js";
 import { readCall } from "./read-call.js";
@@ -17,7 +17,6 @@ import { writeReply } from "./write-reply.js";
 
 export interface Behind {
   readonly port: GatewayPort;
-  readonly inputLoop: InputLoopSettings;
   readonly logger: Logger;
 }
 
@@ -40,7 +39,7 @@ async function serveCall(
   session: Session,
   request: Request,
   place: Place,
-  { port, logger, inputLoop: loop }: Behind,
+  { port, logger }: Behind,
 ): Promise<void> {
   const { id, method } = request;
   // A request that is cancelled gets no response, now or later. When the session ends, everybody is told.
@@ -60,7 +59,7 @@ async function serveCall(
   let scopes: readonly string[] | undefined;
   try {
     let reply = await port.handle(call);
-    if (reply.kind === "input_required") reply = await inputLoop(port.handle, call, reply, asking, loop);
+    if (reply.kind === "input_required") reply = await inputLoop(port.handle, call, reply, asking);
     text = writeReply(id, call, reply, session.revision, port);
     scopes = missingScopes(reply);
   } catch (error) {

@@ -30,10 +30,6 @@ export class SessionStore {
     this.#sweep.unref();
   }
 
-  get size(): number {
-    return this.#sessions.size;
-  }
-
   /** All of them, the most recently used first. */
   all(): readonly Session[] {
     return [...this.#sessions.values()].filter((session) => session !== undefined);

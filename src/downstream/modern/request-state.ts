@@ -14,7 +14,7 @@ export interface SealSettings {
   /** A secret key of 32 bytes; every process that may take the retry needs the same. */
   readonly key: KeyObject;
   /** How long a state that is sealed now can be answered, in ms. Default 1 h: a person may have to be found first. */
-  readonly ttlMs?: number | (() => number);
+  readonly ttlMs?: () => number;
   /** The time of day in milliseconds; processes that share the key share it too. */
   readonly now?: () => number;
   /**
@@ -33,8 +33,9 @@ const EXPIRY_BYTES = 8;
 
 /**
  * A middleware that seals every state on its way out and opens it on its way back in. It stands below the layer
- * that finds the route, so that one server's state never reaches another. A state opens only for the same principal, scope, server, method, target and arguments, until it expires; anything else is
- * `state_rejected`. Where a server sent no state the client gets none, and none is expected back.
+ * that finds the route, so that one server's state never reaches another. A state opens only for the same principal,
+ * scope, server, method, target and arguments, until it expires; anything else is `state_rejected`. Where a server
+ * sent no state the client gets none, and none is expected back.
  *
  * Within that time the same state opens again: a state that must be used once is for its server to spend.
  *
@@ -42,7 +43,7 @@ const EXPIRY_BYTES = 8;
  */
 export function sealedState({
   key,
-  ttlMs = 3_600_000,
+  ttlMs = () => 3_600_000,
   now = () => Date.now(),
   worker,
 }: SealSettings): Middleware {
@@ -52,8 +53,7 @@ export function sealedState({
     async function sealedState(call) {
       const reply = await next(opened(call));
       if (reply.kind !== "input_required" || reply.state === undefined) return reply;
-      const expiresAt = now() + (typeof ttlMs === "number" ? ttlMs : ttlMs());
-      const state = seal(key, reply.state, bindingOf(call, worker), expiresAt);
+      const state = seal(key, reply.state, bindingOf(call, worker), now() + ttlMs());
       return { ...reply, state: issuedBy(worker, state) };
     };
 

@@ -339,7 +339,7 @@ describe("a call that is given up while its question is open", () => {
   test("by nobody answering in time, goes on with what stands in for an answer", async () => {
     const server = await edgeServer(
       { handlers: rounds(asks({ q: form("?") }), textReply("went on")) },
-      { answerMs: 20 },
+      { answerMs: () => 20 },
     );
     const host = await server.host({ capabilities: CAN_ALL });
     const events = new Events(await host.open(callTool(3)));

@@ -29,7 +29,7 @@ const progressOf = (messages: readonly Message[]) => messages.map(({ params, id 
 describe("the stream of a POST", () => {
   test("opens with an event without data, an id to resume from and a time to wait, since 2025-11-25", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { retryMs: 1234 });
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const host = await server.host();
     const response = host.open(callTool(1));
     await tool.step(1);
@@ -37,7 +37,7 @@ describe("the stream of a POST", () => {
     const first = await events.event();
     expect(first).toMatchObject({ data: "" });
     expect(first?.id).toBeDefined();
-    expect(events.retry).toBe(1234);
+    expect(events.retry).toBe(1000);
     tool.end();
     expect(progressOf(await events.rest())).toEqual([1, 1]);
   });

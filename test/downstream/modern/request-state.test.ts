@@ -142,7 +142,7 @@ test("a state expires, and until then may be brought more than once", async () =
   expect(await opened(made, first, { now: () => START + HOUR - 1 })).toBe("s");
   expect(await opened(made, first, { now: () => START + HOUR - 1 })).toBe("s");
   await rejected(made, first, { now: () => START + HOUR });
-  const short = await sealed("s", first, { ttlMs: 1000 });
+  const short = await sealed("s", first, { ttlMs: () => 1000 });
   await rejected(short, first, { now: () => START + 1000 });
 });
 
