@@ -1,5 +1,5 @@
 /** Which protocol era a message belongs to; asked once per message, the body before the header. */
-import type { Envelope } from "../wire/envelope.js";
+import { type Envelope, isBatch } from "../wire/envelope.js";
 import { objectAt } from "../wire/json.js";
 import { LEGACY_REVISIONS, META } from "../wire/names.js";
 
@@ -30,6 +30,3 @@ export function eraOfHeader(version: string | undefined): Era {
 
 /** Revisions are dates, so text order is their order; whatever is no date is for the legacy era to refuse. */
 const REVISION = /^\d{4}-\d{2}-\d{2}$/;
-
-const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
-  Array.isArray(message);

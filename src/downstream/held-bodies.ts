@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import { NO_PRESSURE, type Pressure, SHEDS, type Shed } from "../core/pressure.js";
-import { type Envelope, isRequest } from "../wire/envelope.js";
+import { type Envelope, isBatch, isRequest } from "../wire/envelope.js";
 
 export interface HeldBodiesOptions {
   /** In bytes. Default 256 MiB. */
@@ -45,7 +45,7 @@ export class HeldBodies {
    */
   admit(message: Envelope | readonly Envelope[]): void {
     if (this.#options.pressure.level < SHEDS.calls) return;
-    const messages = "jsonrpc" in message ? [message] : message;
+    const messages = isBatch(message) ? message : [message];
     if (messages.some(isRequest)) throw this.#refused("the gateway is short of memory: no new calls");
   }
 

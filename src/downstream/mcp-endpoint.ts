@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { type Envelope, type MessageId, parseDocument } from "../wire/envelope.js";
+import { type Envelope, isBatch, type MessageId, parseDocument } from "../wire/envelope.js";
 import { HEADER } from "../wire/names.js";
 import { checkContent } from "./check-content.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
@@ -69,7 +69,7 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     const message = parseDocument(text);
     const era = eraOfMessage(message, versionOf(request));
     // Without a session, what is brought back says whose it is; with one, the listener has looked already.
-    if (handOver !== undefined && era === "modern" && "jsonrpc" in message) {
+    if (handOver !== undefined && era === "modern" && !isBatch(message)) {
       if (handOver.byMessage(request, response, message, text)) return;
     }
     try {
@@ -104,4 +104,4 @@ function versionOf({ headers }: IncomingMessage): string | undefined {
 }
 
 const idOf = (message: Envelope | readonly Envelope[]): MessageId | undefined =>
-  "jsonrpc" in message && message.method !== undefined ? message.id : undefined;
+  isBatch(message) || message.method === undefined ? undefined : message.id;

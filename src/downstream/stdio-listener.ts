@@ -6,7 +6,7 @@ import { GatewayError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { refusalError } from "../core/refusal.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { type Envelope, FrameError, isResponse, parseDocument } from "../wire/envelope.js";
+import { type Envelope, FrameError, isBatch, isResponse, parseDocument } from "../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
@@ -172,9 +172,6 @@ function readLine(bytes: Buffer): Envelope | readonly Envelope[] {
     throw new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
   return parseDocument(text);
 }
-
-const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
-  Array.isArray(message);
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve = () => {};

@@ -50,6 +50,9 @@ export const isRequest = (message: Envelope): message is Request =>
 export const isNotification = (message: Envelope): message is Notification =>
   message.method !== undefined && message.id === undefined;
 export const isResponse = (message: Envelope): boolean => message.method === undefined;
+/** Tells the two apart that `parseDocument` gives; Array.isArray does not narrow what is read-only. */
+export const isBatch = (document: Envelope | readonly Envelope[]): document is readonly Envelope[] =>
+  Array.isArray(document);
 
 /**
  * Parses one document: a message, or a batch of them.

@@ -6,6 +6,7 @@ import { issuedBy } from "../../core/issuer.js";
 import { refusalError } from "../../core/refusal.js";
 import {
   type Envelope,
+  isBatch,
   isNotification,
   isRequest,
   type MessageId,
@@ -167,9 +168,6 @@ export class LegacyHttpEdge {
       : session;
   }
 }
-
-const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
-  Array.isArray(message);
 
 /** Batches came with 2025-03-26 and went with 2025-06-18; `initialize` was never part of one. */
 function problemWith(batch: readonly Envelope[], session: Session): string | undefined {

@@ -7,7 +7,7 @@ import { GatewayError } from "../../core/errors.js";
 import { issuedBy } from "../../core/issuer.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
-import type { Envelope } from "../../wire/envelope.js";
+import { type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import {
   type HttpEdge,
@@ -111,9 +111,6 @@ async function receive(pipe: PipeEdge, message: Envelope | readonly Envelope[]):
   if (isBatch(message)) await pipe.receiveBatch?.(message);
   else await pipe.receive(message);
 }
-
-const isBatch = (message: Envelope | readonly Envelope[]): message is readonly Envelope[] =>
-  Array.isArray(message);
 
 function sessionIdOf({ request }: HttpPost): string {
   const url = request.url ?? "";

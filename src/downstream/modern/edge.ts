@@ -2,7 +2,7 @@
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { type Logger, SILENT } from "../../core/logger.js";
-import { isNotification, isRequest } from "../../wire/envelope.js";
+import { isBatch, isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import {
   type HttpEdge,
@@ -79,7 +79,7 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
     scope,
     challenge,
   }: HttpPost): Promise<void> {
-    if (!("jsonrpc" in message)) throw invalid("this revision knows no batches");
+    if (isBatch(message)) throw invalid("this revision knows no batches");
     if (isRequest(message)) {
       const listens = message.method === OWN_METHODS.listen;
       const outlet = new EventStream(response, listens ? forSubscriptions : forResponses, challenge);
