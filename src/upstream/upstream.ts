@@ -206,7 +206,9 @@ class SupervisedUpstream implements StartableUpstream {
     };
     const { place, over } = await this.#turns.take(places, isFree, call.signal);
     try {
-      const own = place === key ? lease : this.#leases.use(place, { ...lease, spare: true }, SPARE_IDLE_MS);
+      const { audience, promised, session } = lease;
+      const spare = { audience, promised, session, spare: true };
+      const own = place === key ? lease : this.#leases.use(place, spare, SPARE_IDLE_MS);
       return await this.#callOver(own.supervisor, call);
     } finally {
       over();

@@ -2,6 +2,7 @@
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Introduction } from "../../core/gateway-port.js";
+import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ListKind } from "../../core/upstream.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, OWN_META } from "../../wire/names.js";
@@ -13,9 +14,6 @@ export interface Opening {
   readonly capabilities: JsonObject;
   readonly info?: JsonObject;
 }
-
-/** The extension that 2025-11-25 has in another form (SEP-2663: not to be enabled under it). */
-const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** @throws GatewayError when the parameters of `initialize` cannot be read */
 export function readOpening(params: JsonObject | undefined): Opening {
@@ -70,6 +68,7 @@ function serverCapabilities(merged: JsonObject, revision: Revision): JsonObject 
   return revision.completions ? known : without(known, ["completions"]);
 }
 
+/** 2025-11-25 has tasks in another form than the extension, which must not be enabled under it (SEP-2663). */
 function withoutTasks(capabilities: JsonObject, revision: Revision): JsonObject {
   const known = revision.tasks ? capabilities : without(capabilities, ["tasks"]);
   const extensions = objectAt(known, "extensions");

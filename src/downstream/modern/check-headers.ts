@@ -7,9 +7,9 @@ import { GatewayError } from "../../core/errors.js";
 import type { Request } from "../../wire/envelope.js";
 import { decodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
+import { mirroredName } from "../../wire/mirrored-name.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
-import { mirroredName } from "./methods.js";
 
 /** @throws GatewayError -32020 unless `MCP-Protocol-Version` is there and equals the claim of the body. */
 export function checkVersionHeader(headers: IncomingHttpHeaders, claimed: string): void {

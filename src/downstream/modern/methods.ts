@@ -1,7 +1,5 @@
 /** What this era knows of methods beyond passing them on; a method that stands nowhere here is just passed on. */
 import { TASKS_EXTENSION } from "../../core/tasks.js";
-import type { JsonObject } from "../../wire/json.js";
-import { stringAt } from "../../wire/json.js";
 
 /** Answered at this edge; the gateway behind it never sees them. */
 export const OWN_METHODS = { discover: "server/discover", listen: "subscriptions/listen" } as const;
@@ -43,19 +41,3 @@ export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   "skills/list",
   "skills/get",
 ]);
-
-/** Where the value of `Mcp-Name` stands in the parameters; the tasks extension adds its own methods. */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
-  ["tools/call", "name"],
-  ["prompts/get", "name"],
-  ["resources/read", "uri"],
-  ["tasks/get", "taskId"],
-  ["tasks/update", "taskId"],
-  ["tasks/cancel", "taskId"],
-]);
-
-/** What `Mcp-Name` must say for this request; `undefined` when the request has no name to say. */
-export function mirroredName(method: string, params: JsonObject): string | undefined {
-  const key = NAMED_BY.get(method);
-  return key === undefined ? undefined : stringAt(params, key);
-}

@@ -2,7 +2,8 @@
 import type { Call } from "../../core/call.js";
 import type { Request } from "../../wire/envelope.js";
 import { encodeHeaderValue } from "../../wire/header-value.js";
-import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
+import { mirroredName } from "../../wire/mirrored-name.js";
 import { HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
 import { withProgressToken } from "../conversation/open-calls.js";
@@ -53,8 +54,6 @@ export function writeRequest(
     [META.clientCapabilities]: speaker.capabilities,
     ...(speaker.logLevel !== undefined && { [META.logLevel]: speaker.logLevel }),
   };
-  const key = NAMED_BY.get(method);
-  const name = key === undefined ? undefined : stringAt(params, key);
   return {
     // A new member goes in front: behind the copied ones it costs 20 times as much, and more again to write out.
     request: {
@@ -63,7 +62,7 @@ export function writeRequest(
       method,
       params: Object.hasOwn(params, "_meta") ? { ...params, _meta } : { _meta, ...params },
     },
-    headers: standardHeaders(method, name),
+    headers: standardHeaders(method, mirroredName(method, params)),
   };
 }
 
@@ -85,16 +84,6 @@ function standardHeaders(method: string, name: string | undefined): Headers {
   }
   return headers;
 }
-
-/** Which parameter `Mcp-Name` repeats (basic/transports/streamable-http; the tasks extension adds its own). */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
-  ["tools/call", "name"],
-  ["prompts/get", "name"],
-  ["resources/read", "uri"],
-  ["tasks/get", "taskId"],
-  ["tasks/update", "taskId"],
-  ["tasks/cancel", "taskId"],
-]);
 
 function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers | undefined {
   const { headers } = paramHeaders(item?.inputSchema);
