@@ -1,3 +1,4 @@
+/** Which era a message is taken to be of, by what it claims and what its header says. */
 import { expect, test } from "vitest";
 import { type Era, eraOfHeader, eraOfMessage } from "../../src/downstream/detect-era.js";
 import type { Envelope } from "../../src/wire/envelope.js";

@@ -1,3 +1,4 @@
+/** The most ordinary call there is, from end to end of this edge. */
 import { expect, test } from "vitest";
 import { echo, fakePort } from "../../support/fake-port.js";
 import { modernRequest, send } from "../../support/http-host.js";

@@ -1,3 +1,4 @@
+/** What opens a state that was handed to a host, and what does not. */
 import { createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,3 +1,4 @@
+/** Replies as this era writes them, however their results were carried. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";

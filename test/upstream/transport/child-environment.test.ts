@@ -1,3 +1,4 @@
+/** What a child process sees of the environment of the gateway. */
 import { expect, test } from "vitest";
 import { childEnvironment } from "../../../src/upstream/transport/child-environment.js";
 

@@ -1,3 +1,4 @@
+/** Answers over HTTP whose connection is slow, reset or cut on the way, or goes silent. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";
 import { openHttpChannel } from "../../../src/upstream/transport/http.js";

@@ -1,3 +1,4 @@
+/** A channel over Streamable HTTP, with a real server at its other end. */
 import { createServer } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";

@@ -1,3 +1,4 @@
+/** When lines leave for a pipe, and what becomes of them while nobody reads. */
 import { PassThrough, Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { LineWriter } from "../../../src/upstream/transport/line-writer.js";

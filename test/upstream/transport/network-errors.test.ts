@@ -1,3 +1,4 @@
+/** In which words failures of the network are told. */
 import { expect, test } from "vitest";
 import { explainNetworkError } from "../../../src/upstream/transport/network-errors.js";
 

@@ -1,3 +1,4 @@
+/** What is kept of what a process wrote, and how it is quoted. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { printable, RecentOutput } from "../../../src/upstream/transport/recent-output.js";

@@ -1,3 +1,4 @@
+/** A channel over the HTTP+SSE transport of 2024-11-05, with a real server at its other end. */
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";

@@ -1,3 +1,4 @@
+/** A channel to a real process: its messages, its junk, its last words and its end. */
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";

@@ -1,3 +1,4 @@
+/** Servers behind TLS, with certificates that are trusted and that are not. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
