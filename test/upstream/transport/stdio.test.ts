@@ -343,7 +343,8 @@ describe("closing", () => {
 
   test("delivers what was posted just before", async () => {
     const lines: string[] = [];
-    const channel = await server({ onStderr: (line) => lines.push(line) });
+    // It may take its time to start.
+    const channel = await server({ onStderr: (line) => lines.push(line), patienceMs: 10_000 });
     await channel.post({ jsonrpc: "2.0", method: "stderr", params: { text: "got it\n" } });
     await channel.close();
     expect(lines).toEqual(["got it"]);
