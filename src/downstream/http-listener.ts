@@ -79,7 +79,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     logger,
     ...(workers !== undefined && { handOver: workers.handOver }),
   });
-  const quiet = new QuietConnections(logger);
+  const quiet = new QuietConnections({ stallMs: options.timeouts?.stallMs ?? STALL_MS, logger });
   let stopping = false;
   const server = nodeServer(options.timeouts, (request, response) => {
     response.on("timeout", quiet.duringResponse);
@@ -90,6 +90,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   /** Whatever comes from other workers is for this one. */
   const inner = workers && nodeServer({ ...options.timeouts, keepAliveMs: 0 }, innerRequest);
   const servers = inner === undefined ? [server] : [server, inner];
+  for (const each of servers) each.on("connection", quiet.watch);
   server.maxConnections = maxConnections;
   server.on("connection", (socket) => connections.admit(socket));
   server.on("drop", () => connections.dropped());
@@ -161,6 +162,8 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
   throw new GatewayError("forbidden", "gateway", message);
 }
 
+const STALL_MS = 30_000;
+
 /** Whoever asks how we are is answered as long as anybody is. */
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
@@ -168,7 +171,7 @@ function nodeServer(
   timeouts: Partial<HttpTimeouts> = {},
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000, stallMs = 30_000 } = timeouts;
+  const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000, stallMs = STALL_MS } = timeouts;
   const server = createServer(
     {
       headersTimeout: headersMs,
