@@ -123,6 +123,8 @@ export class FakeChannel implements Channel {
   readonly listeners = new Set<(message: Envelope) => void>();
   /** Headers of the event streams that are open now. */
   readonly listening = new Set<Headers>();
+  /** Who wants to hear that its name leads elsewhere. */
+  readonly whenMoved = new Set<() => void>();
   farewell: Headers | undefined;
   isClosed = false;
   /** Its process, were there one, is not there any more. */
@@ -199,6 +201,11 @@ export class FakeChannel implements Channel {
         this.listening.delete(headers);
       },
     };
+  }
+
+  onMoved(hear: () => void): () => void {
+    this.whenMoved.add(hear);
+    return () => void this.whenMoved.delete(hear);
   }
 
   /** Says something that belongs to no request: on the pipe, or on the event stream. */

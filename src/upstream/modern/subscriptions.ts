@@ -119,6 +119,13 @@ export class Subscriptions {
     return true;
   }
 
+  /** Listens anew: whoever answers now may be another, who lists other things. */
+  renew(): void {
+    if (this.#stream?.acknowledged !== true) return;
+    this.#missed = true;
+    this.#schedule(0);
+  }
+
   stop(): void {
     this.#over = true;
     clearTimeout(this.#timer);

@@ -46,6 +46,7 @@ export class ModernConnection implements Connection {
   readonly #offers: Offers;
   readonly #taskStreams = new TaskStreams((...stream) => this.#openStream(...stream));
   readonly #listening: { stop(): void } | undefined;
+  readonly #stopHearing: (() => void) | undefined;
   #lose: (cause: GatewayError) => void = () => {};
   #lastHeard = performance.now();
 
@@ -68,6 +69,7 @@ export class ModernConnection implements Connection {
       open: (params, hear) => this.#openStream(params, hear),
     });
     this.#subscriptions.start();
+    this.#stopHearing = channel.onMoved?.(() => this.#subscriptions.renew());
     this.#offers = new Offers(settings.facts.capabilities, (promised) => this.#discover(promised));
   }
 
@@ -129,6 +131,7 @@ export class ModernConnection implements Connection {
   }
 
   async close(): Promise<void> {
+    this.#stopHearing?.();
     this.#subscriptions.stop();
     this.#taskStreams.stop();
     this.#listening?.stop();

@@ -71,6 +71,12 @@ export interface Channel {
       readonly missed?: () => void;
     },
   ): { readonly opened: Promise<boolean>; stop(): void };
+  /**
+   * Calls `hear` when the name of the server has come to stand for another address: what has no end of its own, such as
+   * a stream of changes, had better be begun anew, which leads there. Call the returned function to stop. Absent where
+   * there is no name, or where the channel sees to it itself.
+   */
+  onMoved?(hear: () => void): () => void;
   /** Resolves when the channel can carry nothing more, with the reason; never rejects. HTTP channels stay open. */
   readonly closed: Promise<GatewayError>;
   /** Ends everything it owns (process, sockets, streams). With `farewell`, on HTTP, a DELETE is sent first. */

@@ -35,6 +35,7 @@ export class HttpListen implements HttpReceiver {
   #settleOpened!: (opened: boolean) => void;
   #http: HttpRequest | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #stopHearing = (): void => {};
   #stopped = false;
   /** When the stream that is open now was opened, and whether there ever was one. */
   #openSince: number | undefined;
@@ -59,11 +60,13 @@ export class HttpListen implements HttpReceiver {
   }
 
   start(): void {
+    this.#stopHearing = this.#settings.target.pool.onMoved(() => this.#moved());
     this.#open();
   }
 
   stop(): void {
     this.#stopped = true;
+    this.#stopHearing();
     clearTimeout(this.#timer);
     this.#http?.abort();
     this.#http = undefined;
@@ -110,6 +113,14 @@ export class HttpListen implements HttpReceiver {
     const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const request = { ...headers, accept: "text/event-stream", ...resume };
     this.#http = new HttpRequest(target, { method: "GET", headers: request }, this);
+  }
+
+  /** Where the stream comes from is not where the server is any more. */
+  #moved(): void {
+    if (this.#openSince === undefined) return;
+    this.#openSince = undefined;
+    this.#http?.abort();
+    this.#open();
   }
 
   #reopen(): void {

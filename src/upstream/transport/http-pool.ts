@@ -1,4 +1,5 @@
 /** The connections to one HTTP server, kept open between requests; several channels to it may share them. */
+import { lookup } from "node:dns";
 import { isIP } from "node:net";
 import type { Dispatcher } from "undici";
 import { buildConnector, Pool } from "./undici-pool.js";
@@ -25,15 +26,26 @@ const MAX_CONNECTIONS = 1024;
  */
 const LASTS_MS = 45_000;
 
+/** Connections that were opened at about the same time. */
+interface Generation {
+  readonly pool: Dispatcher;
+  /** Where they lead. */
+  readonly addresses: Set<string>;
+}
+
 /** Whoever makes it destroys it. */
 export class HttpPool {
-  readonly #open: () => Dispatcher;
+  readonly #open: () => Generation;
+  readonly #hostname: string;
   /** Until when the pool is used for new requests, by the monotonic clock. */
   #usedUntil: number;
   readonly #lastsMs: number;
-  #pool: Dispatcher;
+  #current: Generation;
   /** Those before it, as long as something is under way on them. */
-  readonly #retired = new Set<Dispatcher>();
+  readonly #retired = new Set<Generation>();
+  /** Those of them of which it was told that the name leads elsewhere now. */
+  readonly #left = new WeakSet<Generation>();
+  readonly #hearers = new Set<() => void>();
   /** Requests that were handed over and have no connection yet. */
   #waiting = 0;
 
@@ -46,21 +58,32 @@ export class HttpPool {
       keepAliveInitialDelay: 15_000,
       ...(ca === undefined ? {} : { ca }),
     });
-    this.#open = () =>
-      new Pool(origin, {
+    this.#open = () => {
+      const addresses = new Set<string>();
+      const pool = new Pool(origin, {
         connections: MAX_CONNECTIONS,
         // After a request that was given up undici connects again, for nobody (https://github.com/nodejs/undici/issues/5845).
         connect: (options, done) => {
-          if (this.#waiting > 0) connect(options, done);
-          else queueMicrotask(() => done(new Error("nobody needs this connection"), null));
+          if (this.#waiting === 0) {
+            queueMicrotask(() => done(new Error("nobody needs this connection"), null));
+            return;
+          }
+          connect(options, (...outcome) => {
+            const [, socket] = outcome;
+            if (socket?.remoteAddress !== undefined) addresses.add(socket.remoteAddress);
+            done(...outcome);
+          });
         },
         // How long an answer may take is decided per call, and event streams may be silent for ever.
         headersTimeout: 0,
         bodyTimeout: 0,
       });
+      return { pool, addresses };
+    };
     const isName = isIP(hostname.replace(/^\[|\]$/g, "")) === 0;
+    this.#hostname = hostname;
     this.#lastsMs = isName ? lastsMs : Number.POSITIVE_INFINITY;
-    this.#pool = this.#open();
+    this.#current = this.#open();
     this.#usedUntil = performance.now() + this.#lastsMs;
   }
 
@@ -68,26 +91,50 @@ export class HttpPool {
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     if (performance.now() >= this.#usedUntil) this.#replace();
     this.#waiting++;
-    this.#pool.dispatch(options, handler);
+    this.#current.pool.dispatch(options, handler);
   }
 
   settled(): void {
     this.#waiting--;
   }
 
+  /**
+   * Calls `hear` when something may be under way at an address for which the name no longer stands: what has no end
+   * of its own, like an event stream, had better begin anew. Call the returned function to stop.
+   */
+  onMoved(hear: () => void): () => void {
+    this.#hearers.add(hear);
+    return () => void this.#hearers.delete(hear);
+  }
+
   /** Ends all requests and closes all connections. */
   async destroy(): Promise<void> {
-    await Promise.all([this.#pool, ...this.#retired].map((pool) => pool.destroy()));
+    this.#hearers.clear();
+    await Promise.all([this.#current, ...this.#retired].map(({ pool }) => pool.destroy()));
   }
 
   /** What is under way goes on where it is; the next request looks the name up anew. */
   #replace(): void {
-    const before = this.#pool;
-    this.#pool = this.#open();
+    const before = this.#current;
+    this.#current = this.#open();
     this.#usedUntil = performance.now() + this.#lastsMs;
     this.#retired.add(before);
     const forget = (): void => void this.#retired.delete(before);
     // It fails when it is destroyed before it has come to its end.
-    before.close().then(forget, forget);
+    before.pool.close().then(forget, forget);
+    if (this.#hearers.size === 0) return;
+    // Where the name cannot be looked up, whoever still answers is better than nobody.
+    lookup(this.#hostname, { all: true }, (error, found) => {
+      if (error === null) this.#tellOfLeft(new Set(found.map(({ address }) => address)));
+    });
+  }
+
+  /** `now`: the addresses for which the name stands. */
+  #tellOfLeft(now: ReadonlySet<string>): void {
+    const isLeft = (one: Generation): boolean => [...one.addresses].some((address) => !now.has(address));
+    const left = [...this.#retired].filter((one) => !this.#left.has(one) && isLeft(one));
+    if (left.length === 0) return;
+    for (const one of left) this.#left.add(one);
+    for (const hear of [...this.#hearers]) hear();
   }
 }

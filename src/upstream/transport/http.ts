@@ -105,6 +105,10 @@ class HttpChannel implements Channel, ExchangeOwner {
     };
   }
 
+  onMoved(hear: () => void): () => void {
+    return this.target.pool.onMoved(hear);
+  }
+
   async close(farewell?: { readonly headers: Headers }): Promise<void> {
     if (this.#over !== undefined) {
       await this.closed;

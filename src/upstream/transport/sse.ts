@@ -51,6 +51,7 @@ class SseChannel implements Channel {
   readonly #messages: MixedMessages;
   readonly #sendings = new Set<Sending>();
   readonly #stream: HttpRequest;
+  readonly #stopHearing: () => void;
   #endpoint: string | undefined;
   #over: GatewayError | undefined;
   #settleClosed!: (reason: GatewayError) => void;
@@ -80,6 +81,8 @@ class SseChannel implements Channel {
       };
     });
     this.#stream = this.#open(options);
+    // The stream is the session, and what is POSTed goes to the new address, where nobody knows it.
+    this.#stopHearing = this.#target.pool.onMoved(() => this.#end(this.#closing("has another address now")));
   }
 
   async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
@@ -175,6 +178,7 @@ class SseChannel implements Channel {
     if (this.#over !== undefined) return;
     this.#over = reason;
     this.#stream?.abort();
+    this.#stopHearing?.();
     this.#settleReady(reason);
     this.#messages.end(reason);
     for (const sending of [...this.#sendings]) sending.abandon(reason);

@@ -27,7 +27,11 @@ export interface ScriptedServer {
   close(): Promise<void>;
 }
 
-export async function scriptedServer(respond: Respond): Promise<ScriptedServer> {
+/** Listens at a free port of 127.0.0.1 where nothing else is asked for. */
+export async function scriptedServer(
+  respond: Respond,
+  { host = "127.0.0.1", port = 0 }: { readonly host?: string; readonly port?: number } = {},
+): Promise<ScriptedServer> {
   const asked: Asked[] = [];
   const sockets = new Set<Socket>();
   let made = 0;
@@ -54,8 +58,8 @@ export async function scriptedServer(respond: Respond): Promise<ScriptedServer> 
     socket.on("error", () => {});
     socket.once("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
+  const origin = `http://${host}:${(server.address() as AddressInfo).port}`;
   return {
     origin,
     url: `${origin}/mcp`,

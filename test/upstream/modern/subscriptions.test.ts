@@ -97,6 +97,28 @@ describe.each([
   });
 });
 
+test("where the name of the server leads elsewhere it is listened to anew there, and its lists may be others", async () => {
+  const { server, streams } = listening(false);
+  const { upstream, heard } = await meet(server, over);
+  await vi.advanceTimersByTimeAsync(10);
+  streams[0]?.say("notifications/subscriptions/acknowledged");
+  heard.length = 0;
+  for (const hear of server.channel.whenMoved) hear();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(streams).toHaveLength(2);
+  expect(streams[0]?.asked.signal?.aborted).toBe(false);
+  streams[1]?.say("notifications/subscriptions/acknowledged");
+  expect(streams[0]?.asked.signal?.aborted).toBe(true);
+  expect(heard).toEqual([
+    "tools @shared",
+    "prompts @shared",
+    "resources @shared",
+    "resourceTemplates @shared",
+  ]);
+  await upstream.close();
+  expect(server.channel.whenMoved.size).toBe(0);
+});
+
 test("what the server leaves out of its acknowledgement it has refused, and who follows can wait to learn that", async () => {
   const { server, streams } = listening(false);
   const { upstream } = await meet(server, over);

@@ -1,10 +1,13 @@
 /** Connections to a name, which may lead elsewhere one day. */
-import { afterEach, expect, test } from "vitest";
+import dns from "node:dns";
+import { syncBuiltinESMExports } from "node:module";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Channel } from "../../../src/upstream/transport/channel.js";
 import { openHttpChannel } from "../../../src/upstream/transport/http.js";
 import { HttpPool } from "../../../src/upstream/transport/http-pool.js";
+import { openSseChannel } from "../../../src/upstream/transport/sse.js";
 import type { Request } from "../../../src/wire/envelope.js";
-import { answer, type ScriptedServer, scriptedServer } from "../../support/servers/scripted-http.js";
+import { answer, type ScriptedServer, scriptedServer, stream } from "../../support/servers/scripted-http.js";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -77,4 +80,77 @@ test("end with their owner, those that were replaced as well", async () => {
   await ask(channel);
   await pool.destroy();
   await held;
+});
+
+describe("where the name comes to lead elsewhere", () => {
+  /** Two servers of one name on one port; it leads to the first, until `lead` says otherwise. */
+  async function two() {
+    const respond: Parameters<typeof scriptedServer>[0] = (asked, response) => {
+      if (asked.method === "GET") stream(response, "event: endpoint\ndata: /mcp\n\n");
+      else answer(asked, response);
+    };
+    const first = await scriptedServer(respond);
+    const second = await scriptedServer(respond, {
+      host: "127.0.0.2",
+      port: Number(new URL(first.url).port),
+    });
+    let addresses = ["127.0.0.1"];
+    const lookup = vi.spyOn(dns, "lookup").mockImplementation(((
+      _name: string,
+      { all = false }: { all?: boolean },
+      done: (error: null, found: unknown, family?: number) => void,
+    ) => {
+      const found = addresses.map((address) => ({ address, family: 4 }));
+      setImmediate(() => (all ? done(null, found) : done(null, found[0]?.address, 4)));
+    }) as unknown as typeof dns.lookup);
+    syncBuiltinESMExports();
+    cleanups.push(
+      () => first.close(),
+      () => second.close(),
+      async () => {
+        lookup.mockRestore();
+        syncBuiltinESMExports();
+      },
+    );
+    const lead = (...now: string[]): void => {
+      addresses = now;
+    };
+    return { first, second, lead };
+  }
+
+  const streams = ({ asked }: ScriptedServer) => asked.filter(({ method }) => method === "GET");
+
+  test("an event stream is opened anew there, and the one before is left", async () => {
+    const { first, second, lead } = await two();
+    const { channel } = connections(first, "upstream.test", 0);
+    const missed = vi.fn<() => void>();
+    expect(await channel.listen(() => {}, { missed }).opened).toBe(true);
+    lead("127.0.0.2");
+    await ask(channel);
+    expect(await streams(first)[0]?.hungUp).toBe(true);
+    await vi.waitFor(() => expect(streams(second)).toHaveLength(1));
+    await vi.waitFor(() => expect(missed).toHaveBeenCalledTimes(1));
+  });
+
+  test("an event stream stays where the name still leads among others", async () => {
+    const { first, second, lead } = await two();
+    const { channel, pool } = connections(first, "upstream.test", 0);
+    expect(await channel.listen(() => {}).opened).toBe(true);
+    const moved = vi.fn<() => void>();
+    pool.onMoved(moved);
+    lead("127.0.0.2", "127.0.0.1");
+    for (let i = 0; i < 5; i += 1) await ask(channel);
+    expect(moved).not.toHaveBeenCalled();
+    expect(streams(second)).toHaveLength(0);
+  });
+
+  test("a session that is its event stream ends, for nobody knows it there", async () => {
+    const { first, lead } = await two();
+    const { pool } = connections(first, "upstream.test", 0);
+    const url = first.url.replace("127.0.0.1", "upstream.test");
+    const channel = await openSseChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 1_000, pool });
+    lead("127.0.0.2");
+    await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }).catch(() => {});
+    expect((await channel.closed).message).toBe("quiz has another address now");
+  });
 });
