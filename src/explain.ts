@@ -1,5 +1,6 @@
 /** Why a call would be let through or not, for `cardea explain`, `GET /api/v1/explain` and people who write rules. */
 import { BadQuery } from "./admin/pages.js";
+import type { Catalog } from "./catalog/catalog.js";
 import { type Call, nextCallId, type Route } from "./core/call.js";
 import type { Client } from "./core/client.js";
 import { principalNamed } from "./downstream/authenticate/api-keys.js";
@@ -10,7 +11,7 @@ import { withGivenArguments } from "./routing/given-arguments.js";
 import { isObject, type JsonObject } from "./wire/json.js";
 
 export interface Supposed {
-  /** The tool by the name a host would use. */
+  /** The tool, prompt or resource by the name or URI a host would use. */
   readonly name: string;
   readonly args: JsonObject;
   /** The principal who would call. */
@@ -23,7 +24,7 @@ export interface Supposed {
 
 export interface Explained extends Explanation {
   readonly server: string;
-  /** The server's own name of the tool. */
+  /** The server's own name or URI of it. */
   readonly target: string;
   readonly principal: {
     readonly id: string;
@@ -47,13 +48,15 @@ export async function explainCall(
     scope: "",
     capabilities: {},
   };
-  const route = inside.catalog.view(client).find("tools", name);
-  if (route === undefined)
-    return { unknown: `for ${as} there is no tool ${name}: none has this name, or it is hidden` };
+  const route = routeOf(inside.catalog, client, name);
+  if (route === undefined) return { unknown: `there is no tool, prompt or resource ${name} for ${as}` };
   const call = withGivenArguments({
     id: nextCallId(),
-    method: "tools/call",
-    params: { name, arguments: args },
+    ...(route.kind === "tools"
+      ? { method: "tools/call", params: { name, arguments: args } }
+      : route.kind === "prompts"
+        ? { method: "prompts/get", params: { name, arguments: args } }
+        : { method: "resources/read", params: { uri: name } }),
     client,
     route,
     signal: new AbortController().signal,
@@ -69,13 +72,28 @@ export async function explainCall(
   };
 }
 
+/** Where a host would be led; and where it would be if no rule hid that from it, so that the rule can be named. */
+function routeOf(
+  catalog: Pick<Catalog, "view" | "unhidden">,
+  client: Client,
+  name: string,
+): Route | undefined {
+  for (const view of [catalog.view(client), catalog.unhidden(client)]) {
+    for (const kind of ["tools", "prompts", "resources"] as const) {
+      const route = view.find(kind, name);
+      if (route !== undefined) return route;
+    }
+  }
+  return undefined;
+}
+
 async function faultOf(
   { config, schemas }: Pick<Inside, "config" | "schemas">,
   { params }: Call,
   route: Route,
 ): Promise<string | undefined> {
   const server = config.servers.find(({ name }) => name === route.upstream);
-  if (server?.checks?.arguments !== true) return undefined;
+  if (route.kind !== "tools" || server?.checks?.arguments !== true) return undefined;
   try {
     const found = await schemas.misfit(route, "inputSchema", params.arguments);
     return found && sentence(found);
@@ -92,7 +110,7 @@ async function faultOf(
  */
 export function readSupposed(query: URLSearchParams): Supposed {
   const name = query.get("name");
-  if (name === null || name === "") throw new BadQuery("name=… says which tool");
+  if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt or resource");
   const groups = query.getAll("group");
   return {
     name,

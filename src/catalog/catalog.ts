@@ -50,6 +50,8 @@ export interface Catalog {
   readonly changes: ChangeFeed;
   /** What `client` sees now; never waits. */
   view(client: Client): CatalogView;
+  /** What `client` would see now if no rule hid anything from it. */
+  unhidden(client: Client): CatalogView;
   /** How long `client` may keep a list. */
   freshness(client: Client, kind: ListKind): Freshness;
   /**
@@ -159,6 +161,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const catalog: Catalog = {
     changes,
     view: (client) => views.of(client),
+    unhidden: (client) => views.unhidden(client),
     freshness(client, kind) {
       const parts = serversOf(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = merged(parts);

@@ -68,15 +68,20 @@ export class Views {
     }
     let view = kept.get(principal);
     if (view === undefined) {
-      view = this.#make(client);
+      view = this.#make(client, this.#options.visible);
       kept.set(principal, view);
     }
     this.#byClient.set(client, view);
     return view;
   }
 
-  #make(client: Client): CatalogView {
-    const { scopes, servers, naming, visible, learned, pages } = this.#options;
+  /** What `client` would see if no rule hid anything; for those who want to know why it does not. */
+  unhidden(client: Client): CatalogView {
+    return this.#make(client, undefined);
+  }
+
+  #make(client: Client, visible: Visible | undefined): CatalogView {
+    const { scopes, servers, naming, learned, pages } = this.#options;
     const scope = scopes.get(client.scope) ?? NOWHERE;
     const lists = Object.fromEntries(
       LIST_KINDS.map((kind) => [kind, this.#listOf(client, scope, kind)]),

@@ -31,7 +31,7 @@ const OUTCOMES: Readonly<Record<Known["effect"], string>> = {
   approve: "needs the approval of a person at the host",
   redact: "is let through, without what the rule takes out",
   deny: "is refused",
-  hide: "is refused as if there were no such tool",
+  hide: "is refused as if it were not there",
 };
 
 function asText(name: string, explained: Known): string {
@@ -48,9 +48,7 @@ function asText(name: string, explained: Known): string {
       : [`  the arguments are refused before any rule is asked: ${badArguments}`]),
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
     "",
-    about.length === 0
-      ? "rules: none is about this tool"
-      : "rules, in order; the first that matches decides:",
+    about.length === 0 ? "rules: none is about it" : "rules, in order; the first that matches decides:",
     ...table(about.map((row) => [row.decides ? "->" : "", row.rule, row.effect, row.why])),
     ...(rest === 0
       ? []

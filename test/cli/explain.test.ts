@@ -123,7 +123,7 @@ test("what no rule is about", async () => {
   the arguments are refused before any rule is asked: env must be string
   it is let through: no rule decides, so policy.default does
 
-rules: none is about this tool
+rules: none is about it
 
 limits: none applies
 `);
