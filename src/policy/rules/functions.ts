@@ -129,7 +129,15 @@ function characters(text: string): bigint {
   return BigInt(count);
 }
 
-/** The host name of a URL in lower case, or "" for what is no URL. */
+/** Browsers take a backslash for the end of the host, other programs for a part of what stands before an `@`. */
+const TWO_FACED = /^[^/?#]*\/\/[^/?#]*\\/;
+
+/**
+ * The host name of a URL in lower case, or "" for what is no URL.
+ *
+ * @throws TypeError where it hangs on who reads it
+ */
 function hostOf(url: string): string {
+  if (TWO_FACED.test(url)) throw new TypeError("a host is asked of an address that can be read in two ways");
   return URL.canParse(url) ? new URL(url).hostname : "";
 }

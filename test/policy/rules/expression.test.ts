@@ -91,6 +91,7 @@ describe("an expression", () => {
     "args.env > 5",
     "args.env + 1 == 2",
     "args.env ? true : false",
+    "host('https://good.example\\\\@evil.example/') == 'good.example'",
   ])("nobody can answer %s", (expression) => expect(ask(expression)).toEqual({ failed: expect.any(String) }));
 });
 
