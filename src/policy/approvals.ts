@@ -10,14 +10,12 @@ import { objectAt, stringAt, without } from "../wire/json.js";
 import { type RoundState, writeRound } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
 
-/** A person has so long to answer; the seal of the state may be shorter. */
-const ANSWER_MS = 3_600_000;
 const KEPT = 10_000;
 const LONGEST_SHOWN = 1000;
 
 export class Approvals {
-  /** Answers that were used: each lets one call through. */
-  readonly #spent = new LRUCache<string, true>({ max: KEPT, ttl: ANSWER_MS });
+  /** Answers that were used: each lets one call through, and how long one can be sent is for the seal to say. */
+  readonly #spent = new LRUCache<string, true>({ max: KEPT });
   /** Approvals that hold for a time, by rule, principal and call. */
   readonly #remembered = new LRUCache<string, true>({ max: KEPT });
 

@@ -6,6 +6,7 @@ import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall, unroutedCall } from "../support/fake-call.js";
+import { turnTheClock } from "../support/turn-the-clock.js";
 import { clientOf, policyOf, result, toolCall, wordOf } from "./support.js";
 
 const asksPeople = clientOf({ capabilities: { elicitation: {}, sampling: {}, roots: {} } });
@@ -166,6 +167,15 @@ describe("approval", () => {
     await handle(answered);
     expect(wordOf(await handle(answered))).toBe("state_rejected");
     expect(calls).toHaveLength(1);
+  });
+
+  test("counts once, however long its state is good for", async () => {
+    const { handle } = policyOf({ rules: [approve] });
+    const first = call();
+    const answered = again(first, await handle(first), { "cardea/approval": { action: "accept" } });
+    await handle(answered);
+    turnTheClock(5 * 3_600_000);
+    expect(wordOf(await handle(answered))).toBe("state_rejected");
   });
 
   test("of one rule is none of another", async () => {

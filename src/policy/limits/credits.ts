@@ -5,8 +5,6 @@ import type { Call, Route } from "../../core/call.js";
 import { canonicalText } from "../../wire/canonical.js";
 import { argsOf } from "../rules/rule-book.js";
 
-/** A person has so long to answer. */
-const KEPT_MS = 3_600_000;
 const KEPT = 10_000;
 
 /**
@@ -14,7 +12,8 @@ const KEPT = 10_000;
  * for one call with answers, of the same principal to the same target with the same arguments.
  */
 export class Credits {
-  readonly #rounds = new LRUCache<string, number>({ max: KEPT, ttl: KEPT_MS });
+  /** For as long as an answer can come, which is for the seal of its state to say. */
+  readonly #rounds = new LRUCache<string, number>({ max: KEPT });
 
   grant(call: Call, route: Route): void {
     const key = keyOf(call, route);
