@@ -7,7 +7,7 @@ import type { Call } from "./core/call.js";
 import type { ClientDirectory } from "./core/client.js";
 import { compose, type Handler, type Middleware } from "./core/handler.js";
 import type { Logger } from "./core/logger.js";
-import type { UpstreamObserver } from "./core/upstream.js";
+import { LIST_KINDS, type UpstreamObserver } from "./core/upstream.js";
 import { checkedArguments } from "./policy/checks/arguments.js";
 import { checkedResults } from "./policy/checks/results.js";
 import { ToolSchemas } from "./policy/checks/tool-schemas.js";
@@ -137,9 +137,11 @@ export function createInside(config: Config, options: InsideOptions, before?: In
   );
   const renamings = new Renamings(catalog);
   const judge: JudgeQuestion = (server, client, question) => {
-    const { entries } = catalog.view(client).list("tools");
-    const tools = entries.map(({ route }) => route).filter(({ upstream }) => upstream === server);
-    return renameQuestion(policy.question(client, server, tools, question), renamings.of(client, server));
+    const view = catalog.view(client);
+    const targets = LIST_KINDS.flatMap((kind) => view.list(kind).entries.map(({ route }) => route));
+    const own = targets.filter(({ upstream }) => upstream === server);
+    // Judged is what the client will be asked, as it is in the course of a call.
+    return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
   return { config, servers, catalog, policy, schemas, handle, judge };
 }

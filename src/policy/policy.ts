@@ -14,7 +14,7 @@ import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
-import { judgeLooseQuestion, kindOf, refusalOf } from "./questions.js";
+import { judgeLooseQuestion, kindOf, type QuestionJudge, refusalOf } from "./questions.js";
 import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
@@ -29,10 +29,10 @@ export interface Policy {
   readonly limits: Middleware;
   /**
    * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
-   * on account of any of `tools`.
+   * on account of anything that the client sees of the server: `targets`.
    * @throws GatewayError `denied`, with the words for the server, where it may not
    */
-  question(client: Client, server: string, tools: readonly Route[], question: JsonObject): JsonObject;
+  question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;
   /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
   /** Whether updates of a resource may be told; undefined where nobody is refused anything. */
@@ -113,7 +113,7 @@ export function createPolicy(
   const log = memory?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals = memory?.approvals ?? new Approvals();
   const limits = new Limits(config.limits ?? [], parts.metrics, memory?.limits);
-  const spend = (kind: JudgedKind, call: Call, route: Route) => limits.spendQuestion(kind, call, route);
+  const spend: QuestionJudge["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const judge = { book, log, spend };
   const judging = access(judge, approvals);
   const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
@@ -121,10 +121,11 @@ export function createPolicy(
   return {
     access: nothingToJudge ? onlyForLinks(judging) : judging,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
-    question: (client, server, tools, question) => {
-      // Of no tool in particular: rules that name tools are asked about each of them.
+    question: (client, server, targets, question) => {
+      // Of nothing in particular: rules and limits that name targets are asked about each of them.
       const alone: Route = { upstream: server, target: "", exposed: "", kind: "tools" };
-      const judged = judgeLooseQuestion(judge, callFor(client, question), [alone, ...tools], question);
+      const others = nothingToJudge ? [] : targets;
+      const judged = judgeLooseQuestion(judge, callFor(client, question), [alone, ...others], question);
       if (judged !== undefined) return judged;
       const { code: rpc, message } = refusalOf(kindOf(question) ?? "elicitation");
       throw new GatewayError("denied", "gateway", message, { server, rpc });

@@ -20,7 +20,7 @@ export interface QuestionJudge {
   readonly book: RuleBook;
   readonly log: DecisionLog;
   /** Spends what the limits have for one question; the name of the limit when there is nothing left. */
-  readonly spend: (kind: QuestionKind, call: Call, route: Route) => string | undefined;
+  readonly spend: (kind: QuestionKind, call: Call, routes: readonly Route[]) => string | undefined;
 }
 
 export interface JudgedQuestions {
@@ -71,14 +71,13 @@ function judgeOne(
     return undefined;
   }
   if (rule !== undefined) log.add(call, route, kind, decision);
-  const limit = spend(kind, call, route);
-  if (limit !== undefined) return undefined;
+  if (spend(kind, call, [route]) !== undefined) return undefined;
   return rule === undefined ? request : { ...request, params: tamed(params, rule) };
 }
 
 /**
  * The request as it may be asked when it belongs to no call, or to one of several; undefined when it may not. It could
- * be on account of any of `routes`, so it is asked only where each of them lets it.
+ * be on account of any of `routes`, so it is asked only where each of them lets it, and counts for all of them.
  */
 export function judgeLooseQuestion(
   { book, log, spend }: QuestionJudge,
@@ -108,7 +107,7 @@ export function judgeLooseQuestion(
     params = tamed(params, rule);
   }
   if (decisive !== undefined) log.add(call, first, kind, decisive);
-  if (spend(kind, call, first) !== undefined) return undefined;
+  if (spend(kind, call, routes) !== undefined) return undefined;
   return request.params === undefined && Object.keys(params).length === 0 ? request : { ...request, params };
 }
 

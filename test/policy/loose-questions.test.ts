@@ -1,10 +1,12 @@
-/** Questions that belong to no call, or to one of several: judged as if they were on account of any of the server's tools. */
+/** Questions that belong to no call, or to one of several: judged as if they were on account of anything the server has. */
 import { describe, expect, test } from "vitest";
+import type { Route } from "../../src/core/call.js";
 import type { GatewayError } from "../../src/core/errors.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { clientOf, type GivenPolicy, policyOf, routeTo } from "./support.js";
 
-const TOOLS = [routeTo("db", "read"), routeTo("db", "drop")];
+const PROMPT: Route = { upstream: "db", target: "wipe", exposed: "db__wipe", kind: "prompts" };
+const TARGETS = [routeTo("db", "read"), routeTo("db", "drop"), PROMPT];
 const form = { method: "elicitation/create", params: { mode: "form", message: "Your password?" } };
 const page = (url: string) => ({ method: "elicitation/create", params: { mode: "url", message: "Go", url } });
 const sampling = {
@@ -16,7 +18,7 @@ const sampling = {
 function asked(given: GivenPolicy, question: JsonObject): unknown {
   const { policy } = policyOf(given);
   try {
-    return policy.question(clientOf(), "db", TOOLS, question);
+    return policy.question(clientOf(), "db", TARGETS, question);
   } catch (error) {
     const { code, options } = error as GatewayError;
     return [code, options.rpc];
@@ -46,6 +48,13 @@ describe("a question that belongs to no call", () => {
     expect(asked({ default: "deny", rules: only }, form)).toEqual(REFUSED);
   });
 
+  test("is refused where a prompt or a resource of the server may not ask it", () => {
+    expect(asked({ rules: [{ on: "elicitation", prompts: ["db__*"], effect: "deny" }] }, form)).toEqual(
+      REFUSED,
+    );
+    expect(asked({ rules: [{ on: "elicitation", resources: ["*"], effect: "deny" }] }, form)).toEqual(form);
+  });
+
   test("is refused when it sends a person to what is no page, whatever the rules say", () => {
     expect(asked({}, page("javascript:alert(1)"))).toEqual(REFUSED);
     expect(asked({}, page("https://example.test/"))).toEqual(page("https://example.test/"));
@@ -69,14 +78,28 @@ describe("a question that belongs to no call", () => {
   test("counts towards limits, and is refused beyond them", () => {
     const limits = [{ on: "sampling", rate: { count: 1, windowMs: 60_000 }, per: "principal" }] as const;
     const { policy } = policyOf({ limits });
-    const ask = () => policy.question(clientOf(), "db", TOOLS, sampling);
+    const ask = () => policy.question(clientOf(), "db", TARGETS, sampling);
     expect(ask()).toEqual(sampling);
     expect(ask).toThrow("policy does not let this server use sampling");
   });
 
+  test.each([{ tools: ["db__*"] }, { tools: ["db__drop"] }, { prompts: ["db__wipe"] }, { servers: ["db"] }])(
+    "counts once towards each limit that is about something of its server: %j",
+    (about) => {
+      const limits = [
+        { name: "two", on: "sampling", rate: { count: 2, windowMs: 60_000 }, ...about },
+        { name: "others", on: "sampling", rate: { count: 1, windowMs: 60_000 }, tools: ["else__*"] },
+      ] as const;
+      const { policy } = policyOf({ limits });
+      const ask = () => policy.question(clientOf(), "db", TARGETS, sampling);
+      expect([ask(), ask()]).toEqual([sampling, sampling]);
+      expect(ask).toThrow("policy does not let this server use sampling");
+    },
+  );
+
   test("stands among the decisions", () => {
     const { policy } = policyOf({ rules: [{ name: "no-forms", on: "elicitation", effect: "deny" }] });
-    expect(() => policy.question(clientOf(), "db", TOOLS, form)).toThrow("policy");
+    expect(() => policy.question(clientOf(), "db", TARGETS, form)).toThrow("policy");
     expect(policy.decisions()).toMatchObject([
       { rule: "no-forms", effect: "deny", on: "elicitation", server: "db", principal: "ann" },
     ]);

@@ -67,7 +67,7 @@ export class Limit {
       case "principal":
         return client.principal.id;
       case "session":
-        // The principal where a host has no session, and so that a new session is not a new purse.
+        // Where a host has no session, its principal stands for it.
         return client.session ? `${client.principal.id}\0${client.affinity}` : client.principal.id;
       case "server":
         return route.upstream;

@@ -53,15 +53,21 @@ export class Limits {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** Spends one question of a server; the name of the limit that has nothing left, where one has not. */
-  spendQuestion(kind: JudgedKind, call: Call, route: Route): string | undefined {
-    const limits = this.about(kind, call, route);
-    const empty = limits.find((limit) => limit.waitMs(call, route) > 0);
-    if (empty !== undefined) {
-      this.#metrics.rateLimited(route.upstream, empty.config.name);
-      return empty.config.name;
+  /**
+   * Spends one question of a server, which is on account of one of `routes`: each limit that is about any of them
+   * pays once. The name of the limit that has nothing left, where one has not; then none pays.
+   */
+  spendQuestion(kind: JudgedKind, call: Call, routes: readonly Route[]): string | undefined {
+    const paying = new Map<Limit, Route>();
+    for (const route of routes) {
+      for (const limit of this.about(kind, call, route)) if (!paying.has(limit)) paying.set(limit, route);
     }
-    for (const limit of limits) for (const purse of limit.purses(call, route)) purse.take();
+    for (const [limit, route] of paying) {
+      if (limit.waitMs(call, route) === 0) continue;
+      this.#metrics.rateLimited(route.upstream, limit.config.name);
+      return limit.config.name;
+    }
+    for (const [limit, route] of paying) for (const purse of limit.purses(call, route)) purse.take();
     return undefined;
   }
 
@@ -86,7 +92,8 @@ export class Limits {
       for (const limit of limits) {
         const place = limit.line(call, route);
         if (place === undefined) continue;
-        const entered = place.line.enter(call.signal);
+        // Who was inside before has left something half done there, which others inside may wait for.
+        const entered = place.line.enter(call.signal, paid);
         if (entered === "full") throw queueFull(limit.config, route, place.line.waiting);
         if (entered !== "inside") {
           const noMore = this.#metrics.standsInLine(route.upstream);

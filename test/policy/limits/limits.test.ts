@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { limitFaults } from "../../../src/policy/limits/limit.js";
+import { turnTheClock } from "../../support/turn-the-clock.js";
 import { clientOf, limit, policyOf, result, routeTo, toolCall, wordOf } from "../support.js";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -206,6 +207,15 @@ describe("a later round", () => {
     expect(wordOf(await handle({ ...call, answers: { responses: {} } }))).toBe("result");
   });
 
+  test("was paid for however long the answer took", async () => {
+    vi.useRealTimers();
+    const { handle } = policyOf({ limits: [{ quota: { count: 1, windowMs: 86_400_000 } }] }, asking);
+    const call = toolCall("quiz", "start", { n: 1 });
+    await handle(call);
+    turnTheClock(5 * 3_600_000);
+    expect(wordOf(await handle({ ...call, answers: { responses: {} } }))).toBe("result");
+  });
+
   test("that there never was costs like any other call", async () => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(2) }] }, asking);
     const forged = () => ({ ...toolCall("quiz", "start"), answers: { responses: {} } });
@@ -282,6 +292,27 @@ describe("a concurrency", () => {
     await vi.advanceTimersByTimeAsync(0);
     finish[1]?.();
     expect(wordOf(await last)).toBe("result");
+  });
+
+  test("lets a call come back with answers for which the one inside may be waiting", async () => {
+    const { finish, server } = busy();
+    const { handle } = policyOf({ limits: [{ concurrency: 1, queue: 5 }] }, (call) =>
+      call.answers === undefined && call.params.name === "a__asks"
+        ? Promise.resolve({ kind: "input_required", requests: {} })
+        : server(),
+    );
+    expect(wordOf(await handle(toolCall("a", "asks")))).toBe("input_required");
+    const inside = handle(toolCall("a", "x"));
+    const waiting = handle(toolCall("a", "y"));
+    const back = handle(toolCall("a", "asks", {}, { answers: { responses: {} } }));
+    const pretended = handle(toolCall("a", "y", {}, { answers: { responses: {} } }));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(finish).toHaveLength(2);
+    for (const [done, reply] of [inside, back, waiting, pretended].entries()) {
+      finish[done]?.();
+      expect(wordOf(await reply)).toBe("result");
+      await vi.advanceTimersByTimeAsync(0);
+    }
   });
 
   test("of two limits: a call that the second refuses leaves the first", async () => {
