@@ -9,11 +9,8 @@ export const DEFAULT_ROOM = 100;
 
 export interface ConcurrencySettings {
   readonly line: Line;
-  /** The limit's name, where it has one. */
-  readonly rule?: string;
-  readonly server?: string;
-  /** How the refusal names what is full; default the server. */
-  readonly subject?: string;
+  /** By its key in the config. */
+  readonly server: string;
 }
 
 /**
@@ -41,18 +38,11 @@ function gaveUp(cause: unknown): never {
   });
 }
 
-function queueFull({ line, rule, server, subject }: ConcurrencySettings): GatewayError {
-  const what = subject ?? (server === undefined ? "the line" : `"${server}"`);
-  return new GatewayError(
+const queueFull = ({ line, server }: ConcurrencySettings): GatewayError =>
+  new GatewayError(
     "queue_full",
     "gateway",
-    `${what} is busy: ${line.taken} calls are running and ${line.waiting} are waiting`,
-    {
-      retryable: true,
-      // How fast the line moves is the server's secret; a second is short for a person and long for a queue.
-      retryAfterMs: 1000,
-      ...(rule !== undefined && { rule }),
-      ...(server !== undefined && { server }),
-    },
+    `"${server}" is busy: ${line.taken} calls are running and ${line.waiting} are waiting`,
+    // How fast the line moves is the server's secret; a second is short for a person and long for a queue.
+    { server, retryable: true, retryAfterMs: 1000 },
   );
-}

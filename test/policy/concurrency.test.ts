@@ -27,7 +27,7 @@ const settled = () => new Promise((resolve) => void setImmediate(resolve));
 function place(places: number, room: number) {
   const line = new Line(places, room);
   const server = busyServer();
-  const handle = concurrency({ line, server: "files", rule: "narrow" })(server.handler);
+  const handle = concurrency({ line, server: "files" })(server.handler);
   return { line, server, handle };
 }
 
@@ -74,7 +74,7 @@ describe("a server with two places", () => {
       code: "queue_full",
       message: '"files" is busy: 2 calls are running and 1 are waiting',
       retryable: true,
-      options: { retryAfterMs: 1000, rule: "narrow", server: "files" },
+      options: { retryAfterMs: 1000, server: "files" },
     });
   });
 
@@ -118,7 +118,7 @@ describe("a server with two places", () => {
 
   test("a failing call gives its place back", async () => {
     const line = new Line(1, 0);
-    const handle = concurrency({ line })(() => Promise.reject(new Error("broken")));
+    const handle = concurrency({ line, server: "files" })(() => Promise.reject(new Error("broken")));
     await expect(handle(fakeCall())).rejects.toThrow("broken");
     await expect(handle(fakeCall())).rejects.toThrow("broken");
     expect(line.taken).toBe(0);
