@@ -10,11 +10,12 @@ export class InEffect {
   readonly #feed: SteadyFeed;
   #inside: Inside;
   #replacing: Promise<void> = Promise.resolve();
+  #closed = false;
 
   constructor(config: Config, options: InsideOptions) {
     this.#options = options;
     this.#inside = createInside(config, options);
-    this.#feed = new SteadyFeed(this.#inside.catalog.changes);
+    this.#feed = new SteadyFeed(this.#inside.catalog.changes, options.logger);
   }
 
   get inside(): Inside {
@@ -29,6 +30,8 @@ export class InEffect {
   /**
    * One after the other, in the order they are asked for. Servers that are configured as before go on as they are,
    * and calls under way finish in the inside they began in. `adopt` is told when the next config has taken over.
+   *
+   * @throws Error when everything has begun to end; and what building the next inside throws.
    */
   replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {
     this.#replacing = this.#replacing.catch(() => {}).then(() => this.#replace(next, adopt));
@@ -37,6 +40,7 @@ export class InEffect {
 
   /** Ends every server; a replacement under way comes first. */
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#replacing.catch(() => {});
     this.#inside.catalog.close();
     const servers = [...this.#inside.servers.values()].map((server) => server.close());
@@ -44,6 +48,7 @@ export class InEffect {
   }
 
   async #replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {
+    if (this.#closed) throw new Error("the gateway ends, and takes no other config");
     const before = this.#inside;
     const built = createInside(next, this.#options, before);
     // The new catalog may know nothing of new servers yet; hosts go on with the old one until it does.

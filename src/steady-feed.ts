@@ -1,6 +1,7 @@
 /** A feed of changes that outlives the catalogs behind it: subscribers stay when a new config takes effect. */
 import type { Change, ChangeFeed, Interest } from "./core/change.js";
 import type { Client } from "./core/client.js";
+import type { Logger } from "./core/logger.js";
 import type { RpcError } from "./wire/envelope.js";
 
 interface Subscription {
@@ -12,10 +13,12 @@ interface Subscription {
 
 export class SteadyFeed implements ChangeFeed {
   #source: ChangeFeed;
+  readonly #logger: Logger;
   readonly #subscriptions = new Set<Subscription>();
 
-  constructor(source: ChangeFeed) {
+  constructor(source: ChangeFeed, logger: Logger) {
     this.#source = source;
+    this.#logger = logger;
   }
 
   subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void {
@@ -45,16 +48,31 @@ export class SteadyFeed implements ChangeFeed {
    * sees something else than before, and of the resources it follows, whose updates it may have missed.
    */
   switchTo(source: ChangeFeed, differs: (client: Client, change: Change) => boolean): void {
+    // What is still to be told of the last source would look as if everybody knew it.
+    this.#source.flush?.();
     this.#source = source;
-    for (const subscription of this.#subscriptions) {
+    for (const subscription of [...this.#subscriptions]) {
+      // Whoever hears of it first may leave, or make others leave.
+      if (!this.#subscriptions.has(subscription)) continue;
       const { client, interest, hear } = subscription;
-      subscription.stop();
+      // The new one begins first, so that no server which both have is told to stop and start again.
+      const stopOld = subscription.stop;
       subscription.stop = source.subscribe(client, interest, hear);
+      stopOld();
       const missed: Change[] = [
         ...[...interest.lists].map((list): Change => ({ kind: "list", list })),
         ...[...interest.resources].map((uri): Change => ({ kind: "resource", uri })),
       ];
-      for (const change of missed.filter((each) => differs(client, each))) hear(change);
+      for (const change of missed.filter((each) => differs(client, each))) this.#tell(hear, change);
+    }
+  }
+
+  /** One broken stream must not keep the others from hearing, nor the config from taking effect. */
+  #tell(hear: Subscription["hear"], change: Change): void {
+    try {
+      hear(change);
+    } catch (error) {
+      this.#logger.warn({ error }, "a subscriber could not be told of a change");
     }
   }
 }

@@ -4,6 +4,7 @@ import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Config } from "../src/config/config.js";
 import { readConfig } from "../src/config/read.js";
+import { ANONYMOUS } from "../src/core/client.js";
 import { SILENT } from "../src/core/logger.js";
 import { createGateway } from "../src/gateway.js";
 import { settled } from "./support/met-upstream.js";
@@ -36,6 +37,42 @@ test("nothing of a config stays in memory when others have taken its place", asy
   });
   expect(replaced.at(-1)?.deref()).toBeDefined();
   await gateway.stop({ immediate: true });
+});
+
+test("a config that comes while everything ends starts nothing any more", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const world = new World(new Map([["a", 0]]));
+  await vi.advanceTimersByTimeAsync(2_000);
+  world.stop();
+  const replaced = world.inEffect.replace(configFor(new Map([["b", 0]])), () => {});
+  await expect(replaced).rejects.toThrow("the gateway ends");
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await world.stopping).toBe(0);
+  expect(world.machine("b-0").server.channels).toEqual([]);
+});
+
+test("a question between calls is judged as the host will be asked it", async () => {
+  const rule = { name: "no-secrets", on: "sampling", effect: "deny" };
+  const when = "request.messages.exists(m, m.content.uri == 'a+x:secret')";
+  const config = configOf({
+    mcpServers: { a: { command: "a-0" }, b: { command: "b-0" } },
+    policy: { rules: [{ ...rule, when }] },
+  });
+  const world = new World(config);
+  const ask = (uri: string) =>
+    world.inEffect.inside.judge(
+      "a",
+      { principal: ANONYMOUS, affinity: "host", session: true, scope: "", capabilities: {} },
+      {
+        method: "sampling/createMessage",
+        params: { messages: [{ role: "user", content: { type: "resource_link", name: "it", uri } }] },
+      },
+    );
+  expect(ask("x:open")).toMatchObject({ params: { messages: [{ content: { uri: "a+x:open" } }] } });
+  expect(() => ask("x:secret")).toThrow("policy does not let this server use sampling");
+  world.stop();
+  expect(await world.stopping).toBe(0);
 });
 
 test("calls under way on a server that the next config has not finish there, and then it ends", async () => {

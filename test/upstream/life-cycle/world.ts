@@ -89,10 +89,11 @@ export class World {
   /** Resolves, once the gateway has ended all its servers, to how many processes were left at that moment. */
   stopping: Promise<number> | undefined;
 
-  constructor(versions: Versions) {
+  constructor(begin: Versions | Config) {
     const metrics = new Metrics({ version: "0", process: false });
     const key = () => createSecretKey(randomBytes(32));
-    this.inEffect = new InEffect(configOf(versions), {
+    const config = "servers" in begin ? begin : configOf(begin);
+    this.inEffect = new InEffect(config, {
       info: { name: "cardea", version: "0" },
       instance: "model",
       logger: SILENT,
