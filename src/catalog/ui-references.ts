@@ -4,8 +4,8 @@ import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/
 /** MCP Apps 2026-01-26 names it in `ui.resourceUri`; the flat keys are its predecessors that hosts still read. */
 const FLAT_KEYS = ["ui/resourceUri", "openai/outputTemplate"] as const;
 
-/** JSON text that holds none of these holds no reference. */
-export const UI_MARKERS = ['"resourceUri"', '"ui/resourceUri"', '"openai/outputTemplate"'] as const;
+/** JSON text that holds none of these holds no reference. They end the keys: a slash may be written as `\/`. */
+export const UI_MARKERS = ['resourceUri"', 'outputTemplate"'] as const;
 
 /** Gives the URI to put in place of one; undefined takes the reference away. */
 export type UriMap = (uri: string) => string | undefined;

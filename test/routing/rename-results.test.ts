@@ -271,6 +271,15 @@ describe("everything else", () => {
     expect(renameReply("tools/call", reply, there)).toBe(reply);
   });
 
+  test.each(["ui/resourceUri", "openai/outputTemplate"])(
+    "finds %s also where its server writes a slash as an escape",
+    (key) => {
+      const text = JSON.stringify({ content: [], _meta: { [key]: "ui://a" } }).replaceAll("/", "\\/");
+      const renamed = renameReply("tools/call", { kind: "result", result: Payload.ofText(text) }, there);
+      expect(resultOf(renamed)).toEqual({ content: [], _meta: { [key]: expose("ui://a") } });
+    },
+  );
+
   test("keeps what the reply says of itself", () => {
     const reply: Reply = {
       kind: "result",
