@@ -44,6 +44,7 @@ export function createPrimary(config: Config, { count, logger, version, settle }
   });
   const workers = new Workers({
     seat,
+    listen: config.listen,
     logger,
     lost: settle,
     fork: () => cluster.fork({ [SEATED]: "1" }),

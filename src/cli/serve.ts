@@ -1,5 +1,5 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
-import type { Config } from "../config/config.js";
+import type { Config, ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
 import { workersObstacle } from "../config/workers.js";
 import type { Gateway } from "../gateway.js";
@@ -12,7 +12,7 @@ import {
   type ReapFlag,
   workerCount,
 } from "./flags.js";
-import { openConfig } from "./open-config.js";
+import { type OpenConfig, openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
 import type { Log, Shell, WorkersOrder } from "./shell.js";
 import { ended } from "./stop.js";
@@ -26,9 +26,13 @@ export async function serve(flags: ConfigFlags & ListenFlags & ReapFlag, shell: 
   const log = await shell.openLog();
   // The first process has said already what a worker would say once more.
   const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
-  const opened = await openConfig(shell, own, flags.config, overrides);
-  if (opened === undefined) return EXIT.config;
+  const found = await openConfig(shell, own, flags.config, overrides);
+  if (found === undefined) return EXIT.config;
+  const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
   const { config } = opened.loaded;
+  // When a worker is started again, the file may be another one than the first process found.
+  const obstacle = shell.worker === undefined ? undefined : workersObstacle(config);
+  if (obstacle !== undefined) return refuse(obstacle, log);
   const orphans = orphansFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
   // Of several workers it is the first process that looks after what earlier ones left behind.
@@ -59,13 +63,21 @@ const workersOf = (flags: ListenFlags, shell: Shell): number =>
 /** The same command line in several processes, each of which finds that it is a worker. */
 async function serveByWorkers(order: WorkersOrder, shell: Shell, log: Log): Promise<number> {
   const obstacle = workersObstacle(order.config);
-  if (obstacle !== undefined) {
-    log.error({}, obstacle);
-    return EXIT.config;
-  }
+  if (obstacle !== undefined) return refuse(obstacle, log);
   const primary = await shell.createPrimary(order, log);
   return run(primary, shell, log, () => shell.signals.onHangup(() => primary.reload()));
 }
+
+function refuse(obstacle: string, log: Log): number {
+  log.error({}, obstacle);
+  return EXIT.config;
+}
+
+/** All workers listen at the same place, and what they were started with stays in effect. */
+const asWorker = (opened: OpenConfig, listen: ListenConfig): OpenConfig => ({
+  ...opened,
+  loaded: { ...opened.loaded, config: { ...opened.loaded.config, listen } },
+});
 
 async function run(served: Served, shell: Shell, log: Log, follow: () => () => void): Promise<number> {
   const ending = ended(served, shell, log);

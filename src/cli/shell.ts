@@ -1,7 +1,7 @@
 /** What a command finds around it: streams, environment, signals, the log, and the way to a gateway. */
 import type { Readable, Writable } from "node:stream";
 import type { Advice } from "../config/advice.js";
-import type { Config, ServerConfig } from "../config/config.js";
+import type { Config, ListenConfig, ServerConfig } from "../config/config.js";
 import type { Inspect } from "../config/inspect-rules.js";
 import type { Logger } from "../core/logger.js";
 import type { Examination } from "../examine.js";
@@ -25,6 +25,8 @@ export interface Shell {
   createPrimary(order: WorkersOrder, logger: Logger): Promise<Primary>;
   /** Present in a worker, whose signals come from the first process. */
   readonly worker?: {
+    /** Where all workers listen, whatever the config file says by now. */
+    readonly listen: ListenConfig;
     /** Tells the first process that hosts are answered at `url`. */
     announce(url: string): void;
   };

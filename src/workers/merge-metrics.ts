@@ -7,6 +7,8 @@ const NOT_SUMS: Readonly<Record<string, (a: number, b: number) => number>> = {
   cardea_build_info: Math.max,
   cardea_config_last_reload_successful: Math.min,
   cardea_overload_level: Math.max,
+  // Each process looks at the same list of them.
+  cardea_orphaned_processes: Math.max,
   nodejs_version_info: Math.max,
   process_start_time_seconds: Math.min,
 };
@@ -23,14 +25,25 @@ interface Family {
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const text of texts) for (const family of read(text)) add(families, ...family);
-  return [...families.values()]
+  return textOf([...families.values()]);
+}
+
+/** What of a text only ever grows: what was counted stays counted, also when who counted it has ended. */
+export function countsOf(text: string): string {
+  const counts = [...read(text)].filter(([, { comments }]) =>
+    comments.some((comment) => /^# TYPE \S+ (counter|histogram)$/.test(comment)),
+  );
+  return textOf(counts.map(([, family]) => family));
+}
+
+const textOf = (families: readonly Family[]): string =>
+  families
     .flatMap(({ comments, samples }) => [
       ...comments,
       ...[...samples].map(([series, value]) => `${series} ${value}`),
     ])
     .join("\n")
     .concat("\n");
-}
 
 function add(families: Map<string, Family>, name: string, { comments, samples }: Family): void {
   const known = families.get(name);

@@ -1,8 +1,10 @@
 /** What the first process and its workers say to each other. */
+import type { ListenConfig } from "../config/config.js";
 import type { Seat } from "../core/seat.js";
 
 export type ToWorker =
-  | { readonly kind: "seat"; readonly seat: Seat }
+  /** `listen` is what the first process was started with: the file may say something else by now. */
+  | { readonly kind: "seat"; readonly seat: Seat; readonly listen: ListenConfig }
   /** Take no new calls and let those under way finish; the second time, stop at once. */
   | { readonly kind: "stop"; readonly immediate: boolean }
   /** Read the config again. */

@@ -3,8 +3,8 @@ import { BadQuery, type Pages } from "../admin/pages.js";
 import type { Readiness } from "../admin/server.js";
 import { type Seat, socketOf } from "../core/seat.js";
 import { isObject, type JsonObject } from "../wire/json.js";
-import { ask } from "./ask.js";
-import { mergeMetrics } from "./merge-metrics.js";
+import { ask, type Page } from "./ask.js";
+import { LastingMetrics } from "./lasting-metrics.js";
 import type { WorkerStatus } from "./workers.js";
 
 export interface OverviewOptions {
@@ -19,10 +19,8 @@ export interface OverviewOptions {
 }
 
 /** What one worker answered. */
-interface Answer {
+interface Answer extends Page {
   readonly worker: number;
-  readonly status: number;
-  readonly text: string;
 }
 
 /** The pages that every worker has; what else there is, is asked of the first that runs. */
@@ -39,21 +37,35 @@ export interface Overview {
 export function createOverview(options: OverviewOptions): Overview {
   const { seat, workers, ownMetrics, version, startedAt, draining } = options;
 
-  /** One that is lost while it is asked is as one that does not run. */
+  const metrics = new LastingMetrics();
+
+  /** Of each worker that runs its answer; undefined for one that is lost while it is asked, or does not answer. */
+  function askEach(
+    path: string,
+  ): Promise<readonly (Pick<WorkerStatus, "worker" | "pid"> & { page?: Page })[]> {
+    const running = workers().filter(({ ready }) => ready);
+    return Promise.all(
+      running.map(async ({ worker, pid }) => {
+        const page = await ask(socketOf(seat, worker, "admin"), path).catch(() => undefined);
+        return { worker, pid, ...(page !== undefined && { page }) };
+      }),
+    );
+  }
   async function askAll(path: string): Promise<readonly Answer[]> {
-    const asked = workers()
-      .filter(({ ready }) => ready)
-      .map(async ({ worker }) => ({ worker, ...(await ask(socketOf(seat, worker, "admin"), path)) }));
-    const settled = await Promise.allSettled(asked);
-    return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    return (await askEach(path)).flatMap(({ worker, page }) =>
+      page === undefined ? [] : { worker, ...page },
+    );
   }
 
   async function readiness(): Promise<Readiness> {
-    const missing = workers().filter(({ ready }) => !ready);
-    const answers = (await askAll("/readyz")).map(({ text }) => JSON.parse(text) as Readiness);
+    const asked = await askEach("/readyz");
+    const answers = asked.flatMap(({ page }) =>
+      page === undefined ? [] : (JSON.parse(page.text) as Readiness),
+    );
     const reasons = [
       ...(draining() ? ["the gateway is stopping"] : []),
-      ...missing.map(({ worker }) => `worker ${worker} is starting`),
+      ...workers().flatMap(({ worker, ready }) => (ready ? [] : `worker ${worker} is starting`)),
+      ...asked.flatMap(({ worker, page }) => (page === undefined ? `worker ${worker} does not answer` : [])),
       ...answers.flatMap((answer) => answer.reasons),
     ];
     const ready = !draining() && answers.length > 0 && answers.every((answer) => answer.ready);
@@ -78,9 +90,13 @@ export function createOverview(options: OverviewOptions): Overview {
   return {
     readiness,
     metrics: async () => {
-      const texts = (await askAll("/metrics")).filter(({ status }) => status === 200).map(({ text }) => text);
+      const told = (await askEach("/metrics")).map(({ worker, pid, page }) => ({
+        worker,
+        pid,
+        text: page?.status === 200 ? page.text : undefined,
+      }));
       // It counts nothing, but its memory and its time belong to the sum.
-      return mergeMetrics([...texts, await ownMetrics.text()]);
+      return metrics.merged(told, [await ownMetrics.text()]);
     },
     pages: {
       ...pages,

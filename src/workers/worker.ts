@@ -1,9 +1,12 @@
 /** The worker's end of the line to the first process: its seat, when to stop, and word that it is ready. */
+import type { ListenConfig } from "../config/config.js";
 import type { Seat } from "../core/seat.js";
 import { type FromWorker, SEATED, type ToWorker } from "./messages.js";
 
 export interface SeatedWorker {
   readonly seat: Seat;
+  /** Where all workers listen, whatever the config file says by now. */
+  readonly listen: ListenConfig;
   /** Tells that hosts are answered at `url`. */
   announce(url: string): void;
   /** What ends it or makes it read its config again, in the place of the signals that a process of its own is sent. */
@@ -13,19 +16,29 @@ export interface SeatedWorker {
   };
 }
 
-/** This process as one of several workers, once it knows which; undefined when it is none. */
-export async function takeSeat(): Promise<SeatedWorker | undefined> {
-  if (process.env[SEATED] === undefined || process.send === undefined) return undefined;
+/** A process that may be somebody's worker. */
+export interface OwnProcess {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Absent where no process waits for its word. */
+  send?(message: FromWorker): unknown;
+  on(event: "message", heard: (message: ToWorker) => void): unknown;
+  on(event: "SIGTERM" | "SIGINT" | "SIGHUP", heard: () => void): unknown;
+}
+
+/** This process, or `self`, as one of several workers, once it knows which; undefined when it is none. */
+export async function takeSeat(self: OwnProcess = process): Promise<SeatedWorker | undefined> {
+  if (self.env[SEATED] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
-  const stop = stopping();
+  const stop = stopping(self);
   return new Promise((resolve) => {
-    const say = (message: FromWorker) => process.send?.(message);
-    process.on("message", (message: ToWorker) => {
+    const say = (message: FromWorker) => self.send?.(message);
+    self.on("message", (message) => {
       if (message.kind === "stop") stop.asked(message.immediate);
       else if (message.kind === "reload") for (const reload of reloads) reload();
       else
         resolve({
           seat: message.seat,
+          listen: message.listen,
           announce: (url) => say({ kind: "ready", url }),
           signals: {
             next: () => stop.next(),
@@ -45,12 +58,12 @@ export async function takeSeat(): Promise<SeatedWorker | undefined> {
  * then tells its workers to stop: that is one wish and not two. So a signal sent to the worker itself begins to stop
  * it, and only the first process can make it stop at once.
  */
-function stopping(): { asked(immediate: boolean): void; next(): Promise<NodeJS.Signals> } {
+function stopping(self: OwnProcess): { asked(immediate: boolean): void; next(): Promise<NodeJS.Signals> } {
   const drain = wish();
   const atOnce = wish();
-  process.on("SIGTERM", () => drain.come());
-  process.on("SIGINT", () => drain.come());
-  process.on("SIGHUP", () => {});
+  self.on("SIGTERM", () => drain.come());
+  self.on("SIGINT", () => drain.come());
+  self.on("SIGHUP", () => {});
   const next = [drain.came, atOnce.came];
   return {
     asked(immediate) {

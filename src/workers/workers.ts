@@ -1,25 +1,30 @@
 /** Keeps so many workers running: starts each again that ends by itself, and stops them all together. */
 import { rm } from "node:fs/promises";
+import type { ListenConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
 import { type Seat, socketOf } from "../core/seat.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 
 /** A process as `cluster.fork` starts it. */
 export interface WorkerProcess {
-  readonly process: { readonly pid?: number | undefined };
+  readonly process: { readonly pid?: number | undefined; kill(signal: "SIGKILL"): unknown };
   send(message: ToWorker, sent: (error: Error | null) => void): unknown;
   on(event: "message", heard: (message: FromWorker) => void): unknown;
   on(event: "exit", heard: (code: number | null, signal: string | null) => void): unknown;
+  /** Instead of its exit where it could not be started at all; else it says nothing of its life. */
+  on(event: "error", heard: (error: Error) => void): unknown;
 }
 
 export interface WorkersOptions {
   readonly seat: Omit<Seat, "number">;
+  /** Where all of them listen, for as long as the first process runs. */
+  readonly listen: ListenConfig;
   readonly logger: Logger;
   readonly fork: () => WorkerProcess;
   /** Looks after what a worker leaves behind that ended by itself, before the next one starts. */
   readonly lost: () => Promise<void>;
-  /** Hears once of an exit code for which starting again is no cure. */
-  readonly gaveUp: (number: number, code: number) => void;
+  /** Hears of one of the first workers that misses a server which is `required`. */
+  readonly gaveUp: (number: number) => void;
 }
 
 /** One that runs, as the status page shows it. */
@@ -47,12 +52,18 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 /** A server that is `required` is not there: the exit code of the contract. */
 const UNAVAILABLE = 69;
+/**
+ * A worker that has not ended so long (ms) after it was told to does not hear any more. Draining takes it 25 s and
+ * what it must end; who wants it at once waits no longer than a second.
+ */
+const KILL_AFTER_MS = { draining: 45_000, "at once": 900 } as const;
 
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #places = new Map<number, Place>();
-  #stopping: "no" | "draining" | "at once" = "no";
-  #begun: { ready(url: string): void; failed(error: Error): void } | undefined;
+  #stopping: "no" | keyof typeof KILL_AFTER_MS = "no";
+  /** Waits for all to be ready; undefined once they were. */
+  #starting: { ready(url: string): void; failed(error: Error): void } | undefined;
   readonly #ended = new Set<() => void>();
 
   constructor(options: WorkersOptions) {
@@ -62,7 +73,7 @@ export class Workers {
   /** Resolves to the URL of all when every one of them listens. @throws Error when one ends before that. */
   start(): Promise<string> {
     return new Promise((ready, failed) => {
-      this.#begun = { ready, failed };
+      this.#starting = { ready, failed };
       for (let number = 1; number <= this.#options.seat.count; number += 1) {
         const place = {
           process: undefined,
@@ -94,9 +105,11 @@ export class Workers {
   /** Stops all of them and resolves when they have ended. */
   stop(immediate: boolean): Promise<void> {
     this.#stopping = immediate ? "at once" : "draining";
-    for (const { process, timer } of this.#places.values()) {
-      clearTimeout(timer);
-      tell(process, { kind: "stop", immediate });
+    for (const [number, place] of this.#places) {
+      clearTimeout(place.timer);
+      if (place.process === undefined) continue;
+      tell(place.process, { kind: "stop", immediate });
+      place.timer = setTimeout(() => this.#kill(number, place), KILL_AFTER_MS[this.#stopping]);
     }
     return new Promise((resolve) => {
       this.#ended.add(resolve);
@@ -105,29 +118,42 @@ export class Workers {
   }
 
   #open(number: number, place: Place): void {
-    const { seat, fork, logger } = this.#options;
+    const { seat, listen, fork, logger } = this.#options;
     const worker = fork();
     place.process = worker;
     place.startedAt = performance.now();
     worker.on("message", (message) => {
       if (message.kind === "hears") {
-        tell(worker, { kind: "seat", seat: { ...seat, number } });
+        tell(worker, { kind: "seat", seat: { ...seat, number }, listen });
         // It may have been started just before everything was told to stop.
         if (this.#stopping !== "no") tell(worker, { kind: "stop", immediate: this.#stopping === "at once" });
       } else {
         place.ready = true;
-        if ([...this.#places.values()].every(({ ready }) => ready)) this.#begun?.ready(message.url);
+        if (![...this.#places.values()].every(({ ready }) => ready)) return;
+        this.#starting?.ready(message.url);
+        this.#starting = undefined;
       }
     });
-    worker.on("exit", (code, signal) => {
+    const ended = (how: string, code: number | null): void => {
       place.process = undefined;
       place.ready = false;
-      const how = signal ?? `code ${code}`;
       if (this.#stopping === "no") {
         logger.error({ worker: number, how }, `worker ${number} ended with ${how}`);
       }
       void this.#clear(number).then(() => this.#after(number, place, code, how));
+    };
+    worker.on("exit", (code, signal) => ended(signal ?? `code ${code}`, code));
+    worker.on("error", (error) => {
+      // One that lives has failed at something else, such as hearing of a signal; its exit will be told.
+      if (worker.process.pid === undefined) ended(error.message, null);
+      else logger.warn({ worker: number, error }, `worker ${number} could not be reached`);
     });
+  }
+
+  #kill(number: number, { process: worker }: Place): void {
+    if (worker === undefined) return;
+    this.#options.logger.warn({ worker: number }, `worker ${number} does not end and is killed`);
+    worker.process.kill("SIGKILL");
   }
 
   /** A worker that was killed leaves its sockets behind, and the next one could not listen. */
@@ -143,14 +169,19 @@ export class Workers {
 
   #after(number: number, place: Place, code: number | null, how: string): void {
     if (this.#stopping !== "no") {
+      clearTimeout(place.timer);
       this.#tellEnded();
       return;
     }
-    if (code === UNAVAILABLE) {
-      this.#options.gaveUp(number, code);
+    // Who takes the place of another finds that the others go on; they have met the server, and it may come back.
+    if (code === UNAVAILABLE && place.restarts === 0) {
+      this.#options.gaveUp(number);
       return;
     }
-    this.#begun?.failed(new Error(`worker ${number} ended with ${how} before it was ready`));
+    if (this.#starting !== undefined) {
+      this.#starting.failed(new Error(`worker ${number} ended with ${how} before it was ready`));
+      return;
+    }
     const lived = performance.now() - place.startedAt;
     place.failures = lived >= LONG_MS ? 0 : place.failures + 1;
     const waitMs =

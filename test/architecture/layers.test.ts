@@ -49,7 +49,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/modern",
   ],
   admin: ["core", "telemetry"],
-  workers: ["core", "wire", "admin"],
+  workers: ["core", "wire", "config", "admin"],
   cli: ["gateway.ts", "primary.ts", "examine.ts", "config", "telemetry", "core", "wire"],
   "main.ts": [
     ...["gateway.ts", "primary.ts", "examine.ts", "inspect.ts", "orphans.ts"],

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import type { WorkersOrder } from "../../src/cli/shell.js";
+import { LISTEN } from "../workers/listen.js";
 import { type FakeShell, fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -84,10 +85,24 @@ describe("--workers", () => {
     expect(await ended).toBe(0);
   });
 
+  test("a worker listens where all do, and refuses limits that count, whatever the file says by now", async () => {
+    const { shell } = shellWithWorkers();
+    const worker: FakeShell = { ...shell, worker: { listen: LISTEN, announce: () => {} } };
+    config({ listen: { http: { port: 2222 } } });
+    const ended = runCommandLine(["serve"], worker);
+    await vi.waitFor(() => expect(shell.configs).toMatchObject([{ listen: { http: { port: 1111 } } }]));
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    config({ limits: [{ name: "few", tools: ["*"], rate: "10/min" }] });
+    expect(await runCommandLine(["serve"], worker)).toBe(78);
+    expect(shell.configs).toHaveLength(1);
+  });
+
   test("a worker starts none of its own, and tells the first process when it is ready", async () => {
     const urls: string[] = [];
     const { shell, orders } = shellWithWorkers({ CARDEA_WORKERS: "3" });
-    const worker = { ...shell, worker: { announce: (url: string) => void urls.push(url) } };
+    const announce = (url: string): void => void urls.push(url);
+    const worker = { ...shell, worker: { listen: LISTEN, announce } };
     const ended = runCommandLine(["serve"], worker);
     await vi.waitFor(() => expect(urls).toEqual(["http://127.0.0.1:1/mcp"]));
     expect(orders).toEqual([]);

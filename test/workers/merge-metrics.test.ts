@@ -23,6 +23,7 @@ test.each([
   ["cardea_config_last_reload_successful", 1, 0, 0],
   ["cardea_circuit_state", 0, 2, 2],
   ["cardea_overload_level", 3, 1, 3],
+  ["cardea_orphaned_processes", 2, 2, 2],
   ["cardea_build_info", 1, 1, 1],
   ["cardea_sessions", 4, 3, 7],
   ["process_resident_memory_bytes", 1e8, 2e8, 3e8],

@@ -4,9 +4,13 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
 import { type WorkerProcess, Workers } from "../../src/workers/workers.js";
+import { LISTEN } from "./listen.js";
 
 class FakeWorker extends EventEmitter implements WorkerProcess {
-  readonly process = { pid: 1 };
+  readonly process: { pid?: number; kill(signal: string): void } = {
+    pid: 1,
+    kill: (signal) => this.ends(null, signal),
+  };
   readonly heard: ToWorker[] = [];
   send(message: ToWorker, sent: (error: Error | null) => void): void {
     this.heard.push(message);
@@ -23,6 +27,11 @@ class FakeWorker extends EventEmitter implements WorkerProcess {
   ends(code: number | null, signal: string | null = null): void {
     this.emit("exit", code, signal);
   }
+  /** There is no process for it. */
+  cannotStart(): void {
+    delete this.process.pid;
+    this.emit("error", new Error("spawn EAGAIN"));
+  }
 }
 
 beforeEach(() => {
@@ -37,6 +46,7 @@ function two() {
   const gaveUp: number[] = [];
   let cleared = 0;
   const workers = new Workers({
+    listen: LISTEN,
     seat: { count: 2, folder: "/nowhere", secret: "s" },
     logger: SILENT,
     fork: () => {
@@ -72,7 +82,9 @@ test("each gets its seat when it hears, and all are ready when every one is", as
   await until(() => url !== undefined);
   expect(url).toBe("http://here/mcp");
   expect(forked.map(({ heard }) => heard)).toEqual(
-    [1, 2].map((number) => [{ kind: "seat", seat: { count: 2, folder: "/nowhere", secret: "s", number } }]),
+    [1, 2].map((number) => [
+      { kind: "seat", seat: { count: 2, folder: "/nowhere", secret: "s", number }, listen: LISTEN },
+    ]),
   );
 });
 
@@ -117,7 +129,7 @@ test("one that lived long is started again at once", async () => {
   }
 });
 
-test("one that misses a required server is not started again", async () => {
+test("one of the first that misses a required server is not started again", async () => {
   const { workers, forked, gaveUp } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -126,6 +138,43 @@ test("one that misses a required server is not started again", async () => {
   expect(gaveUp).toEqual([2]);
   vi.advanceTimersByTime(120_000);
   expect(forked).toHaveLength(2);
+});
+
+test("one that misses a required server in the place of another is started again, while the others go on", async () => {
+  const { workers, forked, gaveUp } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  forked[1]?.ends(1);
+  await nextIsDue();
+  vi.advanceTimersByTime(0);
+  forked[2]?.ends(69);
+  await nextIsDue();
+  vi.advanceTimersByTime(1_000);
+  expect(forked).toHaveLength(4);
+  expect(gaveUp).toEqual([]);
+});
+
+test("one that cannot even be started is tried again", async () => {
+  const { workers, forked } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  forked[0]?.ends(1);
+  await nextIsDue();
+  vi.advanceTimersByTime(0);
+  forked[2]?.cannotStart();
+  await nextIsDue();
+  vi.advanceTimersByTime(1_000);
+  expect(forked).toHaveLength(4);
+  forked[3]?.getsReady();
+  expect(workers.status()[0]).toMatchObject({ worker: 1, ready: true, restarts: 2 });
+});
+
+test("one that fails at something while it runs is left alone", () => {
+  const { workers, forked } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  forked[0]?.emit("error", new Error("write EPIPE"));
+  expect(workers.status()[0]).toMatchObject({ ready: true, restarts: 0 });
 });
 
 test("all are told to stop, and nobody is started again meanwhile", async () => {
@@ -148,6 +197,25 @@ test("all are told to stop, and nobody is started again meanwhile", async () => 
   await stopping;
   vi.advanceTimersByTime(120_000);
   expect(forked).toHaveLength(2);
+});
+
+test.each([
+  ["drains", false, 45_000],
+  ["stops at once", true, 900],
+])("one that does not end when everything %s is killed", async (_, immediate, afterMs) => {
+  const { workers, forked } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  let stopped = false;
+  const stopping = workers.stop(immediate).then(() => {
+    stopped = true;
+  });
+  forked[0]?.ends(0);
+  await vi.advanceTimersByTimeAsync(afterMs - 1);
+  expect(stopped).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  await stopping;
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test("one that begins to hear when everything stops is told so", () => {

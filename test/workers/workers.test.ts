@@ -1,5 +1,5 @@
 /** `cardea serve --workers 2`: two processes that hosts, operators and servers cannot tell from one gateway. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, writeConfig } from "../support/cardea.js";
 import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Exit, type Started, start } from "../support/processes.js";
@@ -14,22 +14,22 @@ interface Served {
   metrics(): Promise<string>;
 }
 
-type Endings = (() => Promise<unknown>)[];
-const endings: Endings = [];
-/** What several tests share. */
-const lasting: Endings = [];
-const endAll = async (list: Endings): Promise<void> => {
-  for (const end of list.splice(0).reverse()) await end();
-};
-afterEach(() => endAll(endings));
-afterAll(() => endAll(lasting));
+const endings: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const end of endings.reverse()) await end();
+});
 
-async function serveByTwo(config: object, ends = endings): Promise<Served> {
+function startTwo(config: object, port = "0"): Started {
   const { file, remove } = writeConfig(config);
-  ends.push(remove);
-  const flags = ["serve", "--config", file, "--port", "0", "--admin-port", "0", "--workers", "2"];
-  const process = start(globalThis.process.execPath, [MAIN, ...flags]);
-  ends.push(() => process.stop());
+  const flags = ["serve", "--config", file, "--port", port, "--admin-port", "0", "--workers", "2"];
+  const started = start(process.execPath, [MAIN, ...flags]);
+  endings.push(remove, () => started.stop());
+  return started;
+}
+
+/** Starts two workers, and waits until they and all servers are ready. */
+async function serveByTwo(config: object): Promise<Served> {
+  const process = startTwo(config);
   const [, url = "", admin = ""] = await process.says(/ready: (http:\S+) \(admin: (http:[^)]+)\)/);
   await until("every server", async () => {
     const servers = (await (await fetch(`${admin}/api/v1/servers`)).json()) as { state: string }[];
@@ -44,12 +44,6 @@ async function serveByTwo(config: object, ends = endings): Promise<Served> {
   };
 }
 
-async function upstream(era: "legacy" | "modern"): Promise<Fixture> {
-  const fixture = await startFixture(era, "http");
-  endings.push(() => fixture.stop());
-  return fixture;
-}
-
 const FORMS = { elicitation: { form: {} } };
 const accepted = { action: "accept", content: { response: "yes" } };
 const workersOf = async (served: Served) =>
@@ -62,24 +56,22 @@ const series = (text: string, name: string): number =>
 const times = <T>(count: number, make: (at: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
-/** One gateway for all tests that leave it as it was. */
-let shared: Served;
+/** Two servers for all tests, and one gateway for those that leave it as it was. */
+let one: Fixture;
 let old: Fixture;
+let shared: Served;
 beforeAll(async () => {
-  const one = await startFixture("modern", "http");
+  one = await startFixture("modern", "http");
   old = await startFixture("legacy", "http");
-  lasting.push(
+  endings.push(
     () => one.stop(),
     () => old.stop(),
   );
-  shared = await serveByTwo(
-    {
-      mcpServers: { one: one.entry, old: old.entry, asks: one.entry },
-      listen: { http: { legacySse: true } },
-      policy: { rules: [{ tools: ["asks__echo"], effect: "approve" }] },
-    },
-    lasting,
-  );
+  shared = await serveByTwo({
+    mcpServers: { one: one.entry, old: old.entry, asks: one.entry },
+    listen: { http: { legacySse: true } },
+    policy: { rules: [{ tools: ["asks__echo"], effect: "approve" }] },
+  });
 });
 
 describe("sessions", () => {
@@ -227,9 +219,12 @@ describe("hosts without sessions", () => {
 });
 
 describe("a worker that dies", () => {
+  let served: Served;
+  beforeAll(async () => {
+    served = await serveByTwo({ mcpServers: { one: one.entry, old: old.entry } });
+  });
+
   test("takes its own sessions with it and is started again, while the others go on", async () => {
-    const { entry } = await upstream("modern");
-    const served = await serveByTwo({ mcpServers: { one: entry } });
     const hosts = await times(8, () => legacyHost(served.url));
     const [first] = await workersOf(served);
     process.kill(first!.pid, "SIGKILL");
@@ -250,9 +245,9 @@ describe("a worker that dies", () => {
   });
 
   test("is said to be missing, and what belongs to it is refused with a word on when to come again", async () => {
-    const fixture = await upstream("legacy");
-    const served = await serveByTwo({ mcpServers: { one: fixture.entry } });
-    const call = { name: "one__test_elicitation", arguments: { message: "sure?" } };
+    const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
+    const before = asked();
+    const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
     const options = { capabilities: FORMS, name: call.name };
     const { message } = await modern(served.url, "tools/call", call, options);
     const { inputRequests = {}, requestState = "" } = message.result ?? {};
@@ -268,12 +263,26 @@ describe("a worker that dies", () => {
       const answer = await retry();
       return answer !== undefined && refusalOf(answer) === "outcome_unknown";
     });
-    expect(fixture.ledger().filter(({ event }) => event === "asked")).toHaveLength(1);
+    expect(asked() - before).toBe(1);
+  });
+
+  test("dies with the first process", async () => {
+    const workers = await workersOf(served);
+    await served.process.stop("SIGKILL");
+    await until("the end of the workers", () =>
+      workers.every(({ pid }) => {
+        try {
+          return !process.kill(pid, 0);
+        } catch {
+          return true;
+        }
+      }),
+    );
   });
 });
 
 describe("starting and stopping", () => {
-  test("a signal lets the calls of all workers finish and leaves no process behind", async () => {
+  test("a signal to all processes is one wish: calls finish, and no process is left behind", async () => {
     const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
     const workers = await workersOf(served);
     const call = { label: "slow", steps: 4, stepMs: 250 };
@@ -287,49 +296,17 @@ describe("starting and stopping", () => {
       "six calls",
       async () => begun === 6 && series(await served.metrics(), "cardea_inflight_requests") === 6,
     );
-    const stopped: Promise<Exit> = served.process.stop("SIGTERM", 20_000);
+    // As a terminal sends it.
+    for (const { pid } of workers) process.kill(pid, "SIGINT");
+    const stopped: Promise<Exit> = served.process.stop("SIGINT", 20_000);
     expect((await calls).map(textOf)).toEqual(Array.from({ length: 6 }, () => "slow took 4 steps"));
     expect(await stopped).toEqual({ code: 0, signal: null });
     for (const { pid } of workers) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
-  test("a signal to the whole group is one wish to stop, and not two", async () => {
-    const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
-    const host = await legacyHost(served.url);
-    const call = host.call("one__work", { label: "slow", steps: 4, stepMs: 200 });
-    await until("the call", async () => series(await served.metrics(), "cardea_inflight_requests") === 1);
-    for (const { pid } of await workersOf(served)) process.kill(pid, "SIGINT");
-    const stopped = served.process.stop("SIGINT", 20_000);
-    expect(textOf(await call)).toBe("slow took 4 steps");
-    expect(await stopped).toEqual({ code: 0, signal: null });
-  });
-
-  test("workers end when the first process is killed", async () => {
-    const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
-    const workers = await workersOf(served);
-    await served.process.stop("SIGKILL");
-    await until("the end of the workers", () =>
-      workers.every(({ pid }) => {
-        try {
-          return !process.kill(pid, 0);
-        } catch {
-          return true;
-        }
-      }),
-    );
-  });
-
   test("a port that is taken, and a server that is required and missing, end it with their codes", async () => {
-    const { url } = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
-    const again = async (config: object, port: string): Promise<Exit & { words: string }> => {
-      const { file, remove } = writeConfig(config);
-      endings.push(remove);
-      const flags = ["serve", "--config", file, "--port", port, "--admin-port", "0", "--workers", "2"];
-      const started = start(process.execPath, [MAIN, ...flags]);
-      const exit = await started.exited;
-      return { ...exit, words: started.stderr() };
-    };
-    const taken = await again({ mcpServers: {} }, new URL(url).port);
+    const exitOf = async (started: Started) => ({ ...(await started.exited), words: started.stderr() });
+    const taken = await exitOf(startTwo({ mcpServers: {} }, new URL(shared.url).port));
     expect(taken).toMatchObject({ code: 1, words: expect.stringContaining("EADDRINUSE") as string });
     const missing = {
       one: {
@@ -339,21 +316,8 @@ describe("starting and stopping", () => {
         connectTimeout: "1s",
       },
     };
-    const lost = await again({ mcpServers: missing }, "0");
+    const lost = await exitOf(startTwo({ mcpServers: missing }));
     expect(lost).toMatchObject({ code: 69, words: expect.stringContaining("required server one") as string });
-  });
-
-  test("limits that count are refused, as each worker would count for itself", async () => {
-    const { file, remove } = writeConfig({
-      mcpServers: {},
-      limits: [{ name: "few", tools: ["*"], rate: "10/min" }],
-    });
-    endings.push(remove);
-    const started = start(process.execPath, [MAIN, "serve", "--config", file, "--workers", "2"]);
-    expect(await started.exited).toMatchObject({ code: 78 });
-    expect(started.stderr()).toContain(
-      'several workers cannot count together what the limit \\"few\\" counts',
-    );
   });
 });
 

@@ -1,0 +1,80 @@
+/** Tests what a worker makes of the words of the first process, and of signals that reach it by themselves. */
+import { EventEmitter } from "node:events";
+import { expect, test } from "vitest";
+import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
+import { type OwnProcess, type SeatedWorker, takeSeat } from "../../src/workers/worker.js";
+import { LISTEN } from "./listen.js";
+
+const seat = { number: 2, count: 3, folder: "/nowhere", secret: "s" };
+
+class FakeProcess extends EventEmitter implements OwnProcess {
+  readonly env = { CARDEA_SEATED: "1" };
+  readonly said: FromWorker[] = [];
+  send(message: FromWorker): void {
+    this.said.push(message);
+  }
+  hears(message: ToWorker): void {
+    this.emit("message", message);
+  }
+}
+
+async function seated(): Promise<{ readonly process: FakeProcess; readonly worker: SeatedWorker }> {
+  const process = new FakeProcess();
+  const taking = takeSeat(process);
+  process.hears({ kind: "seat", seat, listen: LISTEN });
+  return { process, worker: (await taking) as SeatedWorker };
+}
+
+/** Whether it has come by now. */
+async function hasCome(wish: Promise<unknown>): Promise<boolean> {
+  const later = new Promise((resolve) => setImmediate(resolve, "later"));
+  return (await Promise.race([wish, later])) !== "later";
+}
+
+test("says that it hears, takes its seat, and tells where hosts are answered", async () => {
+  const { process, worker } = await seated();
+  expect([worker.seat, worker.listen]).toEqual([seat, LISTEN]);
+  worker.announce("http://here/mcp");
+  expect(process.said).toEqual([{ kind: "hears" }, { kind: "ready", url: "http://here/mcp" }]);
+});
+
+test("a process that nobody has started as a worker is none", async () => {
+  const process = new FakeProcess();
+  expect(await takeSeat({ env: {}, send: () => {}, on: () => {} })).toBeUndefined();
+  expect(await takeSeat({ env: process.env, on: () => {} })).toBeUndefined();
+});
+
+test("a signal and the first process's word are one wish to stop; only a second word makes it stop at once", async () => {
+  const { process, worker } = await seated();
+  const [drain, atOnce] = [worker.signals.next(), worker.signals.next()];
+  expect(await hasCome(drain)).toBe(false);
+  process.emit("SIGINT");
+  process.emit("SIGTERM");
+  process.hears({ kind: "stop", immediate: false });
+  expect(await hasCome(drain)).toBe(true);
+  process.emit("SIGINT");
+  expect(await hasCome(atOnce)).toBe(false);
+  process.hears({ kind: "stop", immediate: true });
+  expect(await hasCome(atOnce)).toBe(true);
+});
+
+test("a word to stop at once is both wishes", async () => {
+  const { process, worker } = await seated();
+  process.hears({ kind: "stop", immediate: true });
+  expect(await hasCome(Promise.all([worker.signals.next(), worker.signals.next()]))).toBe(true);
+});
+
+test("the config is read again at the first process's word, and not at a hangup of its own", async () => {
+  const { process, worker } = await seated();
+  let reads = 0;
+  const unfollow = worker.signals.onHangup(() => {
+    reads += 1;
+  });
+  process.emit("SIGHUP");
+  expect(reads).toBe(0);
+  process.hears({ kind: "reload" });
+  expect(reads).toBe(1);
+  unfollow();
+  process.hears({ kind: "reload" });
+  expect(reads).toBe(1);
+});
