@@ -4,6 +4,7 @@ import type { ChangeFeed } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Introduction } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
+import type { Target } from "../core/methods.js";
 import { LIST_KINDS, type ListKind, type Upstream, type UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { Changes } from "./changes.js";
@@ -56,9 +57,10 @@ export interface Catalog {
   freshness(client: Client, kind: ListKind): Freshness;
   /**
    * Waits, bounded by `startupWaitMs`, for what would make the view of `client` truer: servers that are starting,
-   * and the first lists of its class. Never rejects.
+   * and the first lists of its class. With `sought`, targets that the view does not have, also those that are away and
+   * may have them, as far as they can be hurried. Never rejects.
    */
-  prepare(client: Client): Promise<void>;
+  prepare(client: Client, sought?: readonly Target[]): Promise<void>;
   /** What the gateway says of itself to `client`, by what is known now. */
   introduce(client: Client): Introduction;
   /** The list entry of a tool by a name that `client` may use. */
@@ -139,6 +141,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const serversOf = (client: Client): readonly ServerLists[] =>
     (scopes.get(client.scope)?.spaces ?? []).flatMap(({ name }) => servers.get(name) ?? []);
 
+  /** What the exposed names, or URIs, of a server begin with. */
+  function startOf(space: ServerSpace, kind: ListKind): string {
+    const isName = kind === "tools" || kind === "prompts";
+    return isName ? exposedStart(space.prefix, naming) : exposeUri(space, "");
+  }
+
   /** Without those of which rules hide all there is: what such a server says of itself is hidden too. */
   function shownServers(client: Client, view: CatalogView): readonly ServerSpace[] {
     const { spaces } = view.scope;
@@ -147,8 +155,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const { name, whole = space } = space;
       const kinds = LIST_KINDS.filter((kind) => offers(servers.get(name)?.facts, kind));
       const shows = (kind: ListKind): boolean => {
-        const isName = kind === "tools" || kind === "prompts";
-        const exposed = isName ? exposedStart(whole.prefix, naming) : exposeUri(whole, "");
+        const exposed = startOf(whole, kind);
         return (
           visible(client, { upstream: name, target: "", exposed, kind }) ||
           view.list(kind).entries.some(({ route }) => route.upstream === name)
@@ -168,9 +175,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
       // A list from which something may have been taken for one principal is nobody else's.
       return visible === undefined ? whole : { ...whole, scope: "private" };
     },
-    prepare(client) {
-      const waits = serversOf(client).flatMap((server) => server.prepare(client) ?? []);
-      return waits.length === 0 ? READY : Promise.all(waits).then(() => {});
+    prepare(client, sought = []) {
+      const waits = (scopes.get(client.scope)?.spaces ?? []).flatMap((space) => {
+        const server = servers.get(space.name);
+        const mayHave = (target: Target): boolean => target.name.startsWith(startOf(space, target.kind));
+        return [server?.prepare(client), sought.some(mayHave) ? server?.seek(client) : undefined];
+      });
+      return waits.every((wait) => wait === undefined) ? READY : Promise.all(waits).then(() => {});
     },
     introduce(client) {
       const view = views.of(client);

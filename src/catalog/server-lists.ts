@@ -73,6 +73,8 @@ export class ServerLists {
   #settle: () => void = () => {};
   #isSettled = false;
   #facts: ServerFacts | undefined;
+  /** Resolves when the lists of the shared connection that was opened last were heard, or failed. */
+  #loaded: Promise<void> = Promise.resolve();
   /** Its entries have left the lists until it is heard again. */
   #away = false;
   #grace: NodeJS.Timeout | undefined;
@@ -153,6 +155,21 @@ export class ServerLists {
     return undefined;
   }
 
+  /**
+   * As `prepare`, for a client that looks for something which this server may have: while nothing is known of what it
+   * lists and it is away, it would have to wait for the next attempt, which may be a minute off.
+   */
+  seek(client: Client): Promise<void> | undefined {
+    const { upstream, facts } = this;
+    if (upstream.state !== "backoff" || upstream.seek === undefined) return undefined;
+    if (facts !== undefined && !this.#away) return undefined;
+    const found = upstream
+      .seek()
+      .then(() => this.#loaded)
+      .then(() => this.prepare(client));
+    return within(found, this.#options.times.startupWaitMs);
+  }
+
   /** Lets go of what was kept for a session. */
   forget(affinity: string): void {
     const listener = this.#lists.forget(affinity);
@@ -207,7 +224,7 @@ export class ServerLists {
     this.#facts = this.upstream.facts;
     clearTimeout(this.#grace);
     this.#grace = undefined;
-    void this.#refresh.load(listener).then(() => this.#settle());
+    this.#loaded = this.#refresh.load(listener).then(() => this.#settle());
   }
 
   #announced(kind: ListKind, audience: Audience): void {

@@ -76,6 +76,11 @@ export interface Upstream {
     client: Client,
     listener: TaskListener<string>,
   ): Promise<FollowedTasks>;
+  /**
+   * Somebody looks for what this server may have while it is away: it is tried now, where a call would hurry it too.
+   * Resolves when that has come to something; never rejects. Absent where nothing can be hurried.
+   */
+  seek?(): Promise<void>;
   watch(observer: UpstreamObserver): () => void;
   /** Passes on what a client tells outside its calls, such as `notifications/roots/list_changed`. */
   hear?(client: Client, notice: Notice): void;

@@ -36,8 +36,9 @@ export function locate(catalog: Pick<Catalog, "view" | "prepare">, tasks: Pick<T
       if (targets.length === 0) return next(call);
       const route = find(call, targets);
       if (route !== undefined) return next({ ...call, route });
-      // Perhaps its server is only just starting, or lists it for clients of this kind and was not asked yet.
-      return catalog.prepare(call.client).then(() => {
+      // Perhaps its server is only just starting, or lists it for clients of this kind and was not asked yet; or it is
+      // back, and its next attempt is not due.
+      return catalog.prepare(call.client, targets).then(() => {
         const late = find(call, targets);
         return next(late === undefined ? call : { ...call, route: late });
       });

@@ -161,6 +161,14 @@ class SupervisedUpstream implements StartableUpstream {
     return lease.following.refusal(uri);
   }
 
+  seek(): Promise<void> {
+    return this.#shared.connection().then(
+      () => {},
+      // Why it failed is told by its state and by the log.
+      () => {},
+    );
+  }
+
   watch(observer: UpstreamObserver): () => void {
     return this.#news.watch(observer);
   }

@@ -305,6 +305,57 @@ describe("a server that goes away", () => {
   });
 });
 
+describe("a server of which nothing is known", () => {
+  const target = (name: string) => [{ kind: "tools" as const, name }];
+  const downFrom = (name: string) => {
+    const upstream = fakeUpstream(name, { state: "starting", lists: { tools: [tool("read")] } });
+    upstream.goDown();
+    return upstream;
+  };
+
+  test("is tried at once for whoever looks for something that it may have, who waits for its lists", async () => {
+    const [files, git] = [downFrom("files").slow(100), downFrom("git")];
+    const catalog = catalogOf([files, git]);
+    files.whenSought = () => files.becomeReady();
+    const began = performance.now();
+    const prepared = catalog.prepare(fakeClient(), target("files__read"));
+    await pass(1_000);
+    await prepared;
+    expect([files.sought, git.sought]).toEqual([1, 0]);
+    expect(names(catalog)).toEqual(["files__read"]);
+    expect(times(files.listed, "tools@shared")).toBe(1);
+    expect(performance.now() - began).toBeLessThanOrEqual(1_000);
+  });
+
+  test("is waited for no longer than one that starts, and not tried for who only lists", async () => {
+    const files = downFrom("files");
+    const catalog = catalogOf([files]);
+    await catalog.prepare(fakeClient());
+    expect(files.sought).toBe(0);
+    files.hanging();
+    files.whenSought = () => files.becomeReady();
+    let waited = Number.NaN;
+    const began = performance.now();
+    void catalog.prepare(fakeClient(), target("files__read")).then(() => {
+      waited = performance.now() - began;
+    });
+    await pass(5_000);
+    expect(waited).toBe(1_500);
+  });
+
+  test("is not tried where it was met, and its lists are shown while it is away for a moment", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    files.goDown();
+    await catalog.prepare(fakeClient(), target("files__misspelt"));
+    expect(files.sought).toBe(0);
+    await pass(60_000);
+    await catalog.prepare(fakeClient(), target("files__read"));
+    expect(files.sought).toBe(1);
+  });
+});
+
 describe("how long a list may be kept", () => {
   const ttl = (ttlMs: number, scope: "public" | "private" = "public") => ({ freshness: { ttlMs, scope } });
 

@@ -59,6 +59,9 @@ export class FakeUpstream implements Upstream {
   lastError: string | undefined;
   facts: ServerFacts | undefined;
   closed = false;
+  /** How often somebody looked for it while it was away, and what comes of that. */
+  sought = 0;
+  whenSought: () => void = () => {};
 
   readonly #options: FakeUpstreamOptions;
   readonly #lists = new Map<string, readonly JsonObject[]>();
@@ -179,6 +182,11 @@ export class FakeUpstream implements Upstream {
       following = false;
       this.followed.splice(this.followed.indexOf(entry), 1);
     };
+  }
+
+  async seek(): Promise<void> {
+    this.sought += 1;
+    this.whenSought();
   }
 
   watch(observer: UpstreamObserver): () => void {
