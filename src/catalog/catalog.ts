@@ -179,9 +179,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const waits = (scopes.get(client.scope)?.spaces ?? []).flatMap((space) => {
         const server = servers.get(space.name);
         const mayHave = (target: Target): boolean => target.name.startsWith(startOf(space, target.kind));
-        return [server?.prepare(client), sought.some(mayHave) ? server?.seek(client) : undefined];
+        const hurried = sought.some(mayHave) ? server?.seek(client) : undefined;
+        return [server?.prepare(client), hurried].filter((wait) => wait !== undefined);
       });
-      return waits.every((wait) => wait === undefined) ? READY : Promise.all(waits).then(() => {});
+      return waits.length === 0 ? READY : Promise.all(waits).then(() => {});
     },
     introduce(client) {
       const view = views.of(client);
