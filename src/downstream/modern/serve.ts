@@ -4,7 +4,7 @@ import type { Call, Notice, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Logger } from "../../core/logger.js";
-import { refusalError } from "../../core/refusal.js";
+import { refusalError, unknownMethod } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { discover } from "./discover.js";
@@ -63,10 +63,10 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
   }
 }
 
-const notFound = (method: string): Reply => ({
-  kind: "error",
-  error: { code: CODE.methodNotFound, message: `Method not found: ${method}` },
-});
+function notFound(method: string): Reply {
+  const error = unknownMethod(method);
+  return { kind: "error", error: refusalError(error), refusal: error.code };
+}
 
 const noticesTo =
   (outlet: Outlet) =>

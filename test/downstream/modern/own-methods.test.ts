@@ -31,7 +31,8 @@ test.each(["initialize", "ping", "logging/setLevel", "resources/subscribe", "res
     const port = fakePort({ handlers: { [method]: echo } });
     const { url, legacy } = await listening({ port });
     const answer = await send(url, modernRequest(method, {}, { id: 500 }));
-    expect([answer.status, answer.json()]).toMatchObject([404, { id: 500, error: { code: -32601 } }]);
+    const data = { cardea: { code: "unknown_target", retryable: false } };
+    expect([answer.status, answer.json()]).toMatchObject([404, { id: 500, error: { code: -32601, data } }]);
     expect([port.calls, legacy.seen]).toEqual([[], []]);
   },
 );
