@@ -62,7 +62,7 @@ function namesOfNobody(
     (subject[kind] ?? []).flatMap((pattern, at): readonly PolicyFault[] =>
       starts.some((start) => canBeginWith(pattern, start))
         ? []
-        : [{ path: [...path, kind, at], message: `no name can be so: they begin with ${starts.join(", ")}` }],
+        : [{ path: [...path, kind, at], message: `it matches no name that there can be: they begin with ${starts.join(", ")}` }],
     ),
   );
 }

@@ -113,7 +113,7 @@ describe("names that no tool or prompt can have are told", () => {
     expect(told(given)).toEqual([
       [
         `policy.rules.0.${at}.0`,
-        expect.stringMatching(/^no name can be so: they begin with (files__, )?d_b__$/),
+        expect.stringMatching(/^it matches no name that there can be: they begin with (files__, )?d_b__$/),
       ],
     ]);
   });
