@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The process: what it was asked, what surrounds it, and how it ends. */
+import { fromPerson } from "./cli/exit.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import type { Log, Shell } from "./cli/shell.js";
@@ -62,7 +63,9 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
   shared ??= { stderr: stderrWriter(), redactor: new Redactor() };
   const { stderr, redactor } = shared;
   const level = quiet && !process.env.CARDEA_LOG_LEVEL ? "warn" : undefined;
-  const logger = createLogger({ redactor, write: stderr.write, ...(level !== undefined && { level }) });
+  const logger = fromPerson(() =>
+    createLogger({ redactor, write: stderr.write, ...(level !== undefined && { level }) }),
+  );
   return {
     ...(worker === undefined ? logger : naming(worker.seat.number, logger)),
     hide: (secrets) => redactor.add(secrets),

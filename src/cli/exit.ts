@@ -17,3 +17,12 @@ export const EXIT = {
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
+
+/** What `make` makes of what a person wrote. @throws UsageError instead of a RangeError */
+export function fromPerson<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw error instanceof RangeError ? new UsageError(error.message, { cause: error }) : error;
+  }
+}

@@ -1,5 +1,6 @@
 /** Follows the config file while the gateway runs: a good change is applied whole, a bad one not at all. */
 import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/config.js";
 import { inspectRules } from "../config/inspect-rules.js";
 import { formatProblem, type Problem } from "../config/problem.js";
@@ -10,6 +11,14 @@ import type { Gateway } from "../gateway.js";
 import type { OpenConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 import type { Log, Shell } from "./shell.js";
+
+/** What a running gateway keeps, whatever a later config says. */
+const NEED_A_RESTART = ["listen", "keys"] as const;
+
+/** What is bound stays bound and what is sealed stays sealed, so the running config must not claim otherwise. */
+function restartless({ listen: _, keys: __, ...next }: Config, { listen, keys }: Config): Config {
+  return { ...next, listen, ...(keys !== undefined && { keys }) };
+}
 
 /** Until the returned function is called. SIGHUP reads the file again even when it looks the same. */
 export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell, log: Log): () => void {
@@ -37,11 +46,12 @@ export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell,
       refuse([{ file, line: 1, column: 1, message: obstacle }]);
       return;
     }
-    if (JSON.stringify(loaded.config.listen) !== JSON.stringify(running.listen)) {
-      log.warn({ file }, "a change of listen takes effect at the next start");
+    for (const key of NEED_A_RESTART) {
+      if (!isDeepStrictEqual(loaded.config[key], running[key])) {
+        log.warn({ file }, `a change of ${key} takes effect at the next start`);
+      }
     }
-    // What is bound stays bound, so the running config must not claim otherwise.
-    const next: Config = { ...loaded.config, listen: running.listen };
+    const next = restartless(loaded.config, running);
     try {
       await gateway.reload(next);
       running = next;

@@ -1,9 +1,9 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
-import type { Config, ListenConfig } from "../config/config.js";
+import type { ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
 import { workersObstacle } from "../config/workers.js";
 import type { Gateway } from "../gateway.js";
-import { EXIT, UsageError } from "./exit.js";
+import { EXIT, fromPerson, UsageError } from "./exit.js";
 import {
   type ConfigFlags,
   type ListenFlags,
@@ -49,7 +49,7 @@ export async function serveCommand(
   if (command === undefined || command === "") throw new UsageError("after -- comes the command of a server");
   const overrides = listenOverrides(flags, shell.env);
   const count = workersOf(flags, shell);
-  const config: Config = configOfCommand(command, args, { cwd: shell.cwd, overrides });
+  const config = fromPerson(() => configOfCommand(command, args, { cwd: shell.cwd, overrides }));
   const log = await shell.openLog();
   const orphans = orphansFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);

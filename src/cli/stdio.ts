@@ -1,8 +1,7 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
-import type { Config } from "../config/config.js";
 import { configOfUrl } from "../config/from-command.js";
 import type { Gateway } from "../gateway.js";
-import { EXIT, UsageError } from "./exit.js";
+import { EXIT, fromPerson, UsageError } from "./exit.js";
 import { type ConfigFlags, orphansFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { followConfig } from "./reload.js";
@@ -32,18 +31,10 @@ export async function connect(
   const headers = Object.fromEntries(lines.map(parseHeader));
   const log = await shell.openLog();
   log.hide(Object.values(headers));
+  const config = fromPerson(() => configOfUrl(url, headers, { cwd: shell.cwd }));
   // Everybody on this machine can read the list of processes.
   if (flags.header !== undefined) process.title = "cardea connect";
-  return run(await shell.createGateway(checkedConfig(url, headers, shell.cwd), log), shell, log);
-}
-
-function checkedConfig(url: string, headers: Readonly<Record<string, string>>, cwd: string): Config {
-  try {
-    return configOfUrl(url, headers, { cwd });
-  } catch (error) {
-    if (error instanceof RangeError) throw new UsageError(error.message, { cause: error });
-    throw error;
-  }
+  return run(await shell.createGateway(config, log), shell, log);
 }
 
 /** @throws UsageError; the message shows nothing of it, since a header may be a secret. */
@@ -57,12 +48,6 @@ function parseHeader(line: string): [string, string] {
 
 async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
   // There is nobody to ask for credentials here: whoever sets the environment started us (basic/authorization).
-  const hostGone = gateway
-    .stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined)
-    .then(async () => {
-      log.debug({}, "the host has gone");
-      await gateway.stop();
-      return EXIT.done;
-    });
-  return Promise.race([ended(gateway, shell, log), hostGone]);
+  const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
+  return ended(gateway, shell, log, hostGone);
 }

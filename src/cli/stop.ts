@@ -1,4 +1,4 @@
-/** What ends a gateway from outside: a signal (the first one drains, the second ends at once), a required server. */
+/** What ends a gateway: a signal (the first one drains, the second ends at once), a required server, its only host. */
 import { constants } from "node:os";
 import type { Gateway } from "../gateway.js";
 import { EXIT } from "./exit.js";
@@ -7,13 +7,41 @@ import type { Log, Shell } from "./shell.js";
 /** What stopping at once may still take, in ms, before the process goes without it. */
 const AT_ONCE_MS = 1_000;
 
-/** Waits for what ends a gateway from outside, and resolves, once it has stopped, to the exit code. */
-export function ended(gateway: Pick<Gateway, "stop" | "failed">, shell: Shell, log: Log): Promise<number> {
-  return Promise.race([stopOnSignal(gateway, shell, log), stopWithoutRequired(gateway, log)]);
+type Ending = Pick<Gateway, "stop" | "failed">;
+
+const NEVER = new Promise<never>(() => {});
+
+/**
+ * Waits for what ends a gateway, and resolves, once it has stopped, to the exit code. `hostGone` resolves when its only
+ * host has gone; that of a gateway which is being stopped goes, too, and says nothing about why.
+ */
+export function ended(
+  gateway: Ending,
+  shell: Shell,
+  log: Log,
+  hostGone: Promise<void> = NEVER,
+): Promise<number> {
+  let stopping = false;
+  const begin = (): void => {
+    stopping = true;
+  };
+  const stopWithoutHost = async (): Promise<number> => {
+    await hostGone;
+    if (stopping) return NEVER;
+    log.debug({}, "the host has gone");
+    await gateway.stop();
+    return EXIT.done;
+  };
+  return Promise.race([
+    stopOnSignal(gateway, shell, log, begin),
+    stopWithoutRequired(gateway, log, begin),
+    stopWithoutHost(),
+  ]);
 }
 
-async function stopOnSignal(gateway: Pick<Gateway, "stop">, shell: Shell, log: Log): Promise<number> {
+async function stopOnSignal(gateway: Ending, shell: Shell, log: Log, begin: () => void): Promise<number> {
   const signal = await shell.signals.next();
+  begin();
   log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
   const drained = gateway.stop().then(() => EXIT.done);
   const second = shell.signals.next().then(async (again) => {
@@ -25,8 +53,9 @@ async function stopOnSignal(gateway: Pick<Gateway, "stop">, shell: Shell, log: L
 }
 
 /** A server that the config calls `required` is not there. */
-async function stopWithoutRequired(gateway: Pick<Gateway, "stop" | "failed">, log: Log): Promise<number> {
+async function stopWithoutRequired(gateway: Ending, log: Log, begin: () => void): Promise<number> {
   const error = await gateway.failed;
+  begin();
   log.error({ code: error.code, server: error.options.server }, error.message);
   await within(AT_ONCE_MS, gateway.stop({ immediate: true }));
   return EXIT.unavailable;

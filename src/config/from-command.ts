@@ -10,7 +10,11 @@ export interface CommandConfigOptions {
   readonly overrides?: ListenOverrides;
 }
 
-/** `cardea -- CMD ARGS…`: a program as the one server. Nothing in it is expanded: the shell has done that. */
+/**
+ * `cardea -- CMD ARGS…`: a program as the one server. Nothing in it is expanded: the shell has done that.
+ *
+ * @throws RangeError when there can be no such program, or the flags do not go together.
+ */
 export function configOfCommand(
   command: string,
   args: readonly string[],
@@ -22,7 +26,7 @@ export function configOfCommand(
 /**
  * `cardea connect URL`: an address as the one server.
  *
- * @throws RangeError when the address or a header is not one.
+ * @throws RangeError when the address or a header is not one, or the flags do not go together.
  */
 export function configOfUrl(
   url: string,
@@ -41,7 +45,8 @@ function around(name: string, server: object, { cwd, overrides = {} }: CommandCo
     throw new RangeError(`the server's ${String(issue?.path[0])}: it ${message}`);
   }
   const empty = readConfig("{}", "cardea.jsonc", { overrides });
-  if (!empty.ok) throw new Error("an empty config has become a wrong one");
+  // What is wrong can only be what the flags say.
+  if (!empty.ok) throw new RangeError(empty.problems[0]?.message);
   const { file: _, ...config } = empty.config;
   const readFile = (): string => {
     throw new Error("a command line names no files");

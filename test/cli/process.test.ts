@@ -116,6 +116,12 @@ test("wrong usage ends it with 2", async () => {
   expect(run.stderr).toContain("Did you mean --port?");
 });
 
+test("a level of the log that is none is wrong usage, too", async () => {
+  const run = new Run(["check"], { CARDEA_LOG_LEVEL: "verbose" });
+  expect(await run.ended).toBe(2);
+  expect(run.stderr).toBe("error: CARDEA_LOG_LEVEL must be one of error, warn, info, debug, silent\n");
+});
+
 describe("serve", () => {
   const ready = (run: Run) =>
     run.until(() =>

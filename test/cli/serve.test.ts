@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
+import type { Config } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { type FakeShell, type FakeShellOptions, fakeShell } from "./fake-shell.js";
 
@@ -164,6 +165,24 @@ describe("a config that changes while it serves", () => {
     expect(await ended).toBe(0);
   });
 
+  test("goes on sealing with the key it began with, and says that another needs a restart", async () => {
+    const sealed: unknown[] = [];
+    const reload = async ({ keys }: Config) => void sealed.push(keys?.state);
+    const { shell, ended } = serving({ gateway: { reload } });
+    await ready(shell);
+    const write = (state: string, name: string) =>
+      writeFileSync(
+        join(folder, "cardea.json"),
+        JSON.stringify({ keys: { state: state.repeat(32) }, mcpServers: { [name]: { command: "x" } } }),
+      );
+    write("a", "b");
+    await vi.waitFor(() => expect(sealed).toHaveLength(1), { timeout: 10_000 });
+    expect(shell.said).toContain("warn: a change of keys takes effect at the next start");
+    expect(sealed).toEqual([undefined]);
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
   test("stays as it was when the gateway cannot apply it", async () => {
     const { shell, ended } = serving({ gateway: { reload: () => Promise.reject(new Error("no")) } });
     await ready(shell);
@@ -196,6 +215,38 @@ describe("stdio", () => {
     });
     expect(await runCommandLine(["stdio"], shell)).toBe(0);
     expect(served).toEqual(["alice"]);
+  });
+
+  test.each([["stdio"], ["connect", "https://x.example/mcp"]])(
+    "%s ends with 69 when a required server is not there, although its host goes with it",
+    async (...argv) => {
+      let goes = (): void => {};
+      const stdio = () => new Promise<void>((resolve) => (goes = resolve));
+      const stop = async (): Promise<void> => {
+        goes();
+        await new Promise(setImmediate);
+      };
+      const error = new GatewayError("upstream_unavailable", "upstream", "a cannot be started", {
+        server: "a",
+      });
+      const shell = fakeShell({ cwd: folder, gateway: { failed: Promise.resolve(error), stdio, stop } });
+      expect(await runCommandLine(argv, shell)).toBe(69);
+      expect(shell.said).toContain("error: a cannot be started");
+    },
+  );
+
+  test("says by its code that it did not drain, although its host goes with it", async () => {
+    let goes = (): void => {};
+    const stdio = () => new Promise<void>((resolve) => (goes = resolve));
+    const stop = async ({ immediate = false } = {}): Promise<void> => {
+      if (!immediate) return never;
+      goes();
+      await new Promise(setImmediate);
+    };
+    const shell = fakeShell({ cwd: folder, gateway: { stdio, stop } });
+    shell.signal("SIGINT");
+    shell.signal("SIGINT");
+    expect(await runCommandLine(["stdio"], shell)).toBe(130);
   });
 
   test("drains at a signal", async () => {
