@@ -270,9 +270,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       pipes.add(pipe);
       await pipe.done.finally(() => pipes.delete(pipe));
     },
-    lists: (kind) => ownLists(inEffect.inside, kind, logger),
-    call: (name, args) => ownCall(inEffect.inside, name, args, logger),
-    explain: (supposed) => ownExplanation(inEffect.inside, supposed, logger),
+    lists: (kind) => ownLists(inEffect.inside, kind),
+    call: (name, args) => ownCall(inEffect.inside, name, args),
+    explain: (supposed) => ownExplanation(inEffect.inside, supposed),
     async reload(next) {
       if (listening) checkExposure(config.listen.http, next.auth !== undefined);
       await inEffect.replace(next, adopt);

@@ -1,7 +1,6 @@
 /** What the command line asks of the gateway without being a host: the lists it would show, a call, and why. */
 import { nextCallId, type Reply } from "./core/call.js";
 import { ANONYMOUS, type Client } from "./core/client.js";
-import type { Logger } from "./core/logger.js";
 import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
 import { explainCall, type Supposed } from "./explain.js";
@@ -22,21 +21,15 @@ export const COMMAND_LINE: Client = {
 export async function ownLists(
   inside: Inside,
   kind: ListKind,
-  logger: Logger,
 ): Promise<readonly { readonly server: string; readonly item: JsonObject }[]> {
-  await heard(inside, logger);
+  await heard(inside);
   const { entries } = inside.catalog.view(COMMAND_LINE).list(kind);
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
 }
 
 /** Calls a tool by the name a host would use. */
-export async function ownCall(
-  inside: Inside,
-  name: string,
-  args: JsonObject,
-  logger: Logger,
-): Promise<Reply> {
-  await heard(inside, logger);
+export async function ownCall(inside: Inside, name: string, args: JsonObject): Promise<Reply> {
+  await heard(inside);
   return inside.handle({
     id: nextCallId(),
     method: "tools/call",
@@ -52,30 +45,21 @@ export async function ownCall(
 }
 
 /** What would become of a call of somebody, and why. */
-export async function ownExplanation(
-  inside: Inside,
-  supposed: Supposed,
-  logger: Logger,
-): ReturnType<typeof explainCall> {
-  await heard(inside, logger);
+export async function ownExplanation(inside: Inside, supposed: Supposed): ReturnType<typeof explainCall> {
+  await heard(inside);
   return explainCall(inside, supposed);
 }
 
 /**
- * Waits until each server was met or has failed once.
+ * Waits until each server was met or has failed once; which one is not there, and why, its supervisor tells.
  *
  * @throws GatewayError when a server that is `required` is not there.
  */
-async function heard({ servers, catalog }: Inside, logger: Logger): Promise<void> {
+async function heard({ servers, catalog }: Inside): Promise<void> {
   const all = [...servers.values()];
   const lost = requiredServers(servers).then((error) => Promise.reject(error));
   await Promise.race([Promise.all(all.map(settled)), lost]);
   await catalog.prepare(COMMAND_LINE);
-  for (const { config, upstream } of all) {
-    if (upstream.state === "ready") continue;
-    const why = upstream.lastError ?? "no answer yet";
-    logger.warn({ server: config.name }, `${config.name} is not there: ${why}`);
-  }
 }
 
 /** Resolves when the server was met; one that is not required is not waited for once its first attempt has failed. */

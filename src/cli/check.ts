@@ -1,6 +1,6 @@
 /** `cardea check`: says everything that is wrong with the config, and what may surprise, without starting anything. */
 import { type Advice, advise } from "../config/advice.js";
-import { findConfig, searchedPlaces } from "../config/find.js";
+import { findConfig, nowhere } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
@@ -12,10 +12,11 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promis
   const json = wantsJson(flags, shell.env);
   const found = findConfig({ flag: flags.config, env: shell.env, cwd: shell.cwd });
   if (found === undefined) {
-    const message = `no config file: looked for ${searchedPlaces(shell).join(", ")}`;
+    const message = nowhere(shell);
     const log = await shell.openLog();
     log.error({}, message);
-    if (json) await write(shell.stdout, `${JSON.stringify({ ok: false, problems: [], warnings: [] })}\n`);
+    const report = { ok: false, servers: [], problems: [{ message }], warnings: [] };
+    if (json) await write(shell.stdout, `${JSON.stringify(report, null, 2)}\n`);
     return EXIT.config;
   }
   const { file, by } = found;

@@ -1,5 +1,5 @@
 /** The flags that several commands share, and the environment variables that stand in for them. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { ListenOverrides } from "../config/read.js";
 import { UsageError } from "./exit.js";
 
@@ -33,15 +33,21 @@ export interface JsonFlag {
   readonly json?: boolean;
 }
 
+/** A flag with nothing behind it is most likely a variable of the shell that is not set; none would mean the default. */
+function something(value: string): string {
+  if (value === "") throw new InvalidArgumentError("It must not be empty.");
+  return value;
+}
+
 export function withConfigFlag(command: Command): Command {
-  return command.option("--config <file>", "the config file (CARDEA_CONFIG)");
+  return command.option("--config <file>", "the config file (CARDEA_CONFIG)", something);
 }
 
 export function withListenFlags(command: Command): Command {
   return command
-    .option("--host <host>", "the address to listen on (CARDEA_HOST)")
+    .option("--host <host>", "the address to listen on (CARDEA_HOST)", something)
     .option("--port <port>", "its port; 0 picks a free one (CARDEA_PORT)")
-    .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)")
+    .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", something)
     .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)")
     .option("--workers <n>", "so many processes behind the port; default 1 (CARDEA_WORKERS)")
     .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
@@ -75,15 +81,15 @@ export function withJsonFlag(command: Command): Command {
   return command.option("--json", "print JSON (CARDEA_JSON)");
 }
 
-/** @throws UsageError when a port is none. */
+/** @throws UsageError when a port is none, or a variable means neither yes nor no. */
 export function listenOverrides(flags: ListenFlags, env: Environment): ListenOverrides {
   const host = flags.host ?? nonEmpty(env.CARDEA_HOST);
   const port = portOf(flags.port, "--port", env, "CARDEA_PORT");
   const adminHost = flags.adminHost ?? nonEmpty(env.CARDEA_ADMIN_HOST);
   const adminPort = portOf(flags.adminPort, "--admin-port", env, "CARDEA_ADMIN_PORT");
-  const insecure = flags.insecure ?? isYes(env.CARDEA_INSECURE);
+  const insecure = flags.insecure ?? yesOrNo(env, "CARDEA_INSECURE");
   return {
-    ...(insecure && { insecure }),
+    ...(insecure !== undefined && { insecure }),
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
     ...(adminHost !== undefined && { adminHost }),
@@ -91,9 +97,9 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
   };
 }
 
-/** What is to be done about processes that an earlier gateway left behind. */
+/** What is to be done about processes that an earlier gateway left behind. @throws UsageError */
 export function orphansFrom(flags: ReapFlag, env: Environment): "name" | "end" {
-  return (flags.reap ?? isYes(env.CARDEA_REAP)) ? "end" : "name";
+  return (flags.reap ?? yesOrNo(env, "CARDEA_REAP") ?? false) ? "end" : "name";
 }
 
 /** @throws UsageError when it is no number of workers. */
@@ -111,12 +117,19 @@ export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environmen
 /** More processors than that are better used by several machines. */
 const MOST_WORKERS = 128;
 
-/** True with the flag, or with the variable set to anything that does not mean no. */
+/** @throws UsageError when the variable means neither yes nor no. */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
-  return flags.json ?? isYes(env.CARDEA_JSON);
+  return flags.json ?? yesOrNo(env, "CARDEA_JSON") ?? false;
 }
 
-const isYes = (text = ""): boolean => !["", "0", "false", "no"].includes(text.toLowerCase());
+/** One of these opens the gateway to everybody, so what it means is never guessed. */
+function yesOrNo(env: Environment, variable: string): boolean | undefined {
+  const text = nonEmpty(env[variable])?.toLowerCase();
+  if (text === undefined) return undefined;
+  if (["1", "true", "yes", "on"].includes(text)) return true;
+  if (["0", "false", "no", "off"].includes(text)) return false;
+  throw new UsageError(`${variable} must be 1 or 0`);
+}
 
 function portOf(
   flag: string | undefined,

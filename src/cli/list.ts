@@ -42,7 +42,7 @@ export async function list(
     if (long > 0) {
       log.warn(
         { tools: long },
-        `${long} tool names are over ${LONGEST_NAME} characters; hosts that put mcp__cardea__ before them stop at 64`,
+        `${long === 1 ? "1 tool name is" : `${long} tool names are`} over ${LONGEST_NAME} characters; hosts that put mcp__cardea__ before them stop at 64`,
       );
     }
     return EXIT.done;

@@ -1,5 +1,5 @@
 /** Finds and loads the config for a command, names the file that won, and says what is wrong with it. */
-import { findConfig, searchedPlaces } from "../config/find.js";
+import { findConfig, nowhere } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
 import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js";
@@ -23,7 +23,7 @@ export async function openConfig(
 ): Promise<OpenConfig | undefined> {
   const found = findConfig({ flag, env: shell.env, cwd: shell.cwd });
   if (found === undefined) {
-    log.error({}, `no config file: looked for ${searchedPlaces(shell).join(", ")}; --config names another`);
+    log.error({}, nowhere(shell));
     return undefined;
   }
   const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides };

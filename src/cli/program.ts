@@ -36,6 +36,7 @@ export async function runCommandLine(argv: readonly string[], shell: Shell): Pro
     });
   for (const inner of program.commands) inner.copyInheritedSettings(program);
   try {
+    checkOrder(words, program);
     await program.parseAsync([...words], { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) code = error.exitCode === 0 ? EXIT.done : EXIT.usage;
@@ -58,13 +59,25 @@ function splitCommand(argv: readonly string[]): { words: readonly string[]; comm
   return { words: ["serve", ...before], command: argv.slice(at + 1) };
 }
 
+/** @throws UsageError for a flag of some command that stands where the command should. */
+function checkOrder([first = ""]: readonly string[], { commands }: Command): void {
+  const flag = first.split("=", 1)[0] ?? "";
+  const takers = commands.filter(({ options }) => options.some(({ long }) => long === flag));
+  const [taker, other] = takers.map((command) => command.name());
+  if (taker === undefined) return;
+  const hint = other === undefined ? `(did you mean ${taker}?)` : HINT;
+  throw new UsageError(`a command is missing before ${flag}\n${hint}`);
+}
+
+const HINT = "(cardea --help lists the commands)";
+
 type Finish = (work: Promise<number>) => Promise<void>;
 
 function describe(shell: Shell, finish: Finish, command: readonly string[] | undefined): Command {
   const program = new Command("cardea")
     .helpCommand(false)
     .version(packageVersion(), "-V, --version")
-    .showHelpAfterError("(cardea --help lists the commands)");
+    .showHelpAfterError(HINT);
   program.helpInformation = () => HELP;
   program.argument("[command]").action((word: string | undefined) => {
     if (word === undefined) {
@@ -72,7 +85,7 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
     }
     const names = program.commands.map((known) => known.name());
     const near = closest(word, names);
-    const hint = near === undefined ? "(cardea --help lists the commands)" : `(did you mean ${near}?)`;
+    const hint = near === undefined ? HINT : `(did you mean ${near}?)`;
     throw new UsageError(`there is no command ${JSON.stringify(word)}\n${hint}`);
   });
 

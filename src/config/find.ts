@@ -25,6 +25,10 @@ export function searchedPlaces({ env }: Pick<Whereabouts, "env">): readonly stri
   return [...NAMES, ".mcp.json", ...NAMES.map((name) => join(config, "cardea", name))];
 }
 
+/** What a person is told when none is found. */
+export const nowhere = (where: Pick<Whereabouts, "env">): string =>
+  `no config file: looked for ${searchedPlaces(where).join(", ")}; --config names another`;
+
 /** `undefined` when nobody names a file and none is found. A named file need not exist. */
 export function findConfig(where: Whereabouts): FoundConfig | undefined {
   if (where.flag !== undefined) return { file: where.flag, by: "--config" };

@@ -44,6 +44,8 @@ export class Supervisor {
   readonly #stop = new AbortController();
   #state: UpstreamState = "starting";
   #lastError: string | undefined;
+  /** Why it was not there when that was told last; until it is there again. */
+  #lastWarning: string | undefined;
   #open: Open | undefined;
   #attempt: Promise<Met> | undefined;
   /** The end of the connection before; the next one waits for it, so that there are never two processes. */
@@ -140,6 +142,7 @@ export class Supervisor {
     this.#open = { ...met, since: performance.now(), health };
     this.#state = "ready";
     this.#lastError = undefined;
+    this.#lastWarning = undefined;
     log.info({ server, era: met.era }, "connected");
     void met.connection.closed.then((cause) => this.#lost(met, cause, "lost"));
     opened(met);
@@ -180,8 +183,12 @@ export class Supervisor {
     this.#state = "backoff";
     this.#lastError = cause.message;
     this.#dueAt = performance.now() + wait;
+    const sentence = `${cause.message}; the next attempt is in ${Math.ceil(wait / 1_000)} s`;
     const facts = { server, error: cause.message, retryInMs: Math.round(wait) };
-    log.warn(facts, "the server is not available");
+    // The same again is no news, and one that is not there for days would fill the log with it.
+    if (cause.message === this.#lastWarning) log.info(facts, sentence);
+    else log.warn(facts, sentence);
+    this.#lastWarning = cause.message;
     this.#timer = setTimeout(() => {
       if (wanted()) this.#try().catch(ignore);
     }, wait);

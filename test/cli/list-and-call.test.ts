@@ -80,7 +80,7 @@ templates (1)
     const shell = shellWith({ lists: async () => [{ server: "a", item: { name } }] });
     expect(await runCommandLine(["list", "tools"], shell)).toBe(0);
     expect(shell.said.at(-1)).toBe(
-      "warn: 1 tool names are over 51 characters; hosts that put mcp__cardea__ before them stop at 64",
+      "warn: 1 tool name is over 51 characters; hosts that put mcp__cardea__ before them stop at 64",
     );
   });
 

@@ -11,6 +11,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "cardea-program-"));
   const listen = { http: { host: "filehost", port: 1 }, admin: { port: 2 } };
   writeFileSync(join(folder, "cardea.json"), JSON.stringify({ listen, mcpServers: { a: { command: "x" } } }));
+  writeFileSync(join(folder, "insecure.json"), '{ "listen": { "http": { "insecure": true } } }');
   writeFileSync(join(folder, "other.json"), JSON.stringify({ mcpServers: { b: { command: "x" } } }));
   writeFileSync(
     join(folder, "bad.json"),
@@ -54,6 +55,17 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     [["serve", "--prot", "1"], "unknown option '--prot'", "(Did you mean --port?)"],
     [["serve", "--port", "http"], "--port must be a whole number from 0 to 65535", undefined],
     [["serve", "--port", "65536"], "--port must be a whole number from 0 to 65535", undefined],
+    [
+      ["serve", "--host", ""],
+      "option '--host <host>' argument '' is invalid. It must not be empty.",
+      undefined,
+    ],
+    [["serve", "--admin-host", ""], "option '--admin-host <host>' argument '' is invalid.", undefined],
+    [["check", "--config", ""], "option '--config <file>' argument '' is invalid.", undefined],
+    [["--port", "9000"], "a command is missing before --port", "(did you mean serve?)"],
+    [["--config", "x.json"], "a command is missing before --config", undefined],
+    [["--port", "8081", "--", "node"], "listen.http and listen.admin would both be at port 8081", undefined],
+    [["--frob"], "unknown option '--frob'", undefined],
     [["serve", "extra"], "too many arguments for 'serve'. Expected 0 arguments but got 1.", undefined],
     [["list", "toolz"], 'there is no list of "toolz"', undefined],
     [["call"], "missing required argument 'name'", undefined],
@@ -85,6 +97,17 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     expect(await runCommandLine(["serve"], shell)).toBe(2);
     expect(shell.said).toEqual(["error: CARDEA_ADMIN_PORT must be a whole number from 0 to 65535"]);
   });
+
+  test.each([
+    ["serve", "CARDEA_INSECURE"],
+    ["serve", "CARDEA_REAP"],
+    ["check", "CARDEA_JSON"],
+  ])("%s takes from %s nothing that could mean either", async (command, variable) => {
+    const shell = fakeShell({ cwd: folder, env: { [variable]: "perhaps" } });
+    expect(await runCommandLine([command], shell)).toBe(2);
+    expect(shell.said.at(-1)).toBe(`error: ${variable} must be 1 or 0`);
+    expect(shell.configs).toEqual([]);
+  });
 });
 
 describe("listening beyond this machine without asking who comes", () => {
@@ -94,7 +117,11 @@ describe("listening beyond this machine without asking who comes", () => {
     [[], { CARDEA_INSECURE: "1" }, true],
     [[], { CARDEA_INSECURE: "0" }, false],
     [[], { CARDEA_INSECURE: "" }, false],
+    [[], { CARDEA_INSECURE: "on" }, true],
+    [[], { CARDEA_INSECURE: "off" }, false],
     [["--insecure"], { CARDEA_INSECURE: "false" }, true],
+    [["--config", "insecure.json"], {}, true],
+    [["--config", "insecure.json"], { CARDEA_INSECURE: "0" }, false],
   ] as [string[], Record<string, string>, boolean][])("%j %j: %s", async (argv, env, insecure) => {
     const shell = fakeShell({ cwd: folder, env });
     shell.signal("SIGTERM");
@@ -187,6 +214,21 @@ describe("the config that won", () => {
     const shell = fakeShell({ cwd: "/", env: { HOME: "/nowhere" } });
     expect(await runCommandLine(["serve"], shell)).toBe(78);
     expect(shell.said.join()).toContain("no config file: looked for cardea.jsonc, cardea.json, cardea.yaml");
+  });
+
+  test("may not be there at all, which check says as JSON as well", async () => {
+    const shell = fakeShell({ cwd: "/", env: { HOME: "/nowhere" } });
+    expect(await runCommandLine(["check", "--json"], shell)).toBe(78);
+    const sentence = expect.stringMatching(/^no config file: looked for .*; --config names another$/);
+    expect(JSON.parse(shell.out())).toEqual({
+      ok: false,
+      servers: [],
+      problems: [{ message: sentence }],
+      warnings: [],
+    });
+    expect(shell.said).toEqual([
+      expect.stringMatching(/^error: no config file: .*; --config names another$/),
+    ]);
   });
 });
 

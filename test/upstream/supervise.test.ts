@@ -77,6 +77,29 @@ describe("a server that cannot be met", () => {
     await upstream.close();
   });
 
+  test("is warned of once for each reason, and once more when it was there meanwhile", async () => {
+    const server = legacyServer();
+    server.refusal = down;
+    const told: string[] = [];
+    const tell = (level: string) => (_: object, sentence: string) => void told.push(`${level}: ${sentence}`);
+    const log = { error: tell("error"), warn: tell("warn"), info: tell("info"), debug: () => {} };
+    const { upstream } = upstreamFor(server, {}, { log });
+    upstream.start();
+    await settled();
+    await vi.advanceTimersByTimeAsync(1_000);
+    server.refusal = new GatewayError("upstream_unavailable", "upstream", "files exited with code 1");
+    await vi.advanceTimersByTimeAsync(2_000);
+    server.refusal = undefined;
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(told).toEqual([
+      "warn: files cannot be started: no such command; the next attempt is in 1 s",
+      "info: files cannot be started: no such command; the next attempt is in 2 s",
+      "warn: files exited with code 1; the next attempt is in 4 s",
+      "info: connected",
+    ]);
+    await upstream.close();
+  });
+
   test("is waited for as long as its own Retry-After says", async () => {
     const server = legacyServer();
     server.refusal = new GatewayError("upstream_unavailable", "upstream", "busy", { retryAfterMs: 7_000 });
