@@ -101,6 +101,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings);
   const listen = shape && listenOf(shape, options.overrides ?? {});
+  const conflict = listen && samePlace(listen);
+  if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
   const servers = readServers(findings, { folder, readFile });
   const profiles = readProfiles(findings, servers);
@@ -183,6 +185,14 @@ function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): 
   const answerMs = parseDuration(answerTimeout);
   if (answerMs === undefined) throw new RangeError("the schema let a duration pass that is none");
   return { ...counts, answerMs };
+}
+
+/** What is said of two listeners that cannot both be there; ports that are picked freely never meet. */
+function samePlace({ http, admin }: Config["listen"]): string | undefined {
+  const [one, other] = [http.host, admin.host].map((host) => host.toLowerCase());
+  const meet = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");
+  if (http.port === 0 || http.port !== admin.port || !meet) return undefined;
+  return `listen.http and listen.admin would both be at port ${http.port}; one of them needs another (--port, --admin-port)`;
 }
 
 function listenOf(

@@ -20,41 +20,71 @@ const port = z.union([
 
 const host = z.string().min(1);
 
-const http = z.strictObject({
-  host: host.default("127.0.0.1").describe("The address to listen on."),
-  port: port.default(8080).describe("The port to listen on; 0 picks a free one."),
-  path: z
-    .string()
-    .regex(/^\/[\w./~-]*[\w~-]$/, {
-      error: 'must be a path such as "/mcp", without a slash at its end',
-    })
-    .default("/mcp")
-    .describe("Where MCP is spoken; one server or profile alone is at this path, a slash and its name."),
-  allowedHosts: z
-    .array(z.string().min(1))
-    .default([])
-    .describe(
-      "`Host` names to accept besides the loopback names, which are always accepted on a loopback bind.",
-    ),
-  allowedOrigins: z
-    .array(z.string().min(1))
-    .default([])
-    .describe("`Origin` values of web pages to accept besides the loopback ones."),
-  maxBodyBytes: z
-    .int()
-    .min(1_024)
-    .max(1_073_741_824)
-    .default(4_194_304)
-    .describe("The largest request body to take, in bytes."),
-  legacySse: z
-    .boolean()
-    .default(false)
-    .describe("Also serves the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`."),
-  insecure: z
-    .boolean()
-    .default(false)
-    .describe("Lets it listen beyond this machine although there is no `auth`: whoever reaches it may call."),
-});
+/** Paths of the listener's own, where nothing else can be; and one that every client can send as it stands. */
+const TAKEN = /^\/(healthz|readyz|\.well-known)(\/|$)/;
+const SSE_PATHS: readonly string[] = ["/sse", "/messages"];
+const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
+
+/** A `Host` as it stands in a request, of one name or address. */
+const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i;
+/** An `Origin` as a browser sends it; `null` is that of every sandboxed page and every local file. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+\/?$/i;
+
+/** What an editor takes: it sees the text before variables are expanded. */
+const orVariable = ({ source }: RegExp) => ({ pattern: `${source}|\\$\\{` });
+
+const http = z
+  .strictObject({
+    host: host.default("127.0.0.1").describe("The address to listen on."),
+    port: port.default(8080).describe("The port to listen on; 0 picks a free one."),
+    path: z
+      .string()
+      .regex(PATH, { error: 'must be a path such as "/mcp", without a slash at its end' })
+      .refine((path) => !TAKEN.test(path), { error: "is a path that the listener has for itself" })
+      .meta(orVariable(PATH))
+      .default("/mcp")
+      .describe("Where MCP is spoken; one server or profile alone is at this path, a slash and its name."),
+    allowedHosts: z
+      .array(
+        z
+          .string()
+          .regex(HOST, { error: 'must be a name such as "mcp.example.com", with a port or without' })
+          .meta(orVariable(HOST)),
+      )
+      .default([])
+      .describe(
+        "`Host` names to accept besides the loopback names, which are always accepted on a loopback bind.",
+      ),
+    allowedOrigins: z
+      .array(
+        z
+          .string()
+          .regex(ORIGIN, { error: 'must be an origin such as "https://app.example.com"' })
+          .meta(orVariable(ORIGIN)),
+      )
+      .default([])
+      .describe("`Origin` values of web pages to accept besides the loopback ones."),
+    maxBodyBytes: z
+      .int()
+      .min(1_024)
+      .max(1_073_741_824)
+      .default(4_194_304)
+      .describe("The largest request body to take, in bytes."),
+    legacySse: z
+      .boolean()
+      .default(false)
+      .describe("Also serves the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`."),
+    insecure: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Lets it listen beyond this machine although there is no `auth`: whoever reaches it may call.",
+      ),
+  })
+  .refine(({ path, legacySse }) => !(legacySse && SSE_PATHS.includes(path)), {
+    path: ["path"],
+    error: "is a path of the older transport, which legacySse serves",
+  });
 
 const admin = z.strictObject({
   host: host.default("127.0.0.1").describe("The address of health checks, metrics and the status API."),

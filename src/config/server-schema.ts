@@ -19,6 +19,9 @@ export const SERVER_TYPES = {
 /** An HTTP header name (RFC 9110, 5.6.2: token). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 
+/** What can stand behind it; anything else fails no sooner than when a request is sent. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
 export const duration = (sentence: string) =>
   z
     .string()
@@ -42,7 +45,12 @@ export const nameFilter = (subject: string) =>
 
 const headers = z.record(
   z.string().regex(HEADER_NAME, { error: "is not a header name" }),
-  z.string().refine((value) => !/[\r\n\0]/.test(value), { error: "cannot hold a line break" }),
+  z
+    .string()
+    .refine((value) => !/[\r\n\0]/.test(value), { error: "cannot hold a line break", abort: true })
+    .refine((value) => HEADER_VALUE.test(value), {
+      error: "can hold no other characters than those of Latin-1",
+    }),
 );
 
 const environment = z.record(

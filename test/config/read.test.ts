@@ -174,6 +174,44 @@ mcpServers:
     expect([listen.http.port, listen.admin.port]).toEqual([9001, 0]);
   });
 
+  test.each([
+    [{ path: "/" }, "must be a path"],
+    [{ path: "/mcp/" }, "must be a path"],
+    [{ path: "/a//b" }, "must be a path"],
+    [{ path: "/a/../b" }, "must be a path"],
+    [{ path: "/readyz" }, "is a path that the listener has for itself"],
+    [{ path: "/.well-known/mcp" }, "is a path that the listener has for itself"],
+    [{ path: "/messages", legacySse: true }, "is a path of the older transport"],
+    [{ path: "/messages" }, undefined],
+    [{ path: "/tools/v1.2/mcp" }, undefined],
+    [{ path: "/healthz-of-mcp" }, undefined],
+  ])("serves MCP where every client can reach it: %j", (http, complaint) => {
+    const outcome = readConfig(JSON.stringify({ listen: { http } }), "/home/me/cardea.jsonc", { env: {} });
+    const messages = outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+    expect(messages).toEqual(
+      complaint === undefined ? [] : [expect.stringContaining(`listen.http.path ${complaint}`)],
+    );
+  });
+
+  test.each([
+    [{ http: { port: 9000 }, admin: { port: 9000 } }, {}, 9000],
+    [{ http: { port: "9000", host: "0.0.0.0" }, admin: { port: 9000 } }, {}, 9000],
+    [{}, { port: 8081 }, 8081],
+    [{ http: { port: 9000 }, admin: { port: 9000 } }, { adminPort: 9001 }, undefined],
+    [{ http: { port: 9000 }, admin: { port: 9000, host: "127.0.0.2" } }, {}, undefined],
+    [{ http: { port: 0 }, admin: { port: 0 } }, {}, undefined],
+  ])("has its two listeners at two places: %j with %j", (listen, overrides, port) => {
+    const outcome = readConfig(JSON.stringify({ listen }), "/home/me/cardea.jsonc", { env: {}, overrides });
+    const messages = outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+    expect(messages).toEqual(
+      port === undefined
+        ? []
+        : [
+            `listen.http and listen.admin would both be at port ${port}; one of them needs another (--port, --admin-port)`,
+          ],
+    );
+  });
+
   test("says how many calls may be parked, and how long", () => {
     const parkedCalls = { total: 0, perPrincipal: 7, perServer: 8, answerTimeout: "90s" };
     expect(good(JSON.stringify({ parkedCalls })).config.parkedCalls).toEqual({
