@@ -112,7 +112,7 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: [],
   });
-  const app = new Hono<{ Bindings: HttpBindings }>();
+  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
 
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);

@@ -11,7 +11,7 @@ import type { Logger } from "../core/logger.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
-import { type HttpEdge, MESSAGES_PATH } from "./edge.js";
+import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { HandOver } from "./hand-over.js";
 import type { HeldBodies } from "./held-bodies.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
@@ -57,8 +57,8 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   const base = listen.path.replace(/\/$/, "");
   const mcp = guarded(mcpEndpoint(behind));
   const routes: HttpRoute[] = [
-    { path: "/healthz", serve: probe(() => ALIVE) },
-    { path: "/readyz", serve: probe(settings.ready) },
+    { path: "/healthz", serve: alive },
+    { path: "/readyz", serve: readiness },
     { path: METADATA_PATH, serve: metadata },
     { path: `${METADATA_PATH}/*`, serve: metadata },
     { path: base === "" ? "/" : base, serve: mcp },
@@ -67,12 +67,23 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   if (sse !== undefined) {
     const opening = onlyGet(sse);
     const taking = onlyPost(sse);
-    const opens = guarded(mcpEndpoint({ ...behind, modern: opening, legacy: opening }));
-    const takes = guarded(mcpEndpoint({ ...behind, modern: taking, legacy: taking }));
+    const opens = guarded(mcpEndpoint({ ...behind, modern: opening, legacy: opening, allow: GET_ONLY }));
+    const takes = guarded(mcpEndpoint({ ...behind, modern: taking, legacy: taking, allow: POST_ONLY }));
     routes.push({ path: "/sse", serve: opens }, { path: MESSAGES_PATH, serve: takes });
   }
   // A path that is not there is told only to those who may know.
   return [...routes, { path: "*", serve: guarded(nothingHere) }];
+
+  /** People open what they were told of in a browser, and hosts are given addresses of other servers. */
+  async function nothingHere({ request }: HttpExchange): Promise<never> {
+    const [path] = (request.url ?? "").split("?", 1);
+    const older = path === "/sse" || path === MESSAGES_PATH;
+    throw nowhere(
+      older && sse === undefined
+        ? "the transport of 2024-11-05 is not served here unless listen.http.legacySse says so"
+        : `there is nothing at this path; MCP is spoken at ${listen.path}`,
+    );
+  }
 
   function guarded(endpoint: McpEndpoint): Serve {
     return async (request, response, scope) => {
@@ -105,13 +116,17 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     writeJson(response, 200, document);
   }
 
-  function probe(ask: () => Readiness): Serve {
-    return (request, response) => {
-      admitOperator(request, door);
-      onlyReading(request);
-      const readiness = ask();
-      writeJson(response, readiness.ready ? 200 : 503, readiness);
-    };
+  function alive(request: IncomingMessage, response: ServerResponse): void {
+    admitOperator(request, door);
+    onlyReading(request);
+    writeJson(response, 200, { status: "ok" });
+  }
+
+  function readiness(request: IncomingMessage, response: ServerResponse): void {
+    admitOperator(request, door);
+    onlyReading(request);
+    const found = settings.ready();
+    writeJson(response, found.ready ? 200 : 503, found);
   }
 }
 
@@ -129,8 +144,9 @@ export function httpRoutes(
       return RESPONSE_ALREADY_SENT;
     });
   }
+  const find = app.fetch;
   // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
-  const route = getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false });
+  const route = getRequestListener(answer, { overrideGlobalObjects: false, autoCleanupIncoming: false });
   // Nearly every request is for this very path, and to be sent there by Hono costs 2 µs.
   const mcp = table.find(({ path }) => path === settings.listen.path);
   const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.serve(request, response, "");
@@ -138,6 +154,14 @@ export function httpRoutes(
     if (mcp !== undefined && request.url === mcp.path) void settle(request, response, serveMcp);
     else void route(request, response);
   };
+
+  /** To HEAD, Hono makes an answer of its own out of that to GET, which would be a second one here. */
+  function answer(...asked: Parameters<typeof find>): Response | Promise<Response> {
+    const answered = find(...asked);
+    return asked[0].method === "HEAD"
+      ? Promise.resolve(answered).then(() => RESPONSE_ALREADY_SENT)
+      : answered;
+  }
 
   async function settle(
     request: IncomingMessage,
@@ -157,13 +181,11 @@ export function httpRoutes(
   }
 }
 
-const ALIVE: Readiness = { ready: true, reasons: [] };
+const nowhere = (message = "there is nothing at this path"): HttpRefusal =>
+  new HttpRefusal(404, "unknown_target", message);
 
-const nowhere = (): HttpRefusal => new HttpRefusal(404, "unknown_target", "there is nothing at this path");
-
-const nothingHere: McpEndpoint = async () => {
-  throw nowhere();
-};
+const GET_ONLY = "GET, OPTIONS";
+const POST_ONLY = "POST, OPTIONS";
 
 /** @throws HttpRefusal */
 function onlyReading({ method }: IncomingMessage): void {
@@ -176,7 +198,7 @@ function writeJson(response: ServerResponse, status: number, document: object): 
 
 const onlyGet = (edge: SseEdge): HttpEdge => ({
   post: () => {
-    throw notAllowed("GET, OPTIONS");
+    throw notAllowed(GET_ONLY);
   },
   get: (exchange) => edge.get(exchange),
   close: () => edge.close(),

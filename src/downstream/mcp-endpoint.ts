@@ -19,9 +19,13 @@ export interface McpEndpointSettings {
   readonly legacy: HttpEdge;
   readonly maxBodyBytes: number;
   readonly bodies: HeldBodies;
+  /** The methods that are served, for those who ask by another one. Default: all that a session needs. */
+  readonly allow?: string;
   /** Where there are other workers: takes a message that belongs to one of them. */
   readonly handOver?: Pick<HandOver, "byMessage">;
 }
+
+const METHODS = "GET, POST, DELETE, OPTIONS";
 
 /** Serves one request of somebody who is known. */
 export type McpEndpoint = (exchange: HttpExchange) => Promise<void>;
@@ -41,7 +45,7 @@ export class FailedMessage extends Error {
  * by then, inside a FailedMessage.
  */
 export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
-  const { port, modern, legacy, maxBodyBytes, bodies, handOver } = settings;
+  const { port, modern, legacy, maxBodyBytes, bodies, handOver, allow = METHODS } = settings;
   const edges = { modern, legacy };
 
   return function mcpEndpoint(exchange) {
@@ -49,7 +53,9 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     if (method === "POST") return post(exchange);
     if (method === "GET") return bodiless("get", exchange);
     if (method === "DELETE") return bodiless("delete", exchange);
-    return Promise.reject(notAllowed("GET, POST, DELETE, OPTIONS"));
+    if (method !== "OPTIONS") return Promise.reject(notAllowed(allow));
+    exchange.response.writeHead(204, { allow }).end();
+    return Promise.resolve();
   };
 
   async function post(exchange: HttpExchange): Promise<void> {
@@ -89,7 +95,7 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
   async function bodiless(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
     checkScope(exchange);
     const edge = edges[eraOfHeader(versionOf(exchange.request))];
-    if (edge[verb] === undefined) throw notAllowed("POST, OPTIONS");
+    if (edge[verb] === undefined) throw notAllowed(settings.allow ?? "POST, OPTIONS");
     await edge[verb](exchange);
   }
 }

@@ -45,7 +45,7 @@ describe("Host x Origin x method x content type", () => {
     ["PATCH", "application/json", 405],
     ["HEAD", undefined, 405],
     ["TRACE", undefined, 405],
-    ["OPTIONS", undefined, undefined],
+    ["OPTIONS", undefined, 204],
   ] as const;
 
   test("only what is allowed in every respect reaches an edge", async () => {
@@ -60,8 +60,7 @@ describe("Host x Origin x method x content type", () => {
             headers,
             ...(method === "POST" && { body: ping.body as string }),
           });
-          const preflight = origin === undefined ? 405 : 204;
-          const expected = hostOk && originOk ? (status ?? preflight) : 403;
+          const expected = hostOk && originOk ? status : 403;
           expect([host, origin, method, type, answer.status]).toEqual([host, origin, method, type, expected]);
           if (expected === 200 || (method === "DELETE" && expected === 204)) reached += 1;
           expect(legacy.seen).toHaveLength(reached);
@@ -192,6 +191,19 @@ describe("paths", () => {
     },
   );
 
+  test("OPTIONS says what is allowed, also to who is no browser", async () => {
+    const { origin } = await listening({ port: fakePort({ scopes: ["files"] }), sse: recordingEdge() });
+    for (const [path, allow] of [
+      ["/mcp", "GET, POST, DELETE, OPTIONS"],
+      ["/mcp/files", "GET, POST, DELETE, OPTIONS"],
+      ["/sse", "GET, OPTIONS"],
+      ["/messages", "POST, OPTIONS"],
+    ]) {
+      const answer = await send(`${origin}${path}`, { method: "OPTIONS" });
+      expect([path, answer.status, answer.headers.allow, answer.text]).toEqual([path, 204, allow, ""]);
+    }
+  });
+
   test("GET and DELETE with a modern header are not allowed, and say what is", async () => {
     const { url, legacy } = await listening();
     for (const method of ["GET", "DELETE"]) {
@@ -219,9 +231,30 @@ describe("the paths of 2024-11-05", () => {
     expect([sse.seen.length, legacy.seen]).toEqual([2, []]);
   });
 
-  test("are not there otherwise", async () => {
+  test.each([
+    ["HEAD", "/sse", "GET, OPTIONS"],
+    ["DELETE", "/sse", "GET, OPTIONS"],
+    ["PUT", "/sse", "GET, OPTIONS"],
+    ["DELETE", "/messages", "POST, OPTIONS"],
+    ["PUT", "/messages", "POST, OPTIONS"],
+  ])("say to %s %s what is allowed there", async (method, path, allow) => {
+    const { delete: _, ...sse } = recordingEdge();
+    const { origin } = await listening({ sse });
+    const answer = await send(`${origin}${path}`, { method });
+    expect([answer.status, answer.headers.allow]).toEqual([405, allow]);
+  });
+
+  test("are not there otherwise, and what would bring them is told", async () => {
     const { origin } = await listening();
-    expect((await send(`${origin}/sse`, { method: "GET" })).status).toBe(404);
-    expect((await send(`${origin}/messages`, ping)).status).toBe(404);
+    for (const request of [
+      send(`${origin}/sse`, { method: "GET" }),
+      send(`${origin}/messages?sessionId=1`, ping),
+    ]) {
+      const answer = await request;
+      expect(answer.status).toBe(404);
+      expect(answer.json().error).toMatchObject({
+        message: "the transport of 2024-11-05 is not served here unless listen.http.legacySse says so",
+      });
+    }
   });
 });

@@ -2,9 +2,13 @@
 import { once } from "node:events";
 import { connect, Server } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { ANONYMOUS } from "../../../src/core/client.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
+import {
+  type Authentication,
+  EVERYBODY_IS_ANONYMOUS,
+} from "../../../src/downstream/authenticate/authentication.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
 import { givenUp } from "../../support/given-up.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
@@ -24,6 +28,52 @@ test("the probes answer, whatever address they came by, and readiness gives its 
   expect([answer.status, answer.json()]).toEqual([503, readiness]);
   expect((await get("/healthz", "localhost")).status).toBe(200);
   expect((await get("/readyz", "evil.example.com")).status).toBe(403);
+});
+
+test("that it is alive is told in the same words on both listeners", async () => {
+  const { origin } = await listening({
+    ready: () => ({ ready: false, reasons: ["the gateway is stopping"] }),
+  });
+  expect((await send(`${origin}/healthz`, { method: "GET" })).json()).toEqual({ status: "ok" });
+});
+
+test("HEAD is answered once, as GET would be, and nothing is said on stderr of it", async () => {
+  const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => complaints.mockRestore());
+  const authentication: Authentication = {
+    ...EVERYBODY_IS_ANONYMOUS,
+    authenticate: async () => {
+      await pause(5);
+      return ANONYMOUS;
+    },
+  };
+  const { origin } = await listening({ port: fakePort({ scopes: ["files"] }), authentication });
+  for (const [path, status] of [
+    ["/healthz", 200],
+    ["/readyz", 200],
+    ["/mcp", 405],
+    ["/mcp/files", 405],
+    ["/nothing", 404],
+  ] as const) {
+    const answer = await send(`${origin}${path}`, { method: "HEAD" });
+    expect([path, answer.status, answer.headers["content-type"], answer.text]).toEqual([
+      path,
+      status,
+      "application/json",
+      "",
+    ]);
+  }
+  await pause(20);
+  expect(complaints.mock.calls).toEqual([]);
+});
+
+test("who asks for nothing that is there is told where MCP is spoken", async () => {
+  const { origin } = await listening({ listen: { path: "/tools/mcp" } });
+  const answer = await send(`${origin}/`, { method: "GET" });
+  expect([answer.status, answer.json().error]).toMatchObject([
+    404,
+    { message: "there is nothing at this path; MCP is spoken at /tools/mcp" },
+  ]);
 });
 
 test("nobody listens beyond loopback without authentication, unless told to", async () => {
