@@ -74,6 +74,13 @@ export function unknownTarget(kind: ListKind, name: string): GatewayError {
   });
 }
 
+/** What several servers list under one name belongs to none of them; at the path of one alone it is that one's. */
+export function contestedTarget(kind: ListKind, name: string, servers: readonly string[]): GatewayError {
+  const { code, source, options } = unknownTarget(kind, name);
+  const message = `several servers have the ${KIND_NOUN[kind]} ${shortened(name)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
+  return new GatewayError(code, source, message, options);
+}
+
 /** A method of nobody, which is told apart from a target of nobody. */
 export function unknownMethod(method: string): GatewayError {
   return new GatewayError("unknown_target", "downstream", `method ${shortened(method)} is not served here`, {
@@ -94,22 +101,21 @@ const saysItOnTheWire = ({ code, options }: GatewayError): boolean =>
   options.rpc !== undefined ||
   options.scopes !== undefined;
 
-/** Refusals after which nobody knows whether the server did what it was asked. */
-const MAY_HAVE_HAPPENED: ReadonlySet<ErrorCode> = new Set([
-  "timed_out",
-  "upstream_closed",
-  "outcome_unknown",
-]);
+/**
+ * The server had the call, and nobody knows whether it did what it was asked: that another attempt can come through is
+ * no reason to tell a model to make it.
+ */
+const WAS_SENT: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
+const CHECK_FIRST = "It may have been carried out all the same: check before trying again.";
 
 function advice(error: GatewayError): string {
   const { retryAfterMs } = error.options;
+  if (WAS_SENT.has(error.code)) return CHECK_FIRST;
   if (error.retryable && retryAfterMs !== undefined) {
     return `Trying again can help in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
   }
   if (error.retryable) return "Trying again may help.";
-  if (MAY_HAVE_HAPPENED.has(error.code)) {
-    return "It may have been carried out all the same: check before trying again.";
-  }
+  if (error.code === "timed_out") return CHECK_FIRST;
   if (error.code === "bad_request") return "The same again will not help; corrected arguments may.";
   return "Trying again will not help.";
 }

@@ -4,7 +4,7 @@ import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import { LIST_METHODS, retarget, retargetLoosely, TARGETED_METHODS, targetOf } from "../core/methods.js";
-import { unknownMethod, unknownTarget } from "../core/refusal.js";
+import { contestedTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
@@ -17,7 +17,10 @@ import { taskCalls } from "./task-calls.js";
 import type { Tasks } from "./tasks.js";
 
 export interface RouterOptions {
-  readonly catalog: Pick<Catalog, "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed">;
+  readonly catalog: Pick<
+    Catalog,
+    "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed" | "status"
+  >;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly tasks: Pick<Tasks, "find" | "expose" | "listed" | "serversOf">;
@@ -59,13 +62,20 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
         rpc: CODE.invalidParams,
       });
     }
-    const absent = catalog.view(call.client).absentOwner(target.kind, target.name);
-    if (absent === undefined) return unknownTarget(target.kind, target.name);
-    // Nobody knows whether it exists, and "unknown" would send people looking for a misspelt name.
-    return new GatewayError("upstream_unavailable", "upstream", `server ${absent} is not available`, {
-      server: absent,
-      retryable: true,
-    });
+    const view = catalog.view(call.client);
+    const absent = view.absentOwner(target.kind, target.name);
+    if (absent !== undefined) return unavailable(absent);
+    const owners = view.list(target.kind).entries.filter(({ route }) => route.exposed === target.name);
+    return owners.length > 1
+      ? contestedTarget(target.kind, target.name, [...new Set(owners.map(({ route }) => route.upstream))])
+      : unknownTarget(target.kind, target.name);
+  }
+
+  /** Nobody knows whether it has what was asked for, and "unknown" would send people looking for a misspelt name. */
+  function unavailable(server: string): GatewayError {
+    const why = catalog.status().find(({ name }) => name === server)?.lastError;
+    const message = `server ${server} is not available${why === undefined ? "" : `: ${why}`}`;
+    return new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
   }
 
   return async function router(call) {

@@ -38,7 +38,13 @@ describe("a tool call refused after it was routed", () => {
     ["denied", {}, "Trying again will not help."],
     ["upstream_unavailable", { retryable: true }, "Trying again may help."],
     ["queue_full", { retryable: true, retryAfterMs: 1 }, "Trying again can help in 1 s."],
-    ["upstream_closed", {}, "It may have been carried out all the same: check before trying again."],
+    [
+      "upstream_closed",
+      { retryable: true },
+      "It may have been carried out all the same: check before trying again.",
+    ],
+    ["timed_out", {}, "It may have been carried out all the same: check before trying again."],
+    ["timed_out", { retryable: true }, "Trying again may help."],
     ["outcome_unknown", {}, "It may have been carried out all the same: check before trying again."],
   ])("%s says whether trying again can help (%j)", async (code, options, advice) => {
     const content = object(await rescued(fakeCall(), refusal(code, options)))?.content;

@@ -81,7 +81,12 @@ describe("a call with a target", () => {
     const { handle } = frontOf([fakeUpstream("one", { lists: web }), fakeUpstream("two", { lists: web })]);
     await settle();
     const error = errorOf(await handle(fakeCall("resources/read", { uri: "https://example.com/a" })));
-    expect(error).toMatchObject({ code: -32602, data: { uri: "https://example.com/a" } });
+    expect(error).toMatchObject({
+      code: -32602,
+      message:
+        "several servers have the resource https://example.com/a: one, two; ask one of them alone, at its own path",
+      data: { uri: "https://example.com/a", cardea: { code: "unknown_target" } },
+    });
   });
 
   test("waits for the server that is only just starting", async () => {
@@ -101,6 +106,17 @@ describe("a call with a target", () => {
     await vi.advanceTimersByTimeAsync(1_500);
     expect(errorOf(await reply)).toMatchObject({
       message: "server files is not available",
+      data: { cardea: { code: "upstream_unavailable", server: "files", retryable: true } },
+    });
+  });
+
+  test("of a server that is down says why it is", async () => {
+    const files = fakeUpstream("files", { state: "starting" });
+    files.goDown("files cannot be started: command not found: x");
+    const { handle } = frontOf([files]);
+    await settle();
+    expect(errorOf(await handle(fakeCall("tools/call", { name: "files__read" })))).toMatchObject({
+      message: "server files is not available: files cannot be started: command not found: x",
       data: { cardea: { code: "upstream_unavailable", server: "files", retryable: true } },
     });
   });
