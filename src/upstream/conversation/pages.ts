@@ -2,7 +2,9 @@
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
+import type { Envelope } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
 
 /** The method that lists each kind, the key its items stand under, and the capability that offers it. */
 export const LISTS: Readonly<
@@ -25,38 +27,26 @@ export interface PageWalk {
   readonly server: string;
   readonly kind: ListKind;
   readonly log: Logger;
-  /** Asks for one page; the first has no cursor. */
-  readonly readPage: (cursor: string | undefined) => Promise<JsonObject>;
+  /** Asks for one page, and resolves to the response; the first page has no parameters. */
+  readonly ask: (method: string, params?: JsonObject) => Promise<Envelope>;
 }
 
 /**
  * All items of all pages, in order. A cursor that comes a second time, or a page too many, ends the walk with
  * what is there: half a list serves people better than none, and the log says so.
  *
- * @throws GatewayError when a page is not a list, or what `readPage` throws.
+ * @throws GatewayError when the server answers with an error or without a list, or what `ask` throws.
  */
 export async function walkPages(walk: PageWalk): Promise<{
   readonly items: readonly JsonObject[];
   readonly pages: readonly JsonObject[];
 }> {
-  const { key, method } = LISTS[walk.kind];
   const seen = new Set<string>();
   const items: JsonObject[] = [];
   const pages: JsonObject[] = [];
   let cursor: string | undefined;
   for (;;) {
-    const page = await walk.readPage(cursor);
-    const found = page[key];
-    if (!Array.isArray(found)) {
-      throw new GatewayError(
-        "upstream_closed",
-        "upstream",
-        `${walk.server} answered ${method} without a list`,
-        {
-          server: walk.server,
-        },
-      );
-    }
+    const { page, found } = await readPage(walk, cursor);
     pages.push(page);
     for (const item of found) if (isObject(item)) items.push(item);
     // An empty string is a cursor like any other (spec 2026-07-28: server/utilities/pagination).
@@ -72,4 +62,18 @@ export async function walkPages(walk: PageWalk): Promise<{
     seen.add(next);
     cursor = next;
   }
+}
+
+async function readPage(
+  { server, kind, ask }: PageWalk,
+  cursor: string | undefined,
+): Promise<{ readonly page: JsonObject; readonly found: readonly unknown[] }> {
+  const { method, key } = LISTS[kind];
+  const { error, result: page = {} } = await ask(method, cursor === undefined ? undefined : { cursor });
+  // Servers with resources and no templates often do not know the method at all.
+  if (error?.code === CODE.methodNotFound) return { page, found: [] };
+  const found = page[key];
+  if (error === undefined && Array.isArray(found)) return { page, found };
+  const how = error === undefined ? "without a list" : `with an error: ${error.message}`;
+  throw new GatewayError("upstream_closed", "upstream", `${server} answered ${method} ${how}`, { server });
 }

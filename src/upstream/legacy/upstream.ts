@@ -7,9 +7,7 @@ import type { StopSignal } from "../../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
-import { CODE } from "../../wire/names.js";
 import type { Connection } from "../connection.js";
-import { isModernRefusal } from "../conversation/hop-errors.js";
 import { nextId } from "../conversation/ids.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, type Presentation } from "../conversation/questions.js";
@@ -160,18 +158,11 @@ export class LegacyConnection implements Connection {
   };
 
   async list(kind: ListKind, signal: StopSignal): Promise<ServerList> {
-    const { method, capability, key } = LISTS[kind];
-    if (!Object.hasOwn(this.facts.capabilities, capability)) return EMPTY;
+    if (!Object.hasOwn(this.facts.capabilities, LISTS[kind].capability)) return EMPTY;
     const { server, log } = this.#settings;
-    const readPage = async (cursor: string | undefined): Promise<JsonObject> => {
-      const { message } = await this.#request(method, cursor === undefined ? undefined : { cursor }, signal);
-      // Servers with resources and no templates often do not know the method at all.
-      if (message.error?.code === CODE.methodNotFound) return { [key]: [] };
-      if (message.error === undefined) return message.result ?? {};
-      const sentence = `${server} answered ${method} with an error: ${message.error.message}`;
-      throw new GatewayError("upstream_closed", "upstream", sentence, { server });
-    };
-    const { items } = await walkPages({ server, kind, log, readPage });
+    const ask = async (method: string, params?: JsonObject): Promise<Envelope> =>
+      (await this.#request(method, params, signal)).message;
+    const { items } = await walkPages({ server, kind, log, ask });
     return { items, freshness: UNKNOWN_FRESHNESS };
   }
 

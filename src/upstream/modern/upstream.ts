@@ -89,22 +89,13 @@ export class ModernConnection implements Connection {
   };
 
   async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
-    const { method, key, capability } = LISTS[kind];
-    const offered = await this.#offers.to(this.#speaker(client).capabilities);
-    if (!Object.hasOwn(offered, capability)) return { items: [], freshness: STALE };
+    const speaker = this.#speaker(client);
+    const offered = await this.#offers.to(speaker.capabilities);
+    if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: STALE };
     const { server, log } = this.#settings;
-    const readPage = async (cursor: string | undefined): Promise<JsonObject> => {
-      const params = cursor === undefined ? {} : { cursor };
-      const { message } = await this.#request(
-        writeRequest(method, params, nextId(), this.#speaker(client)),
-        signal,
-      );
-      if (message.error?.code === CODE.methodNotFound) return { [key]: [] };
-      if (message.error === undefined) return message.result ?? {};
-      const sentence = `${server} answered ${method} with an error: ${message.error.message}`;
-      throw new GatewayError("upstream_closed", "upstream", sentence, { server });
-    };
-    const { items, pages } = await walkPages({ server, kind, log, readPage });
+    const ask = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
+      (await this.#request(writeRequest(method, params, nextId(), speaker), signal)).message;
+    const { items, pages } = await walkPages({ server, kind, log, ask });
     const freshness = pages.map((page) => readFreshness(page) ?? STALE).reduce(lesser, FRESHEST);
     return { items: kind === "tools" ? this.#usable(items) : items, freshness };
   }
