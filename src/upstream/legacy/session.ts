@@ -3,7 +3,8 @@
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Envelope, Notification, Request } from "../../wire/envelope.js";
+import type { Request } from "../../wire/envelope.js";
+import { isModernRefusal } from "../conversation/hop-errors.js";
 import { type Answer, type Channel, type ExchangeOptions, HttpStatusError } from "../transport/channel.js";
 import { type Agreement, HandshakeRefused, type HandshakeSettings, shakeHands } from "./handshake.js";
 
@@ -13,7 +14,7 @@ export interface SessionSettings extends Omit<HandshakeSettings, "signal"> {
   readonly handshakeTimeoutMs: number;
   /** The session was lost and there is a new one; whatever the server knew of the old one is gone. */
   readonly renewed: () => void;
-  /** The session was lost and there is no new one. */
+  /** The session was lost and there is no new one; whoever holds the connection must meet the server anew. */
   readonly lost: (cause: GatewayError) => void;
 }
 
@@ -46,6 +47,7 @@ export class Session {
     const asked = this.#agreement;
     try {
       const answer = await this.#channel.exchange(request, { headers: asked.headers, ...options });
+      if (isOutgrown(answer)) throw this.#outgrown();
       if (!isForgotten(asked, answer.status, answer.message.error?.message)) return answer;
     } catch (error) {
       const cause = error instanceof GatewayError ? error.cause : undefined;
@@ -55,8 +57,13 @@ export class Session {
     return this.#channel.exchange(request, { headers: this.#agreement.headers, ...options });
   }
 
-  post(message: Notification | Envelope): Promise<void> {
-    return this.#channel.post(message, { headers: this.#agreement.headers });
+  /** A server of the other era has taken its place. Where there was no session to forget, nothing else tells. */
+  #outgrown(): GatewayError {
+    const { server, lost } = this.#settings;
+    const sentence = `${server} no longer speaks the revision it was met with`;
+    const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
+    lost(error);
+    return error;
   }
 
   /** Many calls may meet the loss at once; they share one new handshake. */
@@ -91,6 +98,9 @@ export class Session {
     this.#settings.renewed();
   }
 }
+
+const isOutgrown = ({ status, message }: Answer): boolean =>
+  status === 400 && message.error !== undefined && isModernRefusal(message.error);
 
 // 404 is what the specification asks for (2025-11-25, transports, "Session Management"); servers built after
 // the examples of the first SDKs say 400 and speak of the session in words.

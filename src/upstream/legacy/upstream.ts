@@ -2,7 +2,7 @@
 
 import type { Call, LogLevel, Notice, Reply } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
-import { GatewayError } from "../../core/errors.js";
+import type { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
@@ -227,28 +227,10 @@ export class LegacyConnection implements Connection {
 
   async #exchange(exchange: () => Promise<Answer>): Promise<Answer> {
     try {
-      const answer = await exchange();
-      if (answer.status === 400 && answer.message.error !== undefined) this.#checkEra(answer.message.error);
-      return answer;
+      return await exchange();
     } finally {
       this.#lastHeard = performance.now();
     }
-  }
-
-  /**
-   * @throws GatewayError when a server of the other era has taken the place of the one that was met; whoever holds
-   * this connection must meet it anew. Where there is no session, nothing else tells.
-   */
-  #checkEra(error: RpcError): void {
-    if (!isModernRefusal(error)) return;
-    const { server } = this.#settings;
-    const sentence = `${server} no longer speaks the revision it was met with`;
-    const outgrown = new GatewayError("upstream_unavailable", "upstream", sentence, {
-      server,
-      retryable: true,
-    });
-    this.#lose(outgrown);
-    throw outgrown;
   }
 
   /** The server keeps it for all calls that follow; a server that cannot log is not told. */
