@@ -87,7 +87,8 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   get facts(): ServerFacts | undefined {
-    return this.#facts;
+    // A server that has forgotten its session says anew what it is, on the same connection.
+    return this.#shared.met?.connection.facts ?? this.#facts;
   }
 
   start(): void {

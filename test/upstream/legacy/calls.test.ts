@@ -382,6 +382,20 @@ describe("a session over HTTP", () => {
     expect(heard).toContain("tools @shared");
   });
 
+  test("that is opened anew may be that of a server with other abilities", async () => {
+    const { server, forget } = sessions();
+    const { upstream } = await meet(server, over);
+    const initialize = server.methods.get("initialize");
+    server.on("initialize", async (params, asked) => ({
+      ...(await initialize?.(params, asked)),
+      capabilities: { prompts: {} },
+    }));
+    forget();
+    await upstream.call(calling().call);
+    expect(upstream.facts?.capabilities).toEqual({ prompts: {} });
+    await upstream.close();
+  });
+
   test("is not opened anew for ever", async () => {
     const { server } = sessions();
     const { upstream } = await meet(server, over);
