@@ -9,7 +9,7 @@ import type { JsonObject } from "../../wire/json.js";
 const MAX_KINDS = 100;
 
 export class Offers {
-  readonly #toNobody: JsonObject;
+  #toNobody: JsonObject;
   readonly #discover: (promised: JsonObject) => Promise<JsonObject>;
   readonly #known = new LRUCache<string, Promise<JsonObject>>({ max: MAX_KINDS });
 
@@ -20,6 +20,12 @@ export class Offers {
   constructor(toNobody: JsonObject, discover: (promised: JsonObject) => Promise<JsonObject>) {
     this.#toNobody = toNobody;
     this.#discover = discover;
+  }
+
+  /** The server offers other things than before, and so perhaps to everybody. */
+  renew(toNobody: JsonObject): void {
+    this.#toNobody = toNobody;
+    this.#known.clear();
   }
 
   /** The server's capabilities for clients of whom `promised` is true; those for all others while it fails to say. */

@@ -61,17 +61,19 @@ function readDiscovery(server: string, result: JsonObject): Finding {
   // Some older servers answer any request with something; without versions it is no answer to this one.
   if (!Array.isArray(versions)) return { era: "legacy" };
   if (!versions.includes(MODERN_REVISION)) return otherRevision(server, versions);
+  return { era: "modern", facts: readFacts(result) };
+}
+
+/** What a server says of itself in the result of `server/discover`. */
+export function readFacts(result: JsonObject): ServerFacts {
+  const meta = objectAt(result, "_meta");
   const instructions = stringAt(result, "instructions");
-  const instance = stringAt(objectAt(result, "_meta"), OWN_META.instance);
+  const instance = stringAt(meta, OWN_META.instance);
   return {
-    era: "modern",
-    facts: {
-      capabilities: readCapabilities(result),
-      serverInfo:
-        objectAt(objectAt(result, "_meta"), META.serverInfo) ?? objectAt(result, "serverInfo") ?? {},
-      ...(instructions !== undefined && { instructions }),
-      ...(instance !== undefined && { instance }),
-    },
+    capabilities: readCapabilities(result),
+    serverInfo: objectAt(meta, META.serverInfo) ?? objectAt(result, "serverInfo") ?? {},
+    ...(instructions !== undefined && { instructions }),
+    ...(instance !== undefined && { instance }),
   };
 }
 

@@ -10,11 +10,14 @@ import type { Answer } from "../transport/channel.js";
 
 export interface ListenSettings {
   readonly server: string;
-  readonly capabilities: JsonObject;
+  /** The server's capabilities as they are now. */
+  readonly capabilities: () => JsonObject;
   readonly observer: ConnectionObserver;
   readonly log: Logger;
   /** Sends the request and tells its id at once; `close` ends the stream the way the transport wants it. */
   readonly open: (params: JsonObject, hear: (message: Envelope) => void) => OpenStream;
+  /** Told when the server listens again that had ended its stream: it may have been started anew. */
+  readonly reopened: () => void;
 }
 
 export interface OpenStream {
@@ -73,6 +76,11 @@ export class Subscriptions {
 
   start(): void {
     this.#schedule(0);
+  }
+
+  /** The server offers other things than before, and so it may tell of others. */
+  refilter(): void {
+    this.#schedule(GATHER_MS);
   }
 
   /** Counts one more follower of `uri`; call the returned function once to stop. */
@@ -169,7 +177,7 @@ export class Subscriptions {
   }
 
   #filter(): JsonObject | undefined {
-    const { capabilities } = this.#settings;
+    const capabilities = this.#settings.capabilities();
     const filter: Record<string, unknown> = {};
     for (const [capability, { key }] of Object.entries(LISTS)) {
       if (objectAt(capabilities, capability)?.listChanged === true) filter[key] = true;
@@ -205,8 +213,10 @@ export class Subscriptions {
     this.#wait = FIRST_WAIT_MS;
     this.#before?.close();
     this.#before = undefined;
-    if (this.#missed) this.#tellWhatMayBeMissed();
+    if (!this.#missed) return;
     this.#missed = false;
+    this.#tellWhatMayBeMissed();
+    this.#settings.reopened();
   }
 
   #ended(
@@ -234,7 +244,8 @@ export class Subscriptions {
 
   /** While nobody listened anything may have changed. */
   #tellWhatMayBeMissed(): void {
-    const { capabilities, observer } = this.#settings;
+    const { observer } = this.#settings;
+    const capabilities = this.#settings.capabilities();
     for (const [capability, { kinds }] of Object.entries(LISTS)) {
       if (objectAt(capabilities, capability)?.listChanged !== true) continue;
       for (const kind of kinds) observer.listChanged(kind);

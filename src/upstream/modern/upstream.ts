@@ -5,7 +5,8 @@ import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
-import type { ListKind, ServerFacts, ServerList } from "../../core/upstream.js";
+import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
+import { canonicalText } from "../../wire/canonical.js";
 import { type Envelope, isNotification, type Notification, type RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -20,7 +21,7 @@ import type { ConversationSettings } from "../conversation/settings.js";
 import type { Answer, Channel } from "../transport/channel.js";
 import { Offers } from "./offers.js";
 import { withoutParamHeaders } from "./param-headers.js";
-import { readCapabilities } from "./probe.js";
+import { readCapabilities, readFacts } from "./probe.js";
 import { readFreshness, readReply } from "./read-reply.js";
 import { type OpenStream, Subscriptions } from "./subscriptions.js";
 import { TaskStreams } from "./task-streams.js";
@@ -37,10 +38,10 @@ export interface ModernSettings extends ConversationSettings {
 const DISCOVER_MS = 5_000;
 
 export class ModernConnection implements Connection {
-  readonly facts: ServerFacts;
   readonly closed: Promise<GatewayError>;
   readonly #channel: Channel;
   readonly #settings: ModernSettings;
+  #facts: ServerFacts;
   readonly #calls = new OpenCalls();
   readonly #subscriptions: Subscriptions;
   readonly #offers: Offers;
@@ -54,7 +55,7 @@ export class ModernConnection implements Connection {
   constructor(channel: Channel, settings: ModernSettings) {
     this.#channel = channel;
     this.#settings = settings;
-    this.facts = settings.facts;
+    this.#facts = settings.facts;
     this.closed = new Promise((resolve) => {
       this.#lose = resolve;
     });
@@ -63,14 +64,19 @@ export class ModernConnection implements Connection {
     if (channel.association === "pipe") this.#listening = channel.listen((message) => this.#hear(message));
     this.#subscriptions = new Subscriptions({
       server: settings.server,
-      capabilities: settings.facts.capabilities,
+      capabilities: () => this.#facts.capabilities,
       observer: settings.observer,
       log: settings.log,
       open: (params, hear) => this.#openStream(params, hear),
+      reopened: () => this.#lookAgain(),
     });
     this.#subscriptions.start();
     this.#stopHearing = channel.onMoved?.(() => this.#subscriptions.renew());
     this.#offers = new Offers(settings.facts.capabilities, (promised) => this.#discover(promised));
+  }
+
+  get facts(): ServerFacts {
+    return this.#facts;
   }
 
   get quietSince(): number | undefined {
@@ -116,9 +122,11 @@ export class ModernConnection implements Connection {
     return this.#taskStreams.follow(ids, client, listener);
   }
 
-  /** Any answer to `server/discover` is a sign of life, an error too. */
+  /** Any answer to `server/discover` is a sign of life, an error too; and a result tells what has changed. */
   async check(signal: StopSignal): Promise<void> {
-    await this.#request(writeRequest("server/discover", {}, nextId(), this.#speaker()), signal);
+    const discover = writeRequest("server/discover", {}, nextId(), this.#speaker());
+    const { result } = (await this.#request(discover, signal)).message;
+    if (Array.isArray(result?.supportedVersions)) this.#learn(readFacts(result));
   }
 
   async close(): Promise<void> {
@@ -180,6 +188,25 @@ export class ModernConnection implements Connection {
     );
     if (message.result === undefined) throw new TypeError("the server answered with an error");
     return readCapabilities(message.result);
+  }
+
+  #lookAgain(): void {
+    this.check(AbortSignal.timeout(DISCOVER_MS)).catch((error: unknown) => {
+      this.#settings.log.debug(
+        { server: this.#settings.server, error },
+        "the server does not say what it offers",
+      );
+    });
+  }
+
+  /** The server may have been replaced by one that offers other things. Without a session nothing else tells. */
+  #learn(facts: ServerFacts): void {
+    const before = this.#facts;
+    this.#facts = facts;
+    if (canonicalText(facts.capabilities) === canonicalText(before.capabilities)) return;
+    this.#offers.renew(facts.capabilities);
+    this.#subscriptions.refilter();
+    for (const kind of LIST_KINDS) this.#settings.observer.listChanged(kind);
   }
 
   #tellCancelled(requestId: string | number): void {

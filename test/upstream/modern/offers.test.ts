@@ -1,8 +1,8 @@
 /** What a modern server offers may depend on what its client can be asked. */
-import { expect, test } from "vitest";
-import { objectAt } from "../../../src/wire/json.js";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { type JsonObject, objectAt } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
-import { modernServer, RpcFailure } from "../../support/fake-channel.js";
+import { modernServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
 import { client, meet } from "../../support/met-upstream.js";
 
 const askable = { elicitation: { form: {} } };
@@ -47,5 +47,30 @@ test("a server that fails to say what it offers to them offers them what it offe
   expect((await upstream.list("tools", client({ capabilities: askable }), never())).items).toEqual([
     { name: "echo" },
   ]);
+  await upstream.close();
+});
+
+test("a server that was replaced by one that offers other things is found out when it gives a sign of life", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const offering = (capabilities: JsonObject) =>
+    modernServer({ capabilities }).methods.get("server/discover");
+  const server = modernServer({ capabilities: { tools: {} } })
+    .on("prompts/list", { prompts: [{ name: "greet" }], ttlMs: 0, cacheScope: "private" })
+    .on("subscriptions/listen", () => SILENCE);
+  const { upstream, heard } = await meet(server);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(heard).toEqual(["ready @shared"]);
+  server.on("server/discover", offering({ tools: {}, prompts: { listChanged: true } }) ?? {});
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(heard).toContain("prompts @shared");
+  expect(upstream.facts?.capabilities).toHaveProperty("prompts");
+  for (const host of [undefined, client({ capabilities: askable })]) {
+    expect((await upstream.list("prompts", host, never())).items).toEqual([{ name: "greet" }]);
+  }
+  await vi.advanceTimersByTimeAsync(100);
+  expect(server.params("subscriptions/listen")).toMatchObject({
+    notifications: { promptsListChanged: true },
+  });
   await upstream.close();
 });

@@ -94,6 +94,8 @@ describe.each([
       "resourceTemplates @shared",
       "updated x:a",
     ]);
+    // It may be another server by now, which offers other things.
+    expect(server.sent("server/discover")).toHaveLength(2);
   });
 });
 
