@@ -22,6 +22,7 @@ import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
 import { unlessAborted } from "./conversation/waiting.js";
+import { FollowedResources } from "./followed-resources.js";
 import { Following } from "./following.js";
 import { listedBy, onward } from "./hops.js";
 import { audienceFor, audienceOf, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
@@ -59,6 +60,7 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #news = new News();
   readonly #turns = new Turns();
   readonly #sharedFollowing = new Following();
+  readonly #followed: FollowedResources;
   readonly #shared: Supervisor;
   readonly #leases: Leases;
   #facts: ServerFacts | undefined;
@@ -68,6 +70,11 @@ class SupervisedUpstream implements StartableUpstream {
     this.name = server.name;
     this.#server = server;
     this.#settings = settings;
+    this.#followed = new FollowedResources({
+      server: server.name,
+      log: settings.log,
+      place: (uri, client) => this.#placeFollow(uri, client),
+    });
     this.#shared = this.#supervise(undefined, settings.after);
     this.#leases = new Leases({
       server,
@@ -133,16 +140,7 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   follow(uri: string, client: Client | undefined): () => void {
-    const lease = client === undefined ? undefined : this.#leaseFor(client);
-    if (lease === undefined) return this.#sharedFollowing.follow(uri);
-    const stop = lease.following.follow(uri);
-    lease.supervisor.connection().catch((error: unknown) => {
-      this.#settings.log.debug(
-        { server: this.name, error },
-        "a resource is followed when the server is back",
-      );
-    });
-    return stop;
+    return this.#followed.follow(uri, client);
   }
 
   async followTasks(
@@ -188,6 +186,19 @@ class SupervisedUpstream implements StartableUpstream {
   async close(): Promise<void> {
     await Promise.all([this.#leases.close(), this.#shared.close()]);
     await this.#settings.closeChannels();
+  }
+
+  #placeFollow(uri: string, client: Client | undefined): () => void {
+    const lease = client === undefined ? undefined : this.#leaseFor(client);
+    if (lease === undefined) return this.#sharedFollowing.follow(uri);
+    const stop = lease.following.follow(uri);
+    lease.supervisor.connection().catch((error: unknown) => {
+      this.#settings.log.debug(
+        { server: this.name, error },
+        "a resource is followed when the server is back",
+      );
+    });
+    return stop;
   }
 
   /** Goes on with a call that waits here, on the connection on which it waits. */
@@ -273,6 +284,7 @@ class SupervisedUpstream implements StartableUpstream {
       wanted: () => tenancy === undefined || following.size > 0,
       open: (signal) => this.#connect(tenancy, signal),
       opened: (met) => {
+        const before = this.#era;
         if (tenancy === undefined) {
           this.#era = met.era;
           this.#facts = met.connection.facts;
@@ -280,6 +292,7 @@ class SupervisedUpstream implements StartableUpstream {
           if (met.era === "modern") void this.#leases.endAll();
         }
         this.#news.opened(tenancy, met, following.moveTo(met.connection));
+        if (before !== undefined && before !== this.#era) this.#followed.placeAgain();
       },
       unavailable: (cause) => this.#news.unavailable(tenancy, cause),
       restarting: onRestart,

@@ -154,6 +154,25 @@ describe("with a legacy server", () => {
     expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true]);
   });
 
+  test("what clients follow is followed on when the server comes back in the other era", async () => {
+    const server = echoing().on("resources/subscribe", {});
+    const { upstream } = await meet(server, { transport: HTTP });
+    const stops = [session(), client()].map((each, index) => upstream.follow(`x:${index}`, each));
+    await settled();
+    expect(server.sent("resources/subscribe").map(({ channel }) => channel)).toEqual([0, 1]);
+    server.methods.clear();
+    const newer = modernServer().on("subscriptions/listen", () => SILENCE);
+    for (const [method, answer] of newer.methods) server.on(method, answer);
+    for (const channel of [...server.channels]) channel.end();
+    await vi.advanceTimersByTimeAsync(2_000);
+    const followed = () => server.params("subscriptions/listen").notifications;
+    expect(followed()).toMatchObject({ resourceSubscriptions: ["x:0", "x:1"] });
+    stops[0]?.();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(followed()).toMatchObject({ resourceSubscriptions: ["x:1"] });
+    await upstream.close();
+  });
+
   test("after the upstream was closed nothing is opened for a client that comes late", async () => {
     const server = echoing();
     const { upstream } = await meet(server);
