@@ -11,6 +11,7 @@ import { type QuestionLimits, Questions } from "./questions.js";
 import type { Revision } from "./revision.js";
 import type { SessionStreams } from "./session-streams.js";
 import { Subscriptions } from "./subscriptions.js";
+import { TaskTokens } from "./task-tokens.js";
 
 export interface SessionParts {
   readonly id: string;
@@ -22,23 +23,6 @@ export interface SessionParts {
   readonly streams?: SessionStreams;
   readonly changes: ChangeFeed;
   readonly questions: QuestionLimits;
-}
-
-/** So many are remembered; of older ones no progress is told. */
-const MAX_TASK_TOKENS = 1000;
-
-class TaskTokens {
-  readonly #tokens = new Set<unknown>();
-
-  add(token: string | number): void {
-    this.#tokens.add(token);
-    const [oldest] = this.#tokens;
-    if (this.#tokens.size > MAX_TASK_TOKENS) this.#tokens.delete(oldest);
-  }
-
-  has(token: unknown): boolean {
-    return this.#tokens.has(token);
-  }
 }
 
 interface InFlight {
@@ -56,7 +40,6 @@ export class Session {
   readonly openedAt = Date.now();
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
-  /** The progress tokens of calls that asked for a task: they outlive their calls (2025-11-25: basic/utilities/tasks). */
   readonly taskTokens = new TaskTokens();
   readonly #drained = new Set<() => void>();
   readonly #calls = new Map<MessageId, InFlight>();

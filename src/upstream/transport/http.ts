@@ -11,9 +11,7 @@ import type { Leftovers } from "./leftovers.js";
 import { textOf } from "./message-text.js";
 
 export interface HttpOptions extends HttpServer, Leftovers {
-  /**
-   * Connections to share with other channels to the same server; the channel does not close them. Default: connections of its own.
-   */
+  /** Connections to share with other channels to the same server, which it does not close. Default: its own. */
   readonly pool?: HttpPool;
 }
 
