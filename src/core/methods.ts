@@ -1,4 +1,4 @@
-/** Which methods are routed to the owner of a target, which parameter names the target, and which are lists. */
+/** Which methods are routed to the owner of a target, which parameter names the target, and which are lists or questions. */
 import type { JsonObject } from "../wire/json.js";
 import { objectAt, stringAt } from "../wire/json.js";
 import type { ListKind } from "./upstream.js";
@@ -10,6 +10,19 @@ export const LIST_METHODS: Readonly<Record<string, ListKind>> = {
   "resources/list": "resources",
   "resources/templates/list": "resourceTemplates",
 };
+
+/** What a server may ask of a client, by the name of the capability under which the client allows it. */
+export type QuestionKind = "sampling" | "elicitation" | "roots";
+
+const QUESTIONS: ReadonlyMap<unknown, QuestionKind> = new Map([
+  ["sampling/createMessage", "sampling"],
+  ["elicitation/create", "elicitation"],
+  ["roots/list", "roots"],
+]);
+
+/** Which of them a request is; undefined for any other (2026-07-28: basic/patterns/mrtr, "InputRequests"). */
+export const questionKind = ({ method }: { readonly method?: unknown }): QuestionKind | undefined =>
+  QUESTIONS.get(method);
 
 /** A target as it stands in the parameters of a call. */
 export interface Target {

@@ -5,6 +5,7 @@ import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
+import { questionKind } from "../core/methods.js";
 import { Stop } from "../core/stop.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import { isObject, type JsonObject } from "../wire/json.js";
@@ -14,7 +15,7 @@ import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
-import { judgeLooseQuestion, kindOf, type QuestionJudge, refusalOf } from "./questions.js";
+import { judgeLooseQuestion, type QuestionJudge, refusalOf } from "./questions.js";
 import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
@@ -127,7 +128,7 @@ export function createPolicy(
       const others = nothingToJudge ? [] : targets;
       const judged = judgeLooseQuestion(judge, callFor(client, question), [alone, ...others], question);
       if (judged !== undefined) return judged;
-      const { code: rpc, message } = refusalOf(kindOf(question) ?? "elicitation");
+      const { code: rpc, message } = refusalOf(questionKind(question) ?? "elicitation");
       throw new GatewayError("denied", "gateway", message, { server, rpc });
     },
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,

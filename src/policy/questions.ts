@@ -1,20 +1,14 @@
 /** What a server may ask of the person and of the model: each question of a round is judged for itself. */
 import type { RuleConfig } from "../config/config.js";
 import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
+import { type QuestionKind, questionKind } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
 import { argsOf, type Decision, type RuleBook } from "./rules/rule-book.js";
 
-export type QuestionKind = "sampling" | "elicitation" | "roots";
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
-
-const KINDS: ReadonlyMap<string, QuestionKind> = new Map([
-  ["sampling/createMessage", "sampling"],
-  ["elicitation/create", "elicitation"],
-  ["roots/list", "roots"],
-]);
 
 export interface QuestionJudge {
   readonly book: RuleBook;
@@ -41,7 +35,7 @@ export function judgeQuestions(
   const asked: [string, unknown][] = [];
   const refused: [string, QuestionKind][] = [];
   for (const [key, request] of Object.entries(requests)) {
-    const kind = isObject(request) ? kindOf(request) : undefined;
+    const kind = isObject(request) ? questionKind(request) : undefined;
     // What is no question that rules know is for the host to understand or not.
     const passed =
       kind === undefined || !isObject(request) ? request : judgeOne(judge, call, route, kind, request, round);
@@ -85,7 +79,7 @@ export function judgeLooseQuestion(
   routes: readonly [Route, ...Route[]],
   request: JsonObject,
 ): JsonObject | undefined {
-  const kind = kindOf(request);
+  const kind = questionKind(request);
   if (kind === undefined) return request;
   const [first] = routes;
   let params = objectAt(request, "params") ?? {};
@@ -154,10 +148,6 @@ const INSTEAD: Readonly<Partial<Record<QuestionKind, JsonObject>>> = {
   elicitation: { action: "decline" },
   roots: { roots: [] },
 };
-
-/** The kind of a question that rules know. */
-export const kindOf = ({ method }: JsonObject): QuestionKind | undefined =>
-  typeof method === "string" ? KINDS.get(method) : undefined;
 
 /** `-1` is what clients answer when their user rejects a request (2025-11-25: client/sampling, "Error Handling"). */
 export const refusalOf = (kind: QuestionKind): RpcError => ({

@@ -1,6 +1,6 @@
 /** What the policy must know again when a call comes back with answers, carried in the state of the round. */
+import type { QuestionKind } from "../core/methods.js";
 import { isObject, stringAt } from "../wire/json.js";
-import type { QuestionKind } from "./questions.js";
 
 /**
  * It goes out and comes in through `sealedState`, which stands above and lets only the same principal come back

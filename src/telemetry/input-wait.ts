@@ -3,7 +3,8 @@ import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Handler, Middleware } from "../core/handler.js";
-import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import { questionKind } from "../core/methods.js";
+import { isObject, type JsonObject } from "../wire/json.js";
 import { serverLabel } from "./labels.js";
 import type { InputKind, Metrics } from "./metrics.js";
 
@@ -34,11 +35,6 @@ interface Waiting {
 const MOST_WAITING = 10_000;
 /** A client without a session may never come back, and nobody would know. */
 const LONGEST_WAIT_MS = 3_600_000;
-const KINDS: ReadonlyMap<string, InputKind> = new Map([
-  ["sampling/createMessage", "sampling"],
-  ["elicitation/create", "elicitation"],
-  ["roots/list", "roots"],
-]);
 
 export class InputWaits {
   readonly #metrics: Metrics;
@@ -74,7 +70,7 @@ export class InputWaits {
 
   /** A question that belongs to no call is open until the returned function is called. */
   opened(server: string, client: Client, question: JsonObject): () => void {
-    const kind = kindOf(question);
+    const kind = questionKind(question);
     if (kind === undefined) return () => {};
     this.#lastLoose += 1;
     const key = `between calls ${this.#lastLoose}`;
@@ -153,13 +149,8 @@ const keyOf = ({ client, method, route }: Call, state: string | undefined): stri
 function kindsOf({ requests }: InputRequired): Map<string, InputKind> {
   const kinds = Object.entries(requests).flatMap(([key, request]): [string, InputKind][] => {
     if (key === APPROVAL_KEY) return [[key, "approval"]];
-    const kind = isObject(request) ? kindOf(request) : undefined;
+    const kind = isObject(request) ? questionKind(request) : undefined;
     return kind === undefined ? [] : [[key, kind]];
   });
   return new Map(kinds);
-}
-
-function kindOf(question: JsonObject): InputKind | undefined {
-  const method = stringAt(question, "method");
-  return method === undefined ? undefined : KINDS.get(method);
 }

@@ -1,5 +1,6 @@
 /** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { QuestionKind } from "../core/methods.js";
 import type { Shed } from "../core/pressure.js";
 import type { ListKind, RestartReason } from "../core/upstream.js";
 import { CappedLabel } from "./labels.js";
@@ -12,7 +13,7 @@ const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const
 const TOOLS_PER_SERVER = 200;
 
 /** What a server asked for, or the gateway itself before it let a call through. */
-export type InputKind = "sampling" | "elicitation" | "roots" | "approval";
+export type InputKind = QuestionKind | "approval";
 
 export type Decision = "allow" | "deny" | "approve" | "redact" | "hide";
 

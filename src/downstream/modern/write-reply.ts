@@ -1,6 +1,7 @@
 /** A reply becomes the JSON-RPC response of this era, and its HTTP status. */
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
+import { questionKind } from "../../core/methods.js";
 import type { MessageId, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
@@ -161,18 +162,11 @@ const outOfPlace = (method: string): RpcError => ({
   message: `the server asked for input in answer to ${method}, where none may be asked`,
 });
 
-/** Which capability allows which question. */
-const ASKED_UNDER: ReadonlyMap<unknown, string> = new Map([
-  ["elicitation/create", "elicitation"],
-  ["sampling/createMessage", "sampling"],
-  ["roots/list", "roots"],
-]);
-
 /** The error for questions that this client has not said it can answer (basic/index, "_meta"). */
 function undeclared(requests: JsonObject, capabilities: JsonObject): RpcError | undefined {
   const required: Record<string, JsonObject> = {};
   for (const request of Object.values(requests)) {
-    const capability = isObject(request) ? ASKED_UNDER.get(request.method) : undefined;
+    const capability = isObject(request) ? questionKind(request) : undefined;
     if (capability !== undefined && !Object.hasOwn(capabilities, capability)) required[capability] = {};
   }
   if (Object.keys(required).length === 0) return undefined;

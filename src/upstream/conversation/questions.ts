@@ -2,13 +2,6 @@
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 
-/** Which capability of a client allows which question. */
-export const ASKED_UNDER: ReadonlyMap<string, string> = new Map([
-  ["sampling/createMessage", "sampling"],
-  ["elicitation/create", "elicitation"],
-  ["roots/list", "roots"],
-]);
-
 /**
  * Only while one of these is under way may a client be asked (2026-07-28, basic/patterns/mrtr; for what a task asks
  * 2025-11-25, basic/utilities/tasks, "Input Required Status").

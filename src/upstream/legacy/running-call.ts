@@ -1,11 +1,12 @@
 /** One call under way at a server that may ask questions, through as many rounds as it takes. */
 import type { Call, InputAnswers, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
+import { questionKind } from "../../core/methods.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import { OpenCall } from "../conversation/open-calls.js";
-import { ASKED_UNDER, MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
+import { MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
 
 /** What a call comes to next: its end, or questions that the client must answer first. */
 export type Turn = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
@@ -82,7 +83,7 @@ export class RunningCall extends OpenCall {
   ask(request: Request): boolean {
     if (this.#questions.size >= MAX_QUESTIONS) return false;
     this.#lastKey += 1;
-    const kind = ASKED_UNDER.get(request.method) ?? "question";
+    const kind = questionKind(request) ?? "question";
     this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind });
     this.#settle(SETTLE_MS);
     return true;
@@ -147,10 +148,10 @@ export class RunningCall extends OpenCall {
 
   /** What waits for an answer, as the client of this round may see it. */
   questions(presentation: Presentation, session: boolean): JsonObject {
+    // A task that is only awaited here is none of the client's.
+    const hasTasks = session && this.#awaited === undefined;
     return Object.fromEntries(
       [...this.#questions].map(([key, { request }]) => {
-        // A task that is only awaited here is none of the client's.
-        const hasTasks = session && this.#awaited === undefined;
         const params = request.params === undefined ? undefined : withoutHop(request.params, hasTasks);
         // The id lets a session hear of the end of what it was sent to; nobody else has any use for it.
         const shown = params === undefined || session ? params : without(params, ["elicitationId"]);

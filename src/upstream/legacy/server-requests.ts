@@ -3,11 +3,12 @@
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
+import { questionKind } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
-import { ASKED_UNDER, type Presentation, present, withoutHop } from "../conversation/questions.js";
+import { type Presentation, present, withoutHop } from "../conversation/questions.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
 
 /** Why a question was refused; a label of a metric. */
@@ -48,7 +49,7 @@ export class ServerRequests {
       respond({ jsonrpc: "2.0", id: request.id, result: {} });
       return;
     }
-    const capability = ASKED_UNDER.get(request.method);
+    const capability = questionKind(request);
     if (capability === undefined) {
       this.#refuse(request, methodNotFound(request));
     } else if (Object.hasOwn(promised, capability)) {
