@@ -1,18 +1,14 @@
 /** A gateway whose config is replaced while it runs. */
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Config } from "../src/config/config.js";
 import { readConfig } from "../src/config/read.js";
 import { ANONYMOUS } from "../src/core/client.js";
 import { SILENT } from "../src/core/logger.js";
 import { createGateway } from "../src/gateway.js";
+import { collectGarbage } from "./support/heap.js";
 import { settled } from "./support/met-upstream.js";
 import { until } from "./support/until.js";
 import { configOf as configFor, World } from "./upstream/life-cycle/world.js";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
 
 /** As it would stand in a file. */
 function configOf(file: object): Config {

@@ -20,6 +20,9 @@ export interface ViewsOptions {
   readonly pages: ShownPages;
 }
 
+/** What is kept at most: so many views, under keys of so many characters together, which hold what clients declare. */
+const KEPT = { max: 10_000, maxSize: 32 * 1024 * 1024 };
+
 /** What a scope shows that nobody serves. */
 const NOWHERE: Scope = { name: "", spaces: [] };
 const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
@@ -30,7 +33,10 @@ export class Views {
    * By scope and affinity, which decide what servers show a client; and by principal where rules hide some of
    * that: the same person may come back with a token that grants less.
    */
-  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>({ max: 10_000 });
+  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>({
+    ...KEPT,
+    sizeCalculation: (_, key) => key.length,
+  });
   /** The view of a client object that asked before, without making a key. */
   #byClient = new WeakMap<Client, CatalogView>();
   /** Merged lists and parts of them, by what they were made of. */

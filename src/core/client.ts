@@ -25,6 +25,11 @@ export function scopesOf({ claims }: Principal): ReadonlySet<string> {
   return new Set([...words, ...listed, ...single]);
 }
 
+/** So many characters of JSON may what a client declares have: it is kept for as long as the client may come again. */
+export const LONGEST_CAPABILITIES = 16_384;
+/** The same for what it calls itself, which may hold pictures. */
+export const LONGEST_INFO = 65_536;
+
 export interface Client {
   readonly principal: Principal;
   /**

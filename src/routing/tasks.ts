@@ -11,6 +11,9 @@ interface KnownTask {
   readonly client: Client;
 }
 
+/** What is remembered at most: so many tasks, with ids of so many characters together. */
+const KEPT = { max: 10_000, maxSize: 16 * 1024 * 1024 };
+
 /**
  * Handles say by themselves whose they are, so nothing that is remembered here is needed to ask after a task. It
  * leads the other way: from what a server tells by itself to the client that it concerns. Bounded: of a task that
@@ -18,7 +21,10 @@ interface KnownTask {
  */
 export class Tasks {
   readonly #handles: TaskHandles;
-  readonly #known = new LRUCache<string, KnownTask>({ max: 10_000 });
+  readonly #known = new LRUCache<string, KnownTask>({
+    ...KEPT,
+    sizeCalculation: (_, key) => key.length,
+  });
 
   /** @param key and `worker`: see `TaskHandles` */
   constructor(key: KeyObject, worker?: number) {

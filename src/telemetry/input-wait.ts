@@ -1,4 +1,5 @@
 /** Which calls wait for a person or a model, and for how long: from a question to the round that brings its answer. */
+import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
@@ -143,8 +144,9 @@ export class InputWaits {
   }
 }
 
+/** A digest, because states are as long as servers make them. */
 const keyOf = ({ client, method, route }: Call, state: string | undefined): string =>
-  JSON.stringify([client.affinity, method, route?.exposed, state]);
+  hash("sha256", JSON.stringify([client.affinity, method, route?.exposed, state]), "base64");
 
 function kindsOf({ requests }: InputRequired): Map<string, InputKind> {
   const kinds = Object.entries(requests).flatMap(([key, request]): [string, InputKind][] => {

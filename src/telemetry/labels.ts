@@ -42,7 +42,10 @@ const ERROR_TYPES: ReadonlySet<number> = new Set([
 /** `error.type` as OpenTelemetry's MCP conventions want it: the JSON-RPC code, or `_OTHER` for unknown ones. */
 export const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code) : "_OTHER");
 
-/** Admits the first values it meets, per owner, and lumps the rest together. */
+/** A longer value is a label of nobody: each is written out for every series that has it. */
+const LONGEST_LABEL = 200;
+
+/** Admits the first values it meets, per owner, and lumps the rest together, those that are too long among them. */
 export class CappedLabel {
   readonly #seen = new Map<string, Set<string>>();
   constructor(readonly limit: number) {}
@@ -54,7 +57,7 @@ export class CappedLabel {
       this.#seen.set(owner, seen);
     }
     if (seen.has(value)) return value;
-    if (seen.size >= this.limit) return "__other__";
+    if (seen.size >= this.limit || value.length > LONGEST_LABEL) return "__other__";
     seen.add(value);
     return value;
   }

@@ -114,6 +114,18 @@ describe("an address that says nothing of its server", () => {
     expect(catalog.view(me).find("resources", web)).toBeUndefined();
   });
 
+  test("is forgotten when so many came after it that remembering them would take much memory", async () => {
+    const catalog = catalogOf([fakeUpstream("one"), fakeUpstream("two")]);
+    await settle();
+    const me = fakeClient();
+    catalog.learn(me, web, "two");
+    for (let i = 0; i < 150; i += 1) catalog.learn(me, `${web}/${i}${"x".repeat(100_000)}`, "two");
+    expect(catalog.view(me).find("resources", web)?.upstream).toBe("two");
+    for (let i = 0; i < 50; i += 1) catalog.learn(me, `${web}/more/${i}${"x".repeat(100_000)}`, "two");
+    expect(catalog.view(me).find("resources", `${web}/more/49${"x".repeat(100_000)}`)?.upstream).toBe("two");
+    expect(catalog.view(me).find("resources", `${web}/0${"x".repeat(100_000)}`)).toBeUndefined();
+  });
+
   test("leads to the only server whose template makes it", async () => {
     const one = fakeUpstream("one", {
       lists: { resourceTemplates: [{ uriTemplate: "https://example.com/{id}" }] },

@@ -1,8 +1,10 @@
 /** Tasks through the front of the gateway: who gets which handle, and where what is asked by it ends up. */
+import { createSecretKey } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
+import { Tasks } from "../../src/routing/tasks.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../src/wire/json.js";
 import { server, tool } from "../catalog/support.js";
 import {
@@ -336,4 +338,13 @@ describe("the list of tasks", () => {
     await settle();
     expect(errorOf(await front.handle(fakeCall("tasks/list"))).code).toBe(-32601);
   });
+});
+
+test("of tasks whose ids take much memory only the latest are remembered", () => {
+  const tasks = new Tasks(createSecretKey(Buffer.alloc(32)));
+  const client = fakeClient();
+  const idOf = (at: number): string => `${at} ${"x".repeat(100_000)}`;
+  for (let at = 0; at < 200; at += 1) tasks.expose(client, { server: "one", id: idOf(at), tool: "compute" });
+  expect(tasks.ownerOf("one", idOf(0))).toBeUndefined();
+  expect(tasks.ownerOf("one", idOf(199))).toMatchObject({ client });
 });

@@ -6,6 +6,7 @@ import { InputWaits } from "../../src/telemetry/input-wait.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall, fakeClient } from "../support/fake-upstream.js";
+import { heapUsed } from "../support/heap.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -69,6 +70,16 @@ describe("the questions that are open", () => {
     expect(waits.open()).toEqual([
       { server: "quiz", kind: "elicitation", principal: "anonymous", since: "2026-11-20T08:00:00.000Z" },
     ]);
+  });
+
+  test("take little memory, whatever their servers want to be told again", async () => {
+    const waits = waiting();
+    const states = Array.from({ length: 50 }, (_, at) => String(at).padEnd(1024 * 1024, "x"));
+    const handle = waits.middleware(async () => asks("elicitation/create", states.pop() ?? ""));
+    const before = heapUsed();
+    while (states.length > 0) await handle(fakeCall("tools/call", {}, { route }));
+    expect(waits.open()).toHaveLength(50);
+    expect(heapUsed() - before).toBeLessThan(10 * 1024 * 1024);
   });
 
   test("are open until they are answered", async () => {

@@ -78,6 +78,15 @@ describe("calls", () => {
     ).toBe(50);
   });
 
+  test("a tool whose name is a book is one of the rest", async () => {
+    const target = "t".repeat(201);
+    const route = { upstream: "big", target, exposed: `big__${target}`, kind: "tools" } as const;
+    await run(fakeCall({ route }), async () => textResult("x"));
+    expect(await metrics.text()).not.toContain(target);
+    const series = 'cardea_request_duration_seconds_count{method="tools/call",server="big",tool="__other__"}';
+    expect(await sample(series)).toBe(1);
+  });
+
   test.each<[string, Reply, outcome: string, serverSees: string, clientSees: string]>([
     ["a tool's own failure", rawResult('{"isError":true}'), "tool_error", "tool_error", "tool_error"],
     ["invalid parameters", errorReply(-32602), "tool_error", "", "-32602"],

@@ -1,10 +1,10 @@
 /** What a host says of itself at `initialize`, and what it is told of the gateway. */
-import type { Client } from "../../core/client.js";
+import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Introduction } from "../../core/gateway-port.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ListKind } from "../../core/upstream.js";
-import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { extentOf, isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, OWN_META } from "../../wire/names.js";
 import { negotiate, type Revision } from "./revision.js";
 
@@ -23,6 +23,8 @@ export function readOpening(params: JsonObject | undefined): Opening {
   if (!isObject(declared)) throw invalid('"capabilities" must be an object');
   const revision = negotiate(requested);
   const info = objectAt(params, "clientInfo");
+  if (extentOf(declared) > LONGEST_CAPABILITIES) throw tooLong("capabilities", LONGEST_CAPABILITIES);
+  if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong("clientInfo", LONGEST_INFO);
   return {
     revision,
     capabilities: clientCapabilities(declared, revision),
@@ -88,6 +90,9 @@ export function clientOf(opening: Opening, id: string, who: Pick<Client, "princi
     ...(opening.info !== undefined && { info: opening.info }),
   };
 }
+
+const tooLong = (key: string, longest: number) =>
+  invalid(`"${key}" must not be longer than ${longest} characters`);
 
 const invalid = (what: string) =>
   new GatewayError("bad_request", "downstream", `initialize: ${what}`, { rpc: CODE.invalidParams });

@@ -1,10 +1,10 @@
 /** What a request says of its sender: the reserved keys of `_meta`, read and taken out. */
 
 import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
-import type { Client, Principal } from "../../core/client.js";
+import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { canonicalText } from "../../wire/canonical.js";
-import { isEmpty, type JsonObject, objectAt, without } from "../../wire/json.js";
+import { extentOf, isEmpty, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */
@@ -42,16 +42,19 @@ export function checkVersion(requested: string): void {
   });
 }
 
-/** @throws GatewayError -32602 when the capabilities are missing. */
+/** @throws GatewayError -32602 when the capabilities are missing, or the client says more of itself than is taken. */
 export function readClient(meta: JsonObject, { principal, scope }: Sender): Client {
   const capabilities = objectAt(meta, META.clientCapabilities);
   if (capabilities === undefined) {
     throw malformed(`_meta["${META.clientCapabilities}"] must be there and be an object`);
   }
+  const declared = isEmpty(capabilities) ? "" : canonicalText(capabilities);
+  if (declared.length > LONGEST_CAPABILITIES) throw tooLong(META.clientCapabilities, LONGEST_CAPABILITIES);
   const info = objectAt(meta, META.clientInfo);
+  if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong(META.clientInfo, LONGEST_INFO);
   return {
     principal,
-    affinity: affinityOf(principal, capabilities),
+    affinity: affinityOf(principal, declared),
     session: false,
     scope,
     capabilities,
@@ -82,13 +85,15 @@ export function withoutHopKeys(params: JsonObject, meta: JsonObject): JsonObject
   return rest;
 }
 
+const tooLong = (key: string, longest: number): GatewayError =>
+  malformed(`_meta["${key}"] must not be longer than ${longest} characters`);
+
 export const malformed = (message: string): GatewayError =>
   new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
 
 /**
  * A client of this era has no session, so what is kept for it is kept for its principal and for what it
- * declared: a server may list and ask differently by that.
+ * declared (its text, in whatever order it was written): a server may list and ask differently by that.
  */
-function affinityOf(principal: Principal, capabilities: JsonObject): string {
-  return JSON.stringify([principal.id, isEmpty(capabilities) ? "" : canonicalText(capabilities)]);
-}
+const affinityOf = (principal: Principal, declared: string): string =>
+  JSON.stringify([principal.id, declared]);

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { echo, textReply } from "../../support/fake-port.js";
 import { edgeServer, Host, initializeMessage, type Message } from "./support.js";
 
+const LONG = "x".repeat(65_536);
+
 describe("initialize", () => {
   test.each([
     ["2025-11-25", "2025-11-25"],
@@ -85,8 +87,13 @@ describe("initialize", () => {
       await host.request("initialize", { capabilities: {} }),
       await host.request("initialize", { protocolVersion: 7 }),
       await host.request("initialize", { protocolVersion: "2025-06-18", capabilities: [] }),
+      await host.request("initialize", { protocolVersion: "2025-06-18", capabilities: { x: LONG } }),
+      await host.request("initialize", {
+        protocolVersion: "2025-06-18",
+        clientInfo: { name: "n", icons: [LONG] },
+      }),
     ];
-    expect(answers.map(({ error }) => error?.code)).toEqual([-32602, -32602, -32602]);
+    expect(answers.map(({ error }) => error?.code)).toEqual(Array.from({ length: 5 }, () => -32602));
     expect(server.edge.sessions()).toEqual([]);
   });
 

@@ -17,6 +17,7 @@ const list = (params: object | undefined): Sent => ({
   body: JSON.stringify({ jsonrpc: "2.0", id: 5, method: "tools/list", params }),
 });
 
+const LONG = "x".repeat(65_536);
 const { [META.clientCapabilities]: _capabilities, ...withoutCapabilities } = modernMeta();
 const { [META.protocolVersion]: _version, ...withoutVersion } = modernMeta();
 
@@ -28,6 +29,11 @@ test.each<[string, Sent]>([
   ["a version that is no text", list({ _meta: { ...modernMeta(), [META.protocolVersion]: 20260728 } })],
   ["no capabilities", list({ _meta: withoutCapabilities })],
   ["capabilities that are no object", list({ _meta: { ...modernMeta(), [META.clientCapabilities]: [] } })],
+  ["more capabilities than anybody has", list({ _meta: modernMeta({ extensions: { x: LONG } }) })],
+  [
+    "a name that is a book",
+    list({ _meta: { ...modernMeta(), [META.clientInfo]: { name: LONG, version: "1" } } }),
+  ],
   ["a log level that does not exist", list({ _meta: { ...modernMeta(), [META.logLevel]: "loud" } })],
 ])("%s is malformed", async (_what, request) => {
   const { answer, port } = await ask(request);
