@@ -184,7 +184,7 @@ export class Supervisor {
     this.#lastError = cause.message;
     this.#dueAt = performance.now() + wait;
     const sentence = `${cause.message}; the next attempt is in ${Math.ceil(wait / 1_000)} s`;
-    const facts = { server, error: cause.message, retryInMs: Math.round(wait) };
+    const facts = { server, retryInMs: Math.round(wait) };
     // The same again is no news, and one that is not there for days would fill the log with it.
     if (cause.message === this.#lastWarning) log.info(facts, sentence);
     else log.warn(facts, sentence);
