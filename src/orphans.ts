@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "./core/logger.js";
 import { FileLedger } from "./upstream/transport/file-ledger.js";
+import type { Orphan } from "./upstream/transport/process-ledger.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -12,21 +13,35 @@ export function openLedger(env: Environment, log: Logger): FileLedger {
   return new FileLedger({ folder: join(state, "cardea", "processes"), log });
 }
 
+/** Most servers end when their input does; what is still there after so long (ms) does not. */
+const GRACE_MS = 5_000;
+
 /**
- * Names every orphan in the log. With `reap` each is ended first: it may hold what its successor needs, a port or a
- * lock.
+ * Names every orphan in the log that does not end by itself. With `reap` each is ended first, at once: it may hold what
+ * its successor needs, a port or a lock.
  */
-export async function settleOrphans(ledger: FileLedger, reap: boolean, log: Logger): Promise<void> {
-  await Promise.all(
-    ledger.orphans().map(async (orphan) => {
-      const { server, pid, command } = orphan;
-      if (reap) await ledger.end(orphan);
-      log.warn(
-        { server, pid, command },
-        reap
-          ? "ended a process that an earlier gateway had left behind"
-          : "an earlier gateway was killed and has left this process behind; --reap ends such processes",
-      );
-    }),
-  );
+export async function settleOrphans(
+  ledger: Pick<FileLedger, "orphans" | "end">,
+  reap: boolean,
+  log: Logger,
+): Promise<void> {
+  const name = ({ server, pid, command }: Orphan, sentence: string): void =>
+    log.warn({ server, pid, command }, sentence);
+  if (reap) {
+    const ending = ledger.orphans().map(async (orphan) => {
+      await ledger.end(orphan);
+      name(orphan, "ended a process that an earlier gateway had left behind");
+    });
+    await Promise.all(ending);
+  } else if (ledger.orphans().length > 0) {
+    const nameAll = (): void => {
+      for (const orphan of ledger.orphans()) {
+        name(
+          orphan,
+          "an earlier gateway was killed and has left this process behind; --reap ends such processes",
+        );
+      }
+    };
+    setTimeout(nameAll, GRACE_MS).unref();
+  }
 }
