@@ -64,7 +64,8 @@ export class Workers {
   #stopping: "no" | keyof typeof KILL_AFTER_MS = "no";
   /** Waits for all to be ready; undefined once they were. */
   #starting: { ready(url: string): void; failed(error: Error): void } | undefined;
-  readonly #ended = new Set<() => void>();
+  /** Who waits for all to have ended. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -112,16 +113,17 @@ export class Workers {
       place.timer = setTimeout(() => this.#kill(number, place), KILL_AFTER_MS[this.#stopping]);
     }
     return new Promise((resolve) => {
-      this.#ended.add(resolve);
+      this.#waiting.add(resolve);
       this.#tellEnded();
     });
   }
 
   #open(number: number, place: Place): void {
-    const { seat, listen, fork, logger } = this.#options;
-    const worker = fork();
-    place.process = worker;
+    const { seat, listen, logger } = this.#options;
     place.startedAt = performance.now();
+    const worker = this.#fork(number, place);
+    if (worker === undefined) return;
+    place.process = worker;
     worker.on("message", (message) => {
       if (message.kind === "hears") {
         tell(worker, { kind: "seat", seat: { ...seat, number }, listen });
@@ -134,20 +136,31 @@ export class Workers {
         this.#starting = undefined;
       }
     });
-    const ended = (how: string, code: number | null): void => {
-      place.process = undefined;
-      place.ready = false;
-      if (this.#stopping === "no") {
-        logger.error({ worker: number, how }, `worker ${number} ended with ${how}`);
-      }
-      void this.#clear(number).then(() => this.#after(number, place, code, how));
-    };
-    worker.on("exit", (code, signal) => ended(signal ?? `code ${code}`, code));
+    worker.on("exit", (code, signal) => this.#ended(number, place, signal ?? `code ${code}`, code));
     worker.on("error", (error) => {
       // One that lives has failed at something else, such as hearing of a signal; its exit will be told.
-      if (worker.process.pid === undefined) ended(error.message, null);
+      if (worker.process.pid === undefined) this.#ended(number, place, error.message, null);
       else logger.warn({ worker: number, error }, `worker ${number} could not be reached`);
     });
+  }
+
+  /** Some reasons why there is no process are thrown, and others told by the worker. */
+  #fork(number: number, place: Place): WorkerProcess | undefined {
+    try {
+      return this.#options.fork();
+    } catch (error) {
+      this.#ended(number, place, error instanceof Error ? error.message : String(error), null);
+      return undefined;
+    }
+  }
+
+  #ended(number: number, place: Place, how: string, code: number | null): void {
+    place.process = undefined;
+    place.ready = false;
+    if (this.#stopping === "no") {
+      this.#options.logger.error({ worker: number, how }, `worker ${number} ended with ${how}`);
+    }
+    void this.#clear(number).then(() => this.#after(number, place, code, how));
   }
 
   #kill(number: number, { process: worker }: Place): void {
@@ -192,7 +205,7 @@ export class Workers {
 
   #tellEnded(): void {
     if ([...this.#places.values()].some(({ process }) => process !== undefined)) return;
-    for (const ended of this.#ended) ended();
+    for (const resolve of this.#waiting) resolve();
   }
 }
 

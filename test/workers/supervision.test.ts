@@ -41,7 +41,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function two() {
+function two(canFork: () => boolean = () => true) {
   const forked: FakeWorker[] = [];
   const gaveUp: number[] = [];
   let cleared = 0;
@@ -50,6 +50,7 @@ function two() {
     seat: { count: 2, folder: "/nowhere", secret: "s" },
     logger: SILENT,
     fork: () => {
+      if (!canFork()) throw new Error("spawn ENOMEM");
       const worker = new FakeWorker();
       forked.push(worker);
       return worker;
@@ -167,6 +168,26 @@ test("one that cannot even be started is tried again", async () => {
   expect(forked).toHaveLength(4);
   forked[3]?.getsReady();
   expect(workers.status()[0]).toMatchObject({ worker: 1, ready: true, restarts: 2 });
+});
+
+test("one for which the system has no memory is tried again", async () => {
+  let memory = true;
+  const { workers, forked } = two(() => memory);
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  memory = false;
+  forked[0]?.ends(1);
+  await nextIsDue();
+  vi.advanceTimersByTime(0);
+  await nextIsDue();
+  memory = true;
+  vi.advanceTimersByTime(1_000);
+  expect(forked).toHaveLength(3);
+  expect(workers.status()[0]).toMatchObject({ restarts: 2 });
+});
+
+test("where none can be started the start fails", async () => {
+  await expect(two(() => false).workers.start()).rejects.toThrow("worker 1 ended with spawn ENOMEM");
 });
 
 test("one that fails at something while it runs is left alone", () => {
