@@ -16,6 +16,13 @@ import { type Log, type Shell, write } from "./shell.js";
 export async function importConfig(file: string, shell: Shell): Promise<number> {
   const log = await shell.openLog();
   const name = file === "-" ? "standard input" : file;
+  if (/\.toml$/i.test(file)) {
+    log.error(
+      { file: name },
+      `${name} is TOML, which is not read here; write its servers as JSON under "mcpServers"`,
+    );
+    return EXIT.config;
+  }
   const source = await readSource(file, shell, log);
   if (source === undefined) return EXIT.failed;
   const { tree, faults } = /\.ya?ml$/i.test(file) ? readYaml(source) : readJson(source);

@@ -76,13 +76,21 @@ export function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree
   return { ...servers, members };
 }
 
-/** Zed keeps settings for servers that its extensions bring; there is nothing in them to start. */
-function isHostExtension({ members }: ObjectTree): boolean {
+/** Zed keeps settings for servers that its extensions bring, Goose has some inside; there is nothing to start. */
+function isHostExtension(server: ObjectTree): boolean {
+  const { members } = server;
   if (text(members.get("source")?.value) === "extension") return true;
-  return (
-    members.has("settings") && !["command", "url", "serverUrl", "httpUrl"].some((key) => members.has(key))
-  );
+  if (isInsideHost(server)) return true;
+  return members.has("settings") && !isPlace(server);
 }
+
+/** Goose: a part of the host itself. */
+export const isInsideHost = ({ members }: ObjectTree): boolean =>
+  ["builtin", "platform", "frontend"].includes(text(members.get("type")?.value) ?? "");
+
+/** Whether it says, in the words of any host, where a server is. */
+export const isPlace = ({ members }: ObjectTree): boolean =>
+  ["command", "cmd", "url", "uri", "serverUrl", "httpUrl"].some((key) => members.has(key));
 
 /** One server in Cardea's words: renamed where hosts say the same differently, without what is only theirs. */
 function stripServer(name: string, server: ObjectTree, warnings: Fault[]): ObjectTree {
@@ -90,7 +98,7 @@ function stripServer(name: string, server: ObjectTree, warnings: Fault[]): Objec
   for (const [key, member] of respelled(server)) {
     const known = Object.hasOwn(serverSchema.shape, key);
     if (known && !(key === "timeout" && isHostTimeout(member.value))) members.set(key, member);
-    else if (key !== "source") {
+    else if (key !== "source" && key !== "name") {
       const meaning = Object.hasOwn(HOST_KEYS, key) ? HOST_KEYS[key] : "is the host's own and is ignored";
       warnings.push({
         offset: member.keyOffset,
@@ -101,8 +109,25 @@ function stripServer(name: string, server: ObjectTree, warnings: Fault[]): Objec
   return { ...server, members };
 }
 
+/** What hosts call differently: Goose, opencode, Gemini CLI, Crush. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  cmd: "command",
+  uri: "url",
+  envs: "env",
+  environment: "env",
+  includeTools: "tools",
+  excludeTools: "disabledTools",
+  disabled_tools: "disabledTools",
+};
+
 function respelled({ members }: ObjectTree): ReadonlyMap<string, Member> {
   const result = new Map(members);
+  for (const [key, ours] of Object.entries(SPELLINGS)) {
+    const member = result.get(key);
+    if (member === undefined || result.has(ours)) continue;
+    result.delete(key);
+    result.set(ours, member);
+  }
   // Cline and Continue.
   for (const key of ["transportType", "transport"]) {
     const member = result.get(key);
@@ -112,7 +137,7 @@ function respelled({ members }: ObjectTree): ReadonlyMap<string, Member> {
   }
   const type = result.get("type");
   if (type?.value.kind === "scalar") {
-    const value = { local: "stdio", remote: "http" }[String(type.value.value)];
+    const value = { local: "stdio", remote: "http", streamable_http: "http" }[String(type.value.value)];
     if (value !== undefined) result.set("type", { ...type, value: { ...type.value, value } });
   }
   // Older Zed: { "command": { "path": …, "args": …, "env": … } }
@@ -120,6 +145,14 @@ function respelled({ members }: ObjectTree): ReadonlyMap<string, Member> {
   if (command?.value.kind === "object") {
     result.delete("command");
     for (const [key, member] of command.value.members) result.set(key === "path" ? "command" : key, member);
+  }
+  // opencode: the program and its arguments in one list.
+  if (command?.value.kind === "array" && !result.has("args")) {
+    const [program, ...items] = command.value.items;
+    if (program !== undefined) {
+      result.set("command", { ...command, value: program });
+      result.set("args", { ...command, value: { ...command.value, items } });
+    }
   }
   // null stands for "not given" in files that programs write.
   for (const [key, { value }] of result)

@@ -47,6 +47,14 @@ describe("what is not a host's file", () => {
     expect(shell.out()).toBe("");
   });
 
+  test("because it is TOML, as Codex has it, is refused in one line", async () => {
+    const shell = fakeShell();
+    expect(await runCommandLine(["import", "config.toml"], shell)).toBe(78);
+    expect(shell.said).toEqual([
+      'error: config.toml is TOML, which is not read here; write its servers as JSON under "mcpServers"',
+    ]);
+  });
+
   test("because it is not there is refused", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["import", "nothing.json"], shell)).toBe(1);

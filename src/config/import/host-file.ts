@@ -1,8 +1,8 @@
 /** Reads the servers out of any host's own file, wherever it keeps them. */
 import { basename, dirname, resolve } from "node:path";
-import { stripServers } from "../foreign.js";
+import { isInsideHost, isPlace, stripServers } from "../foreign.js";
 import { SERVER_KEYS } from "../schema.js";
-import { type Fault, type ObjectTree, plain, type Tree } from "../tree.js";
+import { type Fault, type Member, type ObjectTree, plain, type Tree } from "../tree.js";
 import {
   freeName,
   type Imported,
@@ -42,14 +42,42 @@ export function importHostFile(tree: ObjectTree, file: string | undefined): Impo
   return { servers, variables: [...variables.values()], notes: warnings.map(({ message }) => message) };
 }
 
-/** At the top; in VS Code's settings also under `mcp` or `mcp.servers`; in Zed's under `context_servers`. */
+/**
+ * At the top; in VS Code's settings also under `mcp` or `mcp.servers`; in Zed's under `context_servers`; in Amp's under
+ * `amp.mcpServers`. Those of opencode and Crush stand in `mcp` itself and those of Goose in `extensions`, beside other things.
+ */
 function sourcesIn(tree: ObjectTree): readonly Source[] {
   const places = [
     ...SERVER_KEYS.map((key) => member(tree, key)),
     member(tree, "mcp.servers"),
+    member(tree, "amp.mcpServers"),
     ...SERVER_KEYS.map((key) => member(member(tree, "mcp"), key)),
-  ];
-  return places.flatMap((servers) => (servers?.kind === "object" ? [{ servers }] : []));
+  ].map((servers) => (servers?.kind === "array" ? named(servers.items) : servers));
+  const among = ["mcp", "extensions"].map((key) => serversAmong(member(tree, key)));
+  return [...places, ...among].flatMap((servers) => (servers?.kind === "object" ? [{ servers }] : []));
+}
+
+/** Continue: a list of servers that say their own names. */
+function named(items: readonly Tree[]): ObjectTree | undefined {
+  const members = new Map<string, Member>();
+  for (const item of items) {
+    const name = text(member(item, "name"));
+    if (name === undefined || item.kind !== "object") continue;
+    const rest = new Map([...item.members].filter(([key]) => key !== "name"));
+    members.set(freeName(name, members), { keyOffset: item.offset, value: { ...item, members: rest } });
+  }
+  return { kind: "object", offset: items[0]?.offset ?? 0, members };
+}
+
+function serversAmong(tree: Tree | undefined): ObjectTree | undefined {
+  if (tree?.kind !== "object") return undefined;
+  const members = [...tree.members].filter(
+    ([key, { value }]) =>
+      !SERVER_KEYS.some((known) => known === key) &&
+      value.kind === "object" &&
+      (isPlace(value) || isInsideHost(value)),
+  );
+  return members.length === 0 ? undefined : { ...tree, members: new Map(members) };
 }
 
 /** Claude Code keeps servers of single projects under the project's folder. */

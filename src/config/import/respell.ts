@@ -15,7 +15,11 @@ export interface Respelling {
 export function respell(value: unknown, around: Respelling): ImportedServer {
   if (!isRecord(value)) return {};
   const { type, url, serverUrl, httpUrl, enabled, disabled, tools, disabledTools, ...rest } = expand(
-    value,
+    {
+      ...value,
+      ...(isRecord(value.env) && { env: withBraces(value.env) }),
+      ...(isRecord(value.headers) && { headers: withBraces(value.headers) }),
+    },
     around,
   );
   const address = url ?? serverUrl ?? httpUrl;
@@ -51,10 +55,20 @@ function rewrite(value: unknown, around: Respelling): unknown {
   return isRecord(value) ? expand(value, around) : value;
 }
 
-/** Hosts' own variables, and the `{env:X}` of some, become `${X}`. */
+/** Gemini CLI and Crush take `$X` for a variable; where it is all of a value or its last word, nothing else is meant. */
+const withBraces = (record: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(record).map(([key, value]) => [
+      key,
+      typeof value === "string" ? value.replace(/(?<=^|\s)\$([A-Z_][A-Z0-9_]*)$/, "$${$1}") : value,
+    ]),
+  );
+
+/** Hosts' own variables, the `{env:X}` of some and the `${{ secrets.X }}` of others become `${X}`. */
 function rewriteText(text: string, { inputs, workspace, variables }: Respelling): string {
   return text
     .replace(/(?<!\$)\{env:(\w+)\}/g, "$${$1}")
+    .replace(/\$\{\{\s*(?:secrets|inputs)\.(\w+)\s*\}\}/g, "$${$1}")
     .replace(/\$\{([^}]*)\}/g, (found, inside: string) => {
       const [, input] = /^input:(.+)$/.exec(inside) ?? [];
       if (input !== undefined) {
