@@ -68,6 +68,10 @@ const KNOWN: readonly (readonly [RegExp, Explain])[] = [
   [/Unable to find image '([^']+)'|pull access denied for (\S+?),/i, ([, a, b]) => packageMissing(a ?? b)],
   [new RegExp(`${NAME}[^\\n]{0,60}\\b${WANTING}\\b`), ([, name]) => variableMissing(name)],
   [new RegExp(`\\b${WANTING}\\b[^\\n]{0,60}?${NAME}`, "i"), ([, name]) => variableMissing(name)],
+  [
+    new RegExp(`\\b(?:[Pp]ass|[Ee]xport|[Pp]rovide|[Uu]se)\\b[^\\n]{0,60}?${NAME}`),
+    ([, name]) => variableMissing(name),
+  ],
   [/KeyError: '([A-Z][A-Z0-9_]+)'/, ([, name]) => variableMissing(name)],
   [
     /^\s*usage: (.{1,200})$/im,

@@ -153,6 +153,11 @@ describe("what is told of it", () => {
     ["ValueError: `OPENAI_API_KEY` not set", "needs_variable", "it needs the variable OPENAI_API_KEY"],
     ["KeyError: 'API_BASE'", "needs_variable", "it needs the variable API_BASE"],
     [
+      "Error: No access token was provided.\nRun `x auth login` first, or pass `--access-token` / `X_ACCESS_TOKEN`.\nUsage: x [--access-token=<token>]",
+      "needs_variable",
+      "it needs the variable X_ACCESS_TOKEN",
+    ],
+    [
       "  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-nope was not found in the package registry and you require",
       "package_not_found",
       "package not found: mcp-nope",

@@ -3,6 +3,8 @@
 /** In bytes. */
 const KEPT = 64 * 1024;
 const QUOTED = 400;
+/** How far back (characters) an error may stand from the end. */
+const SEARCHED = 4096;
 
 export class RecentOutput {
   readonly #size: number;
@@ -33,12 +35,23 @@ export class RecentOutput {
     return this.#written === this.#size ? this.#ring.toString("utf8") : bytes.toString("utf8");
   }
 
-  /** The end of it as one short line, fit to stand in a message; empty when there is nothing. */
+  /**
+   * The end of it as one short line, fit to stand in a message; empty when there is nothing. Where that begins with an
+   * error and goes on with a stack or with how to use the program, it is the error that is quoted.
+   */
   get lastWords(): string {
-    const plain = printable(this.text.slice(-4 * QUOTED));
-    return plain.length > QUOTED ? `…${plain.slice(-QUOTED).toWellFormed()}` : plain;
+    const end = this.text.slice(-SEARCHED).replace(TERMINAL_SEQUENCE, "");
+    const plain = printable(end);
+    if (plain.length <= QUOTED) return plain;
+    const error = [...end.matchAll(ERROR)].at(-1)?.index;
+    if (error === undefined) return `…${plain.slice(-QUOTED).toWellFormed()}`;
+    const told = printable(end.slice(error));
+    return told.length > QUOTED ? `${told.slice(0, QUOTED).toWellFormed()}…` : told;
   }
 }
+
+/** `Error: …`, `error: …`, `TypeError: …`, `mcp.shared.exceptions.McpError: …`, `Fatal …`, `panic: …`. */
+const ERROR = /^[ \t]*(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|panic)\b/gm;
 
 // Built from text, because a pattern with control characters in it reads as a mistake; here they are the point.
 const ESC = String.raw`\u001b`;

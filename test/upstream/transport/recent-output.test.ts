@@ -18,9 +18,27 @@ test("what is kept is the end of what was written, however it came in pieces", (
 test("the last words are one short line", () => {
   const recent = new RecentOutput();
   expect(recent.lastWords).toBe("");
-  recent.push(Buffer.from(`${"noise\n".repeat(1000)}\x1b[1;31mError:\x1b[0m it broke\r\n\tat x.js:1\n\n`));
-  expect(recent.lastWords).toMatch(/^…[ noise]+ Error: it broke at x\.js:1$/);
+  recent.push(Buffer.from(`${"noise\n".repeat(1000)}\x1b[1;31mit broke\x1b[0m\r\n\tin x.js:1\n\n`));
+  expect(recent.lastWords).toMatch(/^…[ noise]+ it broke in x\.js:1$/);
   expect(recent.lastWords.length).toBeLessThanOrEqual(401);
+});
+
+test("the last words are those of the last error, where a stack or a usage follows it", () => {
+  const quoted = (text: string): string => {
+    const recent = new RecentOutput();
+    recent.push(Buffer.from(text));
+    return recent.lastWords;
+  };
+  const usage = "  --flag <value>   what it is for\n".repeat(60);
+  expect(quoted(`started\n\x1b[31mError:\x1b[0m no token was given\nUsage: x\n${usage}`)).toMatch(
+    /^Error: no token was given Usage: x --flag .{300,}…$/,
+  );
+  const stack = "    at load (/a/long/path/to/some/file.js:1:2)\n".repeat(20);
+  expect(quoted(`throw err;\n^\n\nTypeError: x is not a function\n${stack}\nNode.js v20.20.2\n`)).toMatch(
+    /^TypeError: x is not a function at load/,
+  );
+  expect(quoted(`Traceback\n${stack}ValueError: nothing\n`)).toBe("ValueError: nothing");
+  expect(quoted(`Error: long ago\n${"all is well\n".repeat(1000)}`)).toMatch(/^…[ a-z]+ all is well$/);
 });
 
 test("nothing that could move a cursor, hide or turn text around is printable", () => {
