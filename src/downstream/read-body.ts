@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
+import { LARGE_BYTES, myTurn } from "../core/large-work.js";
 import { FrameError } from "../wire/envelope.js";
 
 /**
@@ -15,6 +16,7 @@ import { FrameError } from "../wire/envelope.js";
 export async function readBody(request: IncomingMessage, limit: number): Promise<string> {
   if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge(limit);
   const body = await collect(request, limit);
+  if (body.length >= LARGE_BYTES) await myTurn();
   // A replacement character would let policy judge another text than the one that was sent.
   if (!isUtf8(body)) throw new FrameError(-32700, "the body is not valid UTF-8");
   return body.toString("utf8");

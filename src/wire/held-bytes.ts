@@ -16,6 +16,12 @@ export class HeldBytes {
     return this.#length;
   }
 
+  /** Makes room for so many bytes beforehand, as far as they may be held; what is no number of bytes is passed over. */
+  expect(bytes: number): void {
+    if (this.#bytes.length === 0 && bytes > 0)
+      this.#bytes = Buffer.allocUnsafeSlow(Math.min(bytes, this.#limit));
+  }
+
   /** Adds `piece` from `start` to `end`. False when it is too much; then nothing is held any more. */
   append(piece: Buffer, start = 0, end = piece.length): boolean {
     const length = this.#length + end - start;

@@ -3,7 +3,9 @@
  * message of an event stream, which is resumed when it drops and the server gave its events ids.
  */
 import { GatewayError } from "../../core/errors.js";
+import { inTurn, LARGE_BYTES } from "../../core/large-work.js";
 import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
+import { HeldBytes } from "../../wire/held-bytes.js";
 import type { Answer, ExchangeOptions, Headers } from "./channel.js";
 import { HttpAnswer, readDocument, responseTo } from "./http-answer.js";
 import { connectionError, statusError } from "./http-errors.js";
@@ -50,6 +52,8 @@ export class HttpExchange implements HttpReceiver {
   #responseHeaders = NO_HEADERS;
   #chunks: Buffer[] = [];
   #size = 0;
+  /** Instead of the chunks, for a large one: put together as it comes, and not all at once when it is there. */
+  #large: HeldBytes | undefined;
 
   #stream: MessageStream | undefined;
   #streaming = false;
@@ -126,15 +130,24 @@ export class HttpExchange implements HttpReceiver {
     }
     if (this.#resuming) return;
     this.#size += chunk.length;
-    if (this.#size <= MAX_ANSWER_BYTES) this.#chunks.push(chunk);
+    if (this.#size < LARGE_BYTES) this.#chunks.push(chunk);
+    else if (this.#size <= MAX_ANSWER_BYTES) this.#hold(chunk);
     else this.abandon(this.#tooLarge(`an answer longer than ${MAX_ANSWER_BYTES} bytes`));
   }
 
   end(): void {
     if (this.#settled) {
       this.#over();
-      return;
+    } else if (this.#large === undefined) {
+      this.#finish();
+    } else {
+      inTurn(() => {
+        if (!this.#settled) this.#finish();
+      });
     }
+  }
+
+  #finish(): void {
     if (this.#streaming) this.#stream?.end();
     else if (!this.#resuming) this.#readDocument();
     if (this.#settled) this.#over();
@@ -164,9 +177,21 @@ export class HttpExchange implements HttpReceiver {
     }
   }
 
+  #hold(chunk: Buffer): void {
+    if (this.#large === undefined) {
+      this.#large = new HeldBytes(MAX_ANSWER_BYTES);
+      this.#large.expect(Number(this.#responseHeaders.get("content-length")));
+      for (const earlier of this.#chunks) this.#large.append(earlier);
+      this.#chunks = [];
+    }
+    this.#large.append(chunk);
+  }
+
   #readDocument(): void {
+    const [first] = this.#chunks;
     const body =
-      this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks, this.#size);
+      this.#large?.take() ??
+      (first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#size));
     const document = readDocument(this.#request, this.#status, body);
     if (document.response === undefined) {
       const { target } = this.#owner;
