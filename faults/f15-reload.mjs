@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { startGateway } from "./support/gateway.mjs";
 import { Host, textOf } from "./support/host.mjs";
 import { descendants, descriptors } from "./support/processes.mjs";
-import { mib, ms, pause, quantile, row, slope, until } from "./support/row.mjs";
+import { line, mib, ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { startTraffic } from "./support/traffic.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -72,11 +72,12 @@ await row(
       Math.max(...took) <= 1000,
     );
     const half = (points) => points.slice(points.length / 2);
-    const growth = slope(half(heap)) * (total / 2);
+    const trend = line(half(heap));
+    const growth = trend.slope * (total / 2);
     row.check(
       "heap, over the second half of the reloads",
       "flat: < + 1 MiB",
-      `${mib(heap[0][1])} to ${mib(heap.at(-1)[1])}, slope ${mib(growth)}`,
+      `${mib(heap[0][1])} to ${mib(heap.at(-1)[1])}, slope ${mib(growth)} ± ${mib(trend.error * (total / 2))}`,
       growth < 1,
     );
     row.check("list changes told to a host that could see none", 0, announced, announced === 0);
@@ -107,7 +108,7 @@ await row(
         .log()
         .slice(known)
         .map(({ msg }) => msg);
-      const named = place === undefined || lines.some((line) => place.test(line ?? ""));
+      const named = place === undefined || lines.some((each) => place.test(each ?? ""));
       const serves = textOf((await host.call("web__echo", { text: what })).message) === what;
       const ready = await gateway.get("/readyz");
       row.check(

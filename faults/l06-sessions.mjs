@@ -1,59 +1,85 @@
-/** L6: sessions of older hosts come and go. */
+/** L6: sessions of older hosts come and go, and nothing of them stays. */
 import { startGateway } from "./support/gateway.mjs";
 import { Host, newAgent, textOf } from "./support/host.mjs";
-import { mib, pause, row, slope } from "./support/row.mjs";
+import { line, mib, row } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 
-await row("L6", "1,000 sessions stand, 200 more are opened and ended each second", async (row) => {
-  const gateway = row.own(await startGateway({ mcpServers: { pipe: stdioServer() } }, { probe: true }));
-  await gateway.met("pipe");
-  const agent = newAgent();
-  const standing = await Promise.all(
-    Array.from({ length: 1_000 }, () => Host.open(gateway.url, "legacy", agent)),
-  );
-  const seconds = row.quick ? 15 : 75;
-  const points = [];
-  let churned = 0;
-  let failed = 0;
-  const one = async () => {
-    try {
-      const host = await Host.open(gateway.url, "legacy", agent);
-      const { message } = await host.call("pipe__echo", { text: host.session });
-      if (textOf(message) !== host.session) failed += 1;
-      await host.close();
-      churned += 1;
-    } catch {
-      failed += 1;
+/** Ten minutes at 200 each second, which is what the aim speaks of. */
+const TEN_MINUTES = 120_000;
+/** More than there is room for in any cache that knows clients by name (10,000 entries), so that all of them are full. */
+const WARM_UP = 12_000;
+const AT_ONCE = 24;
+
+await row(
+  "L6",
+  "1,000 sessions stand, and 200 or more are opened, used and ended each second",
+  async (row) => {
+    const gateway = row.own(await startGateway({ mcpServers: { pipe: stdioServer() } }, { probe: true }));
+    await gateway.met("pipe");
+    const agent = newAgent();
+    const standing = await Promise.all(
+      Array.from({ length: 1_000 }, () => Host.open(gateway.url, "legacy", agent)),
+    );
+    let ended = 0;
+    let failed = 0;
+    const one = async () => {
+      try {
+        const host = await Host.open(gateway.url, "legacy", agent);
+        const { message } = await host.call("pipe__echo", { text: host.session });
+        if (textOf(message) !== host.session) failed += 1;
+        await host.close();
+        ended += 1;
+      } catch {
+        failed += 1;
+      }
+    };
+    /** So many sessions, a few at a time. */
+    const churn = async (count) => {
+      let left = count;
+      const next = async () => {
+        while (left > 0) {
+          left -= 1;
+          await one();
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, next));
+    };
+
+    const warmUp = row.quick ? 2_000 : WARM_UP;
+    const [rounds, each] = row.quick ? [5, 500] : [30, 1_000];
+    await churn(warmUp);
+    const points = [[0, await gateway.heapMiB()]];
+    const begun = performance.now();
+    for (let round = 1; round <= rounds; round += 1) {
+      await churn(each);
+      points.push([round * each, await gateway.heapMiB()]);
     }
-  };
-  const begun = performance.now();
-  let due = 0;
-  const open = new Set();
-  while (performance.now() - begun < seconds * 1000) {
-    const now = (performance.now() - begun) / 1000;
-    for (; due < now * 200; due += 1) {
-      const running = one().finally(() => open.delete(running));
-      open.add(running);
+    const rate = (rounds * each) / ((performance.now() - begun) / 1000);
+    const all = warmUp + rounds * each;
+    row.check(
+      "sessions opened, used and ended",
+      `${all}, none failed`,
+      `${ended}, ${failed} failed`,
+      ended === all,
+    );
+    row.timing("of those each second", ">= 200", Math.round(rate), rate >= 200);
+    const sessions = await gateway.metric("cardea_sessions", { era: "legacy" });
+    row.check("sessions left", 1000, sessions, sessions === 1000);
+    const { slope, error } = line(points);
+    const figure = `${mib(slope * TEN_MINUTES)} ± ${mib(error * TEN_MINUTES)} (${mib(points[0][1])} to ${mib(points.at(-1)[1])} over ${rounds * each} sessions)`;
+    if (row.quick) row.note(`heap in 10 min: ${figure}; so few sessions say little of a slope`);
+    else {
+      row.check("heap after warm-up, in 10 min at 200/s", "< + 1 MiB", figure, slope * TEN_MINUTES < 1);
+      row.note(
+        `heap is measured after collections, every ${each} sessions, after ${warmUp} sessions that fill every cache; ± is the standard error of the slope`,
+      );
     }
-    if (now > seconds / 5 && (points.length === 0 || now - points.at(-1)[0] > seconds / 15)) {
-      points.push([now, await gateway.heapMiB()]);
-    }
-    await pause(5);
-  }
-  await Promise.all(open);
-  row.check(
-    "sessions opened and ended",
-    `${seconds * 200}, none failed`,
-    `${churned}, ${failed} failed`,
-    failed === 0 && churned >= seconds * 180,
-  );
-  const sessions = await gateway.metric("cardea_sessions", { era: "legacy" });
-  row.check("sessions left", 1000, sessions, sessions === 1000);
-  const growth = slope(points) * 600;
-  const figure = `+ ${mib(growth)} in 10 min (${mib(points[0][1])} to ${mib(points.at(-1)[1])})`;
-  if (row.quick) row.note(`heap: ${figure}; so short a time says little of a slope`);
-  else row.check("heap after warm-up", "< + 1 MiB in 10 min", figure, growth < 1);
-  row.note(`the slope is that of ${seconds} s and ${churned} sessions, drawn out to 10 min`);
-  const { message } = await standing[500].call("pipe__echo", { text: "still here" });
-  row.check("a session that stood all the time", "serves", textOf(message), textOf(message) === "still here");
-});
+    const { message } = await standing[500].call("pipe__echo", { text: "still here" });
+    row.check(
+      "a session that stood all the time",
+      "serves",
+      textOf(message),
+      textOf(message) === "still here",
+    );
+  },
+);

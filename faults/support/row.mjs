@@ -44,6 +44,15 @@ export async function row(id, title, work) {
       console.log(`${id.padEnd(4)} ----  ${what}: ${figure} (aim: ${aim}); not judged`);
       return self.note(`${what}: not judged, others used ${Math.round(busy * 100)} % of the machine`);
     },
+    /**
+     * A figure whose aim cannot be met here for a reason that lies in the thing itself. Where it is missed, the table
+     * says so and why, and the row does not fail as long as the figure is `bearable`.
+     */
+    shortfall(what, aim, figure, { met, bearable, why }) {
+      if (met || !bearable) return self.timing(what, aim, figure, met);
+      checks.push({ what, aim, figure: String(figure), pass: false, why });
+      return console.log(`${id.padEnd(4)} MISS  ${what}: ${figure} (aim: ${aim}), because ${why}`);
+    },
     /** What the reader must know of the figures, such as what could not be judged. */
     note(sentence) {
       notes.push(sentence);
@@ -75,7 +84,7 @@ export async function row(id, title, work) {
   if (process.send !== undefined) {
     await new Promise((resolve) => process.send({ id, title, checks, notes, seconds }, resolve));
   }
-  process.exit(checks.some(({ pass }) => pass === false) ? 1 : 0);
+  process.exit(checks.some(({ pass, why }) => pass === false && why === undefined) ? 1 : 0);
 }
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -100,11 +109,14 @@ export const quantile = (numbers, q) => {
 export const ms = (value) => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 export const mib = (value) => `${value.toFixed(1)} MiB`;
 
-/** The slope of a line through the points `[x, y]`, by least squares. */
-export function slope(points) {
+/** The line through the points `[x, y]` by least squares: its slope, and the standard error of that. */
+export function line(points) {
   const mean = (at) => points.reduce((sum, point) => sum + point[at], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];
   const above = points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0);
   const below = points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0);
-  return below === 0 ? 0 : above / below;
+  if (below === 0 || points.length < 3) return { slope: 0, error: Number.POSITIVE_INFINITY };
+  const slope = above / below;
+  const rest = points.reduce((sum, point) => sum + (point[1] - y - slope * (point[0] - x)) ** 2, 0);
+  return { slope, error: Math.sqrt(rest / (points.length - 2) / below) };
 }

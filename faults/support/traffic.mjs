@@ -40,6 +40,12 @@ export async function startTraffic(url, { tools, rate = 200, eras = ["legacy", "
       await pause(50);
       return { ...(await self.window()), value };
     },
+    /** One summary after the other: `count` windows of `eachMs`. */
+    async windows(count, eachMs) {
+      const all = [];
+      for (let n = 0; n < count; n += 1) all.push(await self.during(() => pause(eachMs)));
+      return all;
+    },
     async stop() {
       await worker.terminate();
     },
@@ -61,3 +67,13 @@ export function summary(samples) {
     of: (tool) => summary(samples.filter((sample) => sample.tool === tool)),
   };
 }
+
+/**
+ * The p99 of several windows: the median of theirs, which one hiccup of the machine does not move. Of a single window
+ * it says little: of 500 calls it is the fifth slowest.
+ */
+export const usualP99 = (windows) =>
+  quantile(
+    windows.map(({ p99 }) => p99),
+    0.5,
+  );
