@@ -39,7 +39,7 @@ function capabilitiesOf(servers: readonly Introduced[]): JsonObject {
     for (const [key, value] of Object.entries(facts?.capabilities ?? {})) {
       const kinds = LISTS.get(key);
       if (kinds !== undefined && !kinds.some(shows)) continue;
-      union = { ...union, [key]: joined(union[key], value) };
+      union = { ...union, [key]: joined(Object.hasOwn(union, key) ? union[key] : undefined, value) };
     }
   }
   // Whoever was not met yet may bring any of these, and clients ask only for what was promised.

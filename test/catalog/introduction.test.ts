@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
+import type { JsonObject } from "../../src/wire/json.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, SELF, server, tool } from "./support.js";
 
@@ -49,6 +50,16 @@ describe("the capabilities of several servers", () => {
       experimental: { a: { x: 1, y: 3 }, b: {} },
       "x-unheard-of": { deep: true },
     });
+  });
+
+  test("are what their servers call them, also where an object of JavaScript has something of that name", async () => {
+    const odd = JSON.parse('{"constructor":{"a":1},"toString":{},"__proto__":{"b":2}}') as JsonObject;
+    const catalog = catalogOf([
+      fakeUpstream("one", { capabilities: odd }),
+      fakeUpstream("two", { capabilities: odd }),
+    ]);
+    await settle();
+    expect(JSON.stringify(catalog.introduce(fakeClient()).capabilities)).toBe(JSON.stringify(odd));
   });
 
   test("leave out lists of which filters leave nothing", async () => {
