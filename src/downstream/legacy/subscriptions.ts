@@ -7,8 +7,9 @@ import { CODE } from "../../wire/names.js";
 import type { Outlet } from "./place.js";
 import { noticeText } from "./text.js";
 
-/** Resources one session may follow at once. */
+/** Resources one session may follow at once, and characters that their URIs may have together. */
 const MAX_FOLLOWED = 1000;
+const MAX_CHARACTERS = 262_144;
 
 export class Subscriptions {
   #lists: ReadonlySet<ListKind> = new Set();
@@ -47,12 +48,10 @@ export class Subscriptions {
    */
   async follow(uri: string): Promise<void> {
     if (this.#resources.has(uri)) return;
-    if (this.#resources.size >= MAX_FOLLOWED) {
-      throw new GatewayError(
-        "overloaded",
-        "downstream",
-        `this session follows ${MAX_FOLLOWED} resources already`,
-      );
+    const characters = [...this.#resources].reduce((sum, { length }) => sum + length, uri.length);
+    if (this.#resources.size >= MAX_FOLLOWED || characters > MAX_CHARACTERS) {
+      const most = `${MAX_FOLLOWED} resources, with ${MAX_CHARACTERS} characters in all their URIs`;
+      throw new GatewayError("overloaded", "downstream", `one session may follow at most ${most}`);
     }
     if (this.feed.followable(this.#client, [uri]).length === 0) {
       throw new GatewayError(

@@ -100,6 +100,18 @@ describe("resources/subscribe", () => {
     expect(server.port.interests.map(({ resources }) => [...resources])).toEqual([["x:b"]]);
   });
 
+  test("to URIs that take more memory together than a session may is refused, and room comes back", async () => {
+    const server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    const [a = "", b = "", c = ""] = ["a", "b", "c"].map((name) => `x:${name.repeat(100_000)}`);
+    for (const uri of [a, b])
+      expect(await host.request("resources/subscribe", { uri })).toMatchObject({ result: {} });
+    const { error } = await host.request("resources/subscribe", { uri: c });
+    expect(error).toMatchObject({ data: { cardea: { code: "overloaded" } } });
+    await host.request("resources/unsubscribe", { uri: a });
+    expect(await host.request("resources/subscribe", { uri: c })).toMatchObject({ result: {} });
+  });
+
   test("to what nobody would tell of is refused with -32601, and to nothing with -32602", async () => {
     const server = await edgeServer({ introduction: ALL, followable: ["x:a"] });
     const host = await server.host();
