@@ -11,7 +11,9 @@ import { type RoundState, writeRound } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
 
 const KEPT = 10_000;
-const LONGEST_SHOWN = 1000;
+/** Characters of all arguments, and of one text among them: what comes first must not push out of sight what follows. */
+const LONGEST_SHOWN = 4_000;
+const LONGEST_TEXT = 200;
 
 export class Approvals {
   /** Answers that were used: each lets one call through, and how long one can be sent is for the seal to say. */
@@ -96,12 +98,18 @@ function digest(rule: RuleConfig, call: Call, route: Route): string {
     .digest("base64url");
 }
 
+/** A text that is too long ends with how much of it is missing; everything else stays. */
+const shortened = <Value>(value: Value, longest: number): Value | string =>
+  typeof value === "string" && value.length > longest
+    ? `${value.slice(0, longest)}… (${value.length - longest} more characters, which are not shown)`
+    : value;
+
 /** Everything that could fool the eye of the person is written as an escape. */
 function question(rule: RuleConfig, call: Call, route: Route): string {
   // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
   const args = without(argsOf(call), Object.keys(route.given?.fixed ?? {}));
-  const text = escapeHidden(JSON.stringify(args));
-  const shown = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
+  const text = escapeHidden(JSON.stringify(args, (_, value: unknown) => shortened(value, LONGEST_TEXT)));
+  const shown = shortened(text, LONGEST_SHOWN);
   const why = rule.message === undefined ? "" : `${rule.message}\n`;
   return `${why}Allow "${escapeHidden(route.exposed)}" of server "${route.upstream}" with these arguments?\n${shown}`;
 }

@@ -138,6 +138,20 @@ describe("approval", () => {
     });
   });
 
+  test("shows what follows a long text, and says how much it does not show", async () => {
+    const { handle } = policyOf({ rules: [approve] });
+    const asked = async (args: JsonObject): Promise<string> => {
+      const reply = await handle(toolCall("files", "delete_all", args, { client: asksPeople }));
+      return JSON.stringify(reply.kind === "input_required" && reply.requests);
+    };
+    const padded = await asked({ note: "x".repeat(9_000), deep: ["y".repeat(300)], path: "/etc" });
+    expect(padded).toContain("… (8800 more characters, which are not shown)");
+    expect(padded).toContain("… (100 more characters, which are not shown)");
+    expect(padded).toContain("/etc");
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`key${at}`, at]));
+    expect(await asked(many)).toMatch(/… \(\d+ more characters, which are not shown\)"/);
+  });
+
   test("that is given lets the call through as if nothing had been asked", async () => {
     const { handle, calls } = policyOf({ rules: [approve] });
     const first = call();
