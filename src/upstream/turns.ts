@@ -1,7 +1,7 @@
-/** Keeps calls apart about which one principal may be asked: each has a connection to itself while it runs. */
+/** Places that are taken by turns: each has one taker at a time, and whoever comes then waits for the next that is free. */
 import type { StopSignal } from "../core/stop.js";
 
-/** How long (ms) a call waits for a connection to itself; then it shares one, and can be asked nothing for sure. */
+/** How long (ms) a call waits for a place to itself; then it shares one, and can be asked nothing for sure. */
 const WAIT_MS = 10_000;
 /** Calls that were given up or never answered end without a word; so often (ms) somebody looks. */
 const LOOK_MS = 250;

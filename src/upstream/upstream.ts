@@ -18,6 +18,7 @@ import {
 } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
+import { CallsApart } from "./calls-apart.js";
 import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
@@ -25,14 +26,13 @@ import { unlessAborted } from "./conversation/waiting.js";
 import { FollowedResources } from "./followed-resources.js";
 import { Following } from "./following.js";
 import { listedBy, onward } from "./hops.js";
-import { audienceFor, audienceOf, isBusy, type Lease, Leases, type Tenancy } from "./lease.js";
+import { audienceFor, audienceOf, type Lease, Leases, type Tenancy } from "./lease.js";
 import { ownerOf } from "./legacy/parked-calls.js";
 import { linksVisited } from "./legacy/url-elicitation.js";
 import { News } from "./news.js";
 import { completed, type UpstreamOptions, type UpstreamSettings } from "./options.js";
 import { type SuperviseSettings, Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
-import { Turns } from "./turns.js";
 import { EraVerdict } from "./verdict.js";
 
 export interface StartableUpstream extends Upstream {
@@ -47,22 +47,17 @@ export function createUpstream(server: ServerConfig, options: UpstreamOptions): 
   return new SupervisedUpstream(server, completed(server, options));
 }
 
-/** How many connections one principal may have, so that calls about which it may be asked are kept apart. */
-const SPARE = { stdio: 8, http: 32 } as const;
-/** How long (ms) those beyond the first are kept without use. */
-const SPARE_IDLE_MS = 60_000;
-
 class SupervisedUpstream implements StartableUpstream {
   readonly name: string;
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
   readonly #verdict = new EraVerdict();
   readonly #news = new News();
-  readonly #turns = new Turns();
   readonly #sharedFollowing = new Following();
   readonly #followed: FollowedResources;
   readonly #shared: Supervisor;
   readonly #leases: Leases;
+  readonly #apart: CallsApart;
   #facts: ServerFacts | undefined;
   #era: Met["era"] | undefined;
 
@@ -83,6 +78,7 @@ class SupervisedUpstream implements StartableUpstream {
       idleMs: settings.leaseIdleMs,
       supervise: (tenancy, after) => this.#supervise(tenancy, after),
     });
+    this.#apart = new CallsApart(this.#leases, server.transport.kind);
   }
 
   get state(): UpstreamState {
@@ -114,7 +110,8 @@ class SupervisedUpstream implements StartableUpstream {
     const lease = this.#leaseFor(call.client);
     if (lease === undefined) return await this.#callOver(this.#shared, call);
     const together = lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method);
-    return together || isOfTask(call) ? this.#callOver(lease.supervisor, call) : this.#callApart(lease, call);
+    if (together || isOfTask(call)) return this.#callOver(lease.supervisor, call);
+    return this.#apart.run(lease, call.signal, ({ supervisor }) => this.#callOver(supervisor, call));
   };
 
   audience(client: Client): Audience {
@@ -207,31 +204,7 @@ class SupervisedUpstream implements StartableUpstream {
     try {
       return await parked.resume(call, call.answers ?? { responses: {} });
     } finally {
-      this.#turns.wake();
-    }
-  }
-
-  /**
-   * Several clients of one principal may share a lease, and a pipe does not tell whose a question is. So calls
-   * that may cause one do not meet on a connection, as long as there are connections.
-   */
-  async #callApart(lease: Lease, call: Call): Promise<Reply> {
-    const { key } = lease.audience;
-    const places = Array.from({ length: SPARE[this.#server.transport.kind] }, (_, index) =>
-      index === 0 ? key : `${key} #${index + 1}`,
-    );
-    const isFree = (place: string): boolean => {
-      const other = this.#leases.get(place);
-      return other === undefined || !isBusy(other.supervisor);
-    };
-    const { place, over } = await this.#turns.take(places, isFree, call.signal);
-    try {
-      const { audience, promised, session } = lease;
-      const spare = { audience, promised, session, spare: true };
-      const own = place === key ? lease : this.#leases.use(place, spare, SPARE_IDLE_MS);
-      return await this.#callOver(own.supervisor, call);
-    } finally {
-      over();
+      this.#apart.wake();
     }
   }
 
