@@ -12,6 +12,8 @@ export interface HttpPoolOptions {
   readonly ca?: string;
   /** How long connections to a name are used for new requests, in milliseconds. Default: 45 s. */
   readonly lastsMs?: number;
+  /** How long a name must not have led to an address for that to be left, in milliseconds. Default: 10 min. */
+  readonly goneMs?: number;
 }
 
 /**
@@ -25,6 +27,11 @@ const MAX_CONNECTIONS = 1024;
  * holds a connection.)
  */
 const LASTS_MS = 45_000;
+/**
+ * Some names have many addresses and lead to a few of them, others each time they are looked up. All of them are the
+ * server's, and what is under way at one that was not named just now must not be disturbed.
+ */
+const GONE_MS = 10 * 60_000;
 
 /** Connections that were opened at about the same time. */
 interface Generation {
@@ -46,11 +53,14 @@ export class HttpPool {
   /** Those of them of which it was told that the name leads elsewhere now. */
   readonly #left = new WeakSet<Generation>();
   readonly #hearers = new Set<() => void>();
+  /** When the name last led to an address, by the monotonic clock; those that it leads to no longer are forgotten. */
+  readonly #ledTo = new Map<string, number>();
+  readonly #goneMs: number;
   /** Requests that were handed over and have no connection yet. */
   #waiting = 0;
 
   /** @throws TypeError when the URL is none. */
-  constructor({ url, connectTimeoutMs, ca, lastsMs = LASTS_MS }: HttpPoolOptions) {
+  constructor({ url, connectTimeoutMs, ca, lastsMs = LASTS_MS, goneMs = GONE_MS }: HttpPoolOptions) {
     const { origin, hostname } = new URL(url);
     const connect = buildConnector({
       timeout: connectTimeoutMs,
@@ -70,7 +80,10 @@ export class HttpPool {
           }
           connect(options, (...outcome) => {
             const [, socket] = outcome;
-            if (socket?.remoteAddress !== undefined) addresses.add(socket.remoteAddress);
+            if (socket?.remoteAddress !== undefined) {
+              addresses.add(socket.remoteAddress);
+              this.#ledTo.set(socket.remoteAddress, performance.now());
+            }
             done(...outcome);
           });
         },
@@ -82,6 +95,7 @@ export class HttpPool {
     };
     const isName = isIP(hostname.replace(/^\[|\]$/g, "")) === 0;
     this.#hostname = hostname;
+    this.#goneMs = goneMs;
     this.#lastsMs = isName ? lastsMs : Number.POSITIVE_INFINITY;
     this.#current = this.#open();
     this.#usedUntil = performance.now() + this.#lastsMs;
@@ -122,16 +136,23 @@ export class HttpPool {
     const forget = (): void => void this.#retired.delete(before);
     // It fails when it is destroyed before it has come to its end.
     before.pool.close().then(forget, forget);
+    const long = performance.now() - this.#goneMs;
+    for (const [address, at] of this.#ledTo) if (at < long) this.#ledTo.delete(address);
     if (this.#hearers.size === 0) return;
     // Where the name cannot be looked up, whoever still answers is better than nobody.
     lookup(this.#hostname, { all: true }, (error, found) => {
-      if (error === null) this.#tellOfLeft(new Set(found.map(({ address }) => address)));
+      if (error === null) this.#tellOfLeft(found.map(({ address }) => address));
     });
   }
 
-  /** `now`: the addresses for which the name stands. */
-  #tellOfLeft(now: ReadonlySet<string>): void {
-    const isLeft = (one: Generation): boolean => [...one.addresses].some((address) => !now.has(address));
+  /** `found`: the addresses for which the name stands. */
+  #tellOfLeft(found: readonly string[]): void {
+    const now = performance.now();
+    for (const address of found) this.#ledTo.set(address, now);
+    const isLeft = (one: Generation): boolean =>
+      [...one.addresses].some(
+        (address) => (this.#ledTo.get(address) ?? Number.NEGATIVE_INFINITY) < now - this.#goneMs,
+      );
     const left = [...this.#retired].filter((one) => !this.#left.has(one) && isLeft(one));
     if (left.length === 0) return;
     for (const one of left) this.#left.add(one);

@@ -15,9 +15,9 @@ afterEach(async () => {
 });
 
 /** Connections of `server` by the name or the address in its URL, used for so long. */
-function connections(server: ScriptedServer, host: string, lastsMs: number) {
+function connections(server: ScriptedServer, host: string, lastsMs: number, goneMs = 0) {
   const url = server.url.replace("127.0.0.1", host);
-  const pool = new HttpPool({ url, connectTimeoutMs: 1_000, lastsMs });
+  const pool = new HttpPool({ url, connectTimeoutMs: 1_000, lastsMs, goneMs });
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 1_000, pool });
   cleanups.push(
     () => channel.close(),
@@ -142,6 +142,20 @@ describe("where the name comes to lead elsewhere", () => {
     for (let i = 0; i < 5; i += 1) await ask(channel);
     expect(moved).not.toHaveBeenCalled();
     expect(streams(second)).toHaveLength(0);
+  });
+
+  test("an event stream stays where the name leads to other addresses each time", async () => {
+    const { first, lead } = await two();
+    const { channel, pool } = connections(first, "upstream.test", 0, 60_000);
+    expect(await channel.listen(() => {}).opened).toBe(true);
+    const moved = vi.fn<() => void>();
+    pool.onMoved(moved);
+    for (let i = 0; i < 6; i += 1) {
+      lead(`127.0.0.${1 + (i % 2)}`);
+      await ask(channel);
+    }
+    expect(moved).not.toHaveBeenCalled();
+    expect(streams(first)).toHaveLength(1);
   });
 
   test("a session that is its event stream ends, for nobody knows it there", async () => {
