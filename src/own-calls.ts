@@ -4,8 +4,9 @@ import { ANONYMOUS, type Client } from "./core/client.js";
 import { Stop } from "./core/stop.js";
 import type { ListKind } from "./core/upstream.js";
 import { explainCall, type Supposed } from "./explain.js";
-import type { Inside, Running } from "./inside.js";
+import type { Inside } from "./inside.js";
 import { requiredServers } from "./readiness.js";
+import type { Running } from "./running.js";
 import type { JsonObject } from "./wire/json.js";
 
 /** It can be asked nothing. */

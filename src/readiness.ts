@@ -1,6 +1,6 @@
 /** Whether the gateway can do its work, and whether the servers it cannot do without are there. */
 import { GatewayError } from "./core/errors.js";
-import type { Running } from "./inside.js";
+import type { Running } from "./running.js";
 
 type Servers = ReadonlyMap<string, Pick<Running, "config" | "upstream" | "breaker">>;
 

@@ -1,7 +1,7 @@
 /** Servers that are not configured any more and have calls to finish: they end afterwards, unless they are wanted again. */
 import type { ServerConfig } from "./config/config.js";
 import type { Logger } from "./core/logger.js";
-import type { Running } from "./inside.js";
+import type { Running } from "./running.js";
 
 /** So long (ms) may calls take to finish. */
 const PATIENCE_MS = 25_000;

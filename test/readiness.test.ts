@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { ServerConfig } from "../src/config/config.js";
-import type { Running } from "../src/inside.js";
 import { CircuitBreaker } from "../src/policy/circuit-breaker.js";
 import { readiness } from "../src/readiness.js";
+import type { Running } from "../src/running.js";
 import { fakeUpstream } from "./support/fake-upstream.js";
 
 type Server = Pick<Running, "config" | "upstream" | "breaker">;
