@@ -1,5 +1,6 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
+import { HEADER_NAME, isHeaderValue, isReservedHeader } from "./headers.js";
 import { checksSchema, overridesSchema } from "./tool-schema.js";
 import { MAX_DURATION_MS, parseDuration } from "./units.js";
 
@@ -15,12 +16,6 @@ export const SERVER_TYPES = {
   streamablehttp: "http",
   sse: "sse",
 } as const;
-
-/** An HTTP header name (RFC 9110, 5.6.2: token). */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
-
-/** What can stand behind it; anything else fails no sooner than when a request is sent. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export const duration = (sentence: string) =>
   z
@@ -43,15 +38,24 @@ export const nameFilter = (subject: string) =>
       .describe(`Globs over ${subject}; what one of them matches is left out, allowed or not.`),
   });
 
-const headers = z.record(
-  z.string().regex(HEADER_NAME, { error: "is not a header name" }),
-  z
-    .string()
-    .refine((value) => !/[\r\n\0]/.test(value), { error: "cannot hold a line break", abort: true })
-    .refine((value) => HEADER_VALUE.test(value), {
-      error: "can hold no other characters than those of Latin-1",
-    }),
-);
+const headers = z
+  .record(
+    z
+      .string()
+      .regex(HEADER_NAME, { error: "is not a header name" })
+      .refine((name) => !isReservedHeader(name), { error: "the gateway sets itself" }),
+    z
+      .string()
+      .refine((value) => !/[\r\n\0]/.test(value), { error: "cannot hold a line break", abort: true })
+      .refine(isHeaderValue, { error: "can hold no other characters than those of Latin-1" }),
+  )
+  .refine(
+    (named) =>
+      new Set(Object.keys(named).map((name) => name.toLowerCase())).size === Object.keys(named).length,
+    {
+      error: "have one name twice, in upper and lower case",
+    },
+  );
 
 const environment = z.record(
   z.string().regex(/^[^=\0]+$/, { error: "is not the name of an environment variable" }),
