@@ -30,6 +30,7 @@ export async function list(
       `there is no list of ${JSON.stringify(word)}; choose one of ${Object.keys(KINDS).join(", ")}`,
     );
   }
+  const json = wantsJson(flags, shell.env);
   const words = word === undefined ? Object.keys(KINDS) : [word];
   return withServers(flags, shell, async (gateway, log) => {
     const lists = new Map<string, Entries>();
@@ -37,7 +38,7 @@ export async function list(
       const kind = KINDS[each];
       if (kind !== undefined) lists.set(each, await gateway.lists(kind));
     }
-    await write(shell.stdout, wantsJson(flags, shell.env) ? asJson(lists, word) : asText(lists));
+    await write(shell.stdout, json ? asJson(lists, word) : asText(lists));
     const long = (lists.get("tools") ?? []).filter(({ item }) => nameOf(item).length > LONGEST_NAME).length;
     if (long > 0) {
       log.warn(

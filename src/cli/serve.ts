@@ -2,7 +2,9 @@
 import type { ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
 import { workersObstacle } from "../config/workers.js";
+import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway.js";
+import { messageOf } from "./error-facts.js";
 import { EXIT, fromPerson, UsageError } from "./exit.js";
 import {
   type ConfigFlags,
@@ -91,7 +93,12 @@ async function run(served: Served, shell: Shell, log: Log, follow: () => () => v
     const early = await Promise.race([started, ending]);
     if (early !== undefined) return early;
   } catch (error) {
-    log.error({ error }, `the gateway cannot start: ${reason(error)}`);
+    // Where it can be told what to do, the stack is of no use to anybody.
+    const hint = hintFor(error);
+    log.error(
+      hint === undefined ? { error } : {},
+      `the gateway cannot start: ${messageOf(error)}${hint ?? ""}`,
+    );
     await served.stop({ immediate: true });
     return EXIT.failed;
   }
@@ -103,8 +110,17 @@ async function run(served: Served, shell: Shell, log: Log, follow: () => () => v
   }
 }
 
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return "something unexpected happened";
-  if ("code" in error && error.code === "EADDRINUSE") return `${error.message}; is it running already?`;
-  return error.message;
+/** What the system's words come to for the person who has to do something about it. */
+const HINTS: ReadonlyMap<unknown, string> = new Map([
+  ["EADDRINUSE", "is it running already?"],
+  ["EACCES", "ports below 1024 are not for everybody"],
+  ["EADDRNOTAVAIL", "this machine has no such address"],
+  ["ENOTFOUND", "there is no such host"],
+]);
+
+/** Our own refusals say it themselves. */
+function hintFor(error: unknown): string | undefined {
+  if (error instanceof GatewayError) return "";
+  const hint = error instanceof Error && "code" in error ? HINTS.get(error.code) : undefined;
+  return hint && `; ${hint}`;
 }

@@ -1,6 +1,8 @@
 /** The built program as a process: what only a process can show. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -120,6 +122,20 @@ test("a level of the log that is none is wrong usage, too", async () => {
   const run = new Run(["check"], { CARDEA_LOG_LEVEL: "verbose" });
   expect(await run.ended).toBe(2);
   expect(run.stderr).toBe("error: CARDEA_LOG_LEVEL must be one of error, warn, info, debug, silent\n");
+});
+
+test("a port that is taken ends it with 1, and one line says what to do", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  const run = new Run(["serve", "--port", String(port)]);
+  expect(await run.ended).toBe(1);
+  other.close();
+  const { time: _, ...last } = linesOf(run.stderr).at(-1) ?? {};
+  expect(last).toEqual({
+    level: "error",
+    msg: `the gateway cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}; is it running already?`,
+  });
 });
 
 describe("serve", () => {

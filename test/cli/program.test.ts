@@ -102,6 +102,7 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     ["serve", "CARDEA_INSECURE"],
     ["serve", "CARDEA_REAP"],
     ["check", "CARDEA_JSON"],
+    ["list", "CARDEA_JSON"],
   ])("%s takes from %s nothing that could mean either", async (command, variable) => {
     const shell = fakeShell({ cwd: folder, env: { [variable]: "perhaps" } });
     expect(await runCommandLine([command], shell)).toBe(2);
