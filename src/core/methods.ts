@@ -31,6 +31,8 @@ export interface Target {
 }
 
 interface TargetedMethod {
+  /** What the parameters need, in words. */
+  readonly needs: string;
   /** Where the target stands; undefined when the parameters name none. */
   read(params: JsonObject): Target | undefined;
   /** The same parameters with another target. */
@@ -38,6 +40,7 @@ interface TargetedMethod {
 }
 
 const named = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
+  needs: `a "${key}"`,
   read: (params) => {
     const name = stringAt(params, key);
     return name === undefined ? undefined : { kind, name };
@@ -56,6 +59,7 @@ export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
   "resources/directory/read": named("resources", "uri"),
   "skills/get": named("resources", "uri"),
   "completion/complete": {
+    needs: 'a "ref" to it',
     read: (params) => {
       const ref = objectAt(params, "ref");
       const name = stringAt(ref, "name");

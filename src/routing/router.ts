@@ -58,9 +58,8 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
   function refuseTarget(call: Call): GatewayError {
     const target = targetOf(call.method, call.params);
     if (target === undefined) {
-      return new GatewayError("bad_request", "downstream", `${call.method} does not say what it is about`, {
-        rpc: CODE.invalidParams,
-      });
+      const message = `${call.method} does not say what it is about: its params need ${TARGETED_METHODS[call.method]?.needs}`;
+      return new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
     }
     const view = catalog.view(call.client);
     const absent = view.absentOwner(target.kind, target.name);

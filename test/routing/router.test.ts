@@ -65,8 +65,17 @@ describe("a call with a target", () => {
       { message: "unknown resource: nobody+file:///a", data: { uri: "nobody+file:///a" } },
     ],
     ["tools/call", { name: "__proto__" }, { message: "unknown tool: __proto__" }],
-    ["tools/call", {}, {}],
-    ["resources/read", { uri: 7 }, {}],
+    ["tools/call", {}, { message: 'tools/call does not say what it is about: its params need a "name"' }],
+    [
+      "resources/read",
+      { uri: 7 },
+      { message: 'resources/read does not say what it is about: its params need a "uri"' },
+    ],
+    [
+      "completion/complete",
+      { ref: { type: "ref/prompt" } },
+      { message: 'completion/complete does not say what it is about: its params need a "ref" to it' },
+    ],
   ])("%s %j of nobody is -32602", async (method, params, expected) => {
     const files = fakeUpstream("files", { lists });
     const { handle } = frontOf([files]);
