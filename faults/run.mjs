@@ -91,10 +91,9 @@ function tableOf({ id, title, checks: own }) {
 }
 
 function page() {
-  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], {
-    encoding: "utf8",
-    cwd: here,
-  }).trim();
+  const git = (...args) => execFileSync("git", args, { encoding: "utf8", cwd: `${here}..` }).trim();
+  const changed = git("status", "--porcelain", "--", "src", "faults", "package-lock.json") !== "";
+  const commit = `${git("rev-parse", "--short", "HEAD")}${changed ? " with changes" : ""}`;
   const machine = `${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
   const lines = results.flatMap(tableOf);
   const notes = results.flatMap(({ id, notes: own }) => own.map((note) => `- ${id}: ${note}`));

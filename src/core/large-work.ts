@@ -12,7 +12,7 @@ const REST = 1 / 8;
 
 const waiting: (() => void)[] = [];
 
-/** Does `work` in a later turn of the event loop, and in no turn more than one piece. It must not throw. */
+/** Does `work` in a later turn of the event loop, and in no turn more than one piece. */
 export function inTurn(work: () => void): void {
   waiting.push(work);
   if (waiting.length === 1) setImmediate(next);
@@ -23,8 +23,7 @@ export const myTurn = (): Promise<void> => new Promise(inTurn);
 
 function next(): void {
   const begun = performance.now();
-  waiting[0]?.();
-  // By the next turn everything is done that was waiting for this, and others were heard.
+  // By the next turn everything is done that waited for this, and others were heard.
   setImmediate(() => {
     waiting.shift();
     if (waiting.length === 0) return;
@@ -32,4 +31,5 @@ function next(): void {
     if (took < LONG_MS) next();
     else setTimeout(next, took * REST);
   });
+  waiting[0]?.();
 }
