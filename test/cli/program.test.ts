@@ -278,12 +278,13 @@ describe("check", () => {
     const file = join(folder, "shadow.yaml");
     writeFileSync(
       file,
-      "mcpServers: { a: { command: true-server } }\npolicy:\n  rules:\n    - { name: all, effect: deny }\n    - { name: some, tools: [x], effect: allow }\n",
+      "mcpServers: { a: { command: true-server } }\npolicy:\n  rules:\n    - { name: all, effect: deny }\n    - { name: some, tools: [a__x, b__x], effect: allow }\n",
     );
     const shell = fakeShell({ cwd: folder });
     expect(await runCommandLine(["check", "--config", "shadow.yaml"], shell)).toBe(0);
     expect(shell.out()).toBe(
-      'shadow.yaml:5:7: warning: rule "some" never decides: "all" matches all that it matches, and comes first\n' +
+      "shadow.yaml:5:35: warning: no name is like this: they begin with a__\n" +
+        'shadow.yaml:5:7: warning: rule "some" never decides: "all" matches all that it matches, and comes first\n' +
         "shadow.yaml: all right, 1 server\n",
     );
   });

@@ -1,14 +1,10 @@
 /** Rules that will never have a say: right by themselves, and most likely not what was meant. */
-import type { Config, RuleConfig, ServerConfig, SubjectConfig } from "../../config/config.js";
+import type { RuleConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
+import { type Advised, deadMatchers } from "./dead-matchers.js";
 import type { PolicyFault } from "./rule.js";
 
 const KINDS = ["tools", "prompts", "resources"] as const;
-
-/** What of a config there is to know for it. */
-export type Advised = Pick<Config, "policy" | "limits" | "naming" | "auth"> & {
-  readonly servers: readonly Pick<ServerConfig, "name" | "prefix">[];
-};
 
 /** Sentences with their places in the config, for `cardea check`. Says nothing where it cannot be sure. */
 export function policyAdvice(config: Advised): readonly PolicyFault[] {
@@ -38,64 +34,8 @@ export function policyAdvice(config: Advised): readonly PolicyFault[] {
           },
         ];
   });
-  const dead = about.flatMap(({ subject, path }) => [
-    ...namesOfNobody(subject, path, config),
-    ...nobody(subject, path, config),
-  ]);
+  const dead = about.flatMap(({ subject, path }) => deadMatchers(subject, path, config));
   return [...strangers, ...dead, ...shadowed];
-}
-
-/** Globs that begin as no name of the servers in question can. */
-function namesOfNobody(
-  subject: SubjectConfig,
-  path: PolicyFault["path"],
-  { servers, naming }: Advised,
-): readonly PolicyFault[] {
-  const tests = subject.servers?.map(glob);
-  const possible = servers.filter(
-    ({ name }) => tests === undefined || tests.some((matches) => matches(name)),
-  );
-  // Longer prefixes are cut; and of servers that are not there something else was said.
-  const starts = possible.map(({ prefix }) => namesStart(prefix, naming).slice(0, naming.maxLength - 9));
-  if (starts.length === 0) return [];
-  return (["tools", "prompts"] as const).flatMap((kind) =>
-    (subject[kind] ?? []).flatMap((pattern, at): readonly PolicyFault[] =>
-      starts.some((start) => canBeginWith(pattern, start))
-        ? []
-        : [{ path: [...path, kind, at], message: `it matches no name that there can be: they begin with ${starts.join(", ")}` }],
-    ),
-  );
-}
-
-/** As the catalog writes it before the names of a server with this prefix. */
-const namesStart = (prefix: string, { separator }: Config["naming"]): string =>
-  prefix === "" ? "" : (prefix + separator).replace(/[^A-Za-z0-9_-]/gu, "_");
-
-function canBeginWith(pattern: string, start: string): boolean {
-  const wild = pattern.search(/[*?{]/);
-  const stem = wild === -1 ? pattern : pattern.slice(0, wild);
-  return stem.startsWith(start) || (wild !== -1 && start.startsWith(stem));
-}
-
-/** Groups that no key has and scopes that no token grants, where keys are all there is. */
-function nobody(
-  { groups = [], scopes = [] }: SubjectConfig,
-  path: PolicyFault["path"],
-  { auth }: Advised,
-): readonly PolicyFault[] {
-  if (auth?.jwt !== undefined) return [];
-  const known = new Set(auth?.keys.flatMap((key) => key.groups));
-  return [
-    ...groups.flatMap((group, at): readonly PolicyFault[] =>
-      known.has(group)
-        ? []
-        : [{ path: [...path, "groups", at], message: "nobody is in this group: no key of auth has it" }],
-    ),
-    ...scopes.map((_, at) => ({
-      path: [...path, "scopes", at],
-      message: "nobody has this scope: scopes are of tokens, and auth takes none",
-    })),
-  ];
 }
 
 /** Whether whatever `later` matches, `earlier` matches too. */

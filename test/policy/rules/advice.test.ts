@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../../src/config/config.js";
-import { type Advised, policyAdvice } from "../../../src/policy/rules/advice.js";
+import { policyAdvice } from "../../../src/policy/rules/advice.js";
+import type { Advised } from "../../../src/policy/rules/dead-matchers.js";
 import { limit, rule } from "../support.js";
 
 type Given = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
@@ -96,32 +97,43 @@ test("a server that is not there is told, for rules and limits", () => {
   expect(found.map(({ path }) => path.join("."))).toEqual(["policy.rules.0.servers.1", "limits.0.servers.0"]);
 });
 
-describe("names that no tool or prompt can have are told", () => {
+describe("names and URIs that nothing can have are told", () => {
   const prefixed = ["files", "d b"].map((prefix) => ({ name: prefix, prefix }));
   const told = (given: Given) => advice([given], { servers: prefixed });
+  const beginning = "no name is like this: they begin with";
 
-  test.each<[string, Given]>([
-    ["with the prefix of no server", { tools: ["search__*"], effect: "deny" }],
-    ["without a prefix", { tools: ["read"], effect: "deny" }],
-    ["with a prefix as it is not written in names", { prompts: ["d b__*"], effect: "deny" }],
+  test.each<[string, Given, string]>([
+    ["with the prefix of no server", { tools: ["search__*"], effect: "deny" }, `${beginning} files__, d_b__`],
+    ["without a prefix", { tools: ["read"], effect: "deny" }, `${beginning} files__, d_b__`],
+    [
+      "with a prefix as it is not written",
+      { prompts: ["d b__*"], effect: "deny" },
+      `${beginning} files__, d_b__`,
+    ],
     [
       "of another server than those that are named",
       { tools: ["files__*"], servers: ["d b"], effect: "deny" },
+      `${beginning} d_b__`,
     ],
-  ])("%s", (_, given) => {
-    const at = given.tools === undefined ? "prompts" : "tools";
-    expect(told(given)).toEqual([
-      [
-        `policy.rules.0.${at}.0`,
-        expect.stringMatching(/^it matches no name that there can be: they begin with (files__, )?d_b__$/),
-      ],
-    ]);
+    [
+      "with signs that are replaced",
+      { tools: ["files__my.tool"], effect: "deny" },
+      "no name is like this: whatever is not one of A-Z a-z 0-9 _ - becomes _ in them",
+    ],
+    [
+      "of resources as their server writes them",
+      { resources: ["file:///etc/*"], effect: "deny" },
+      "no URI is like this: they begin with files+, d-b+, ui:, skill:, http:, https:",
+    ],
+  ])("%s", (_, given, message) => {
+    const [at = ""] = ["tools", "prompts", "resources"].filter((kind) => kind in given);
+    expect(told(given)).toEqual([[`policy.rules.0.${at}.0`, message]]);
   });
 
   test.each<Given>([
-    { tools: ["files__*", "d_b__x", "*__delete_*", "{files,x}__*", "f*", "?iles__a"], effect: "deny" },
+    { tools: ["files__*", "d_b__x", "*__delete_*", "{files.,files}__*", "f*", "?iles__a"], effect: "deny" },
     { tools: ["files__*"], servers: ["f*"], effect: "deny" },
-    { resources: ["anything:*"], effect: "deny" },
+    { resources: ["files+*", "D-B+x:1", "https://*", "*secret*", "ui://files/x"], effect: "deny" },
   ])("%j can be", (given) => {
     expect(told(given)).toEqual([]);
   });

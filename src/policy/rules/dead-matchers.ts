@@ -1,0 +1,90 @@
+/** What a rule or a limit may ask for and no call will ever have: names, URIs, groups and scopes. */
+import { uriPrefix } from "../../config/collisions.js";
+import type { Config, ServerConfig, SubjectConfig } from "../../config/config.js";
+import { glob } from "../../core/globs.js";
+import type { PolicyFault } from "./rule.js";
+
+/** What of a config there is to know for it. */
+export type Advised = Pick<Config, "policy" | "limits" | "naming" | "auth"> & {
+  readonly servers: readonly Pick<ServerConfig, "name" | "prefix">[];
+};
+
+/** Says nothing where it cannot be sure; `path` is where the rule or limit stands. */
+export const deadMatchers = (
+  subject: SubjectConfig,
+  path: PolicyFault["path"],
+  config: Advised,
+): readonly PolicyFault[] => [...namesOfNobody(subject, path, config), ...nobody(subject, path, config)];
+
+function namesOfNobody(
+  subject: SubjectConfig,
+  path: PolicyFault["path"],
+  { servers, naming }: Advised,
+): readonly PolicyFault[] {
+  const tests = subject.servers?.map(glob);
+  const prefixes = servers
+    .filter(({ name }) => tests === undefined || tests.some((matches) => matches(name)))
+    .map(({ prefix }) => prefix);
+  // Servers without a prefix have whatever names they like.
+  if (prefixes.length === 0 || prefixes.includes("")) return [];
+  // A longer prefix is cut.
+  const names = prefixes.map((prefix) => namesStart(prefix, naming).slice(0, naming.maxLength - 9));
+  const uris = [...prefixes.map((prefix) => `${uriPrefix(prefix)}+`), ...KEPT_SCHEMES];
+  const { tools = [], prompts = [], resources = [] } = subject;
+  const dead = (kind: string, at: number, message: string) => ({ path: [...path, kind, at], message });
+  const deadNames = (kind: string, patterns: readonly string[]) =>
+    patterns.flatMap((pattern, at): readonly PolicyFault[] => {
+      if (!names.some((start) => canBeginWith(pattern, start))) {
+        return [dead(kind, at, `no name is like this: they begin with ${names.join(", ")}`)];
+      }
+      return STRANGE.test(pattern)
+        ? [dead(kind, at, "no name is like this: whatever is not one of A-Z a-z 0-9 _ - becomes _ in them")]
+        : [];
+    });
+  return [
+    ...deadNames("tools", tools),
+    ...deadNames("prompts", prompts),
+    ...resources.flatMap((pattern, at): readonly PolicyFault[] =>
+      uris.some((start) => canBeginWith(pattern.toLowerCase(), start))
+        ? []
+        : [dead("resources", at, `no URI is like this: they begin with ${uris.join(", ")}`)],
+    ),
+  ];
+}
+
+/** Those of URIs that keep theirs, whoever serves them. */
+const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
+
+/** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */
+const STRANGE = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;
+
+/** As the catalog writes it before the names of a server with this prefix. */
+const namesStart = (prefix: string, { separator }: Config["naming"]): string =>
+  (prefix + separator).replace(/[^A-Za-z0-9_-]/gu, "_");
+
+function canBeginWith(pattern: string, start: string): boolean {
+  const wild = pattern.search(/[*?{]/);
+  const stem = wild === -1 ? pattern : pattern.slice(0, wild);
+  return stem.startsWith(start) || (wild !== -1 && start.startsWith(stem));
+}
+
+/** Groups that no key has and scopes that no token grants, where keys are all there is. */
+function nobody(
+  { groups = [], scopes = [] }: SubjectConfig,
+  path: PolicyFault["path"],
+  { auth }: Advised,
+): readonly PolicyFault[] {
+  if (auth?.jwt !== undefined) return [];
+  const known = new Set(auth?.keys.flatMap((key) => key.groups));
+  return [
+    ...groups.flatMap((group, at): readonly PolicyFault[] =>
+      known.has(group)
+        ? []
+        : [{ path: [...path, "groups", at], message: "nobody is in this group: no key of auth has it" }],
+    ),
+    ...scopes.map((_, at) => ({
+      path: [...path, "scopes", at],
+      message: "nobody has this scope: scopes are of tokens, and auth takes none",
+    })),
+  ];
+}
