@@ -1,5 +1,6 @@
 /** How many event streams are open towards hosts, by kind. */
-import type { Metrics, Readings } from "./metrics.js";
+import type { Metrics } from "./metrics.js";
+import type { Readings } from "./readings.js";
 
 type Kind = Readings["streamsOpen"]["kind"];
 

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { ERRORS } from "../../src/core/errors.js";
-import { Metrics, type Readings } from "../../src/telemetry/metrics.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
+import type { Readings } from "../../src/telemetry/readings.js";
 import { inRepository } from "../support/cardea.js";
 import { type Names, namesIn } from "./promql.js";
 
