@@ -13,7 +13,7 @@ const BEYOND_MS = 1_000;
  * and tells by its time-out, which it puts off for its whole length if anything moved since it last looked: one of
  * 30 s would end a reader that took something at first only after 60 s.
  */
-const STEPS = 15;
+const STEPS = 20;
 
 export interface QuietConnectionsOptions {
   /** So long may a reader take nothing of what waits for it, in ms. */
