@@ -112,3 +112,29 @@ describe.each(ERAS)("without a gateway, a %s server", (era) => {
     }
   });
 });
+
+test("a host that can be asked is told through two gateways what its own connection to a legacy server changes", async () => {
+  const fixture = await startFixture("legacy", "stdio");
+  const gateway = await serve({ mcpServers: { fix: fixture.entry } });
+  // The host is a legacy one, and between the two gateways it is a modern one: its questions need a process of its own.
+  const connect = { command: process.execPath, args: [MAIN, "connect", gateway.url] };
+  const host = await openLegacy(connect, { capabilities: { sampling: {} } });
+  try {
+    await whenListed(host, "test_trigger_tool_change");
+    const told: string[] = [];
+    const filter = { ...EVERYTHING, resourceSubscriptions: ["fix+test://watched-resource"] };
+    await host.follow(filter, ({ method }) => told.push(String(method)));
+    await trigger(host, "fix__", "tool");
+    await until("the news of the tools", () => told.includes("notifications/tools/list_changed"));
+    expect((await host.list("tools")).map(({ name }) => name)).toContain("fix__changing_tool");
+    await host.request("tools/call", {
+      name: "fix__test_trigger_resource_update",
+      arguments: { uri: "test://watched-resource" },
+    });
+    await until("the news of the resource", () => told.includes("notifications/resources/updated"));
+  } finally {
+    await host.close();
+    await gateway.stop();
+    await fixture.stop();
+  }
+});

@@ -19,11 +19,12 @@ import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, presentAll } from "../conversation/questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
 import type { Answer, Channel } from "../transport/channel.js";
+import { Listeners } from "./listeners.js";
 import { Offers } from "./offers.js";
 import { withoutParamHeaders } from "./param-headers.js";
 import { readCapabilities, readFacts } from "./probe.js";
 import { readFreshness, readReply } from "./read-reply.js";
-import { type OpenStream, Subscriptions } from "./subscriptions.js";
+import type { OpenStream } from "./subscriptions.js";
 import { TaskStreams } from "./task-streams.js";
 import { type Speaker, type WrittenRequest, writeCall, writeRequest } from "./write-call.js";
 
@@ -43,9 +44,11 @@ export class ModernConnection implements Connection {
   readonly #settings: ModernSettings;
   #facts: ServerFacts;
   readonly #calls = new OpenCalls();
-  readonly #subscriptions: Subscriptions;
+  readonly #listeners: Listeners;
   readonly #offers: Offers;
-  readonly #taskStreams = new TaskStreams((...stream) => this.#openStream(...stream));
+  readonly #taskStreams = new TaskStreams((params, hear, client) =>
+    this.#openStream(params, hear, this.#speaker(client)),
+  );
   readonly #listening: { stop(): void } | undefined;
   readonly #stopHearing: (() => void) | undefined;
   #lose: (cause: GatewayError) => void = () => {};
@@ -62,16 +65,17 @@ export class ModernConnection implements Connection {
     void channel.closed.then(this.#lose);
     // There is no stream beside the requests in this era; on a pipe everything comes mixed.
     if (channel.association === "pipe") this.#listening = channel.listen((message) => this.#hear(message));
-    this.#subscriptions = new Subscriptions({
+    this.#listeners = new Listeners({
       server: settings.server,
       capabilities: () => this.#facts.capabilities,
       observer: settings.observer,
       log: settings.log,
-      open: (params, hear) => this.#openStream(params, hear),
+      open: (params, hear, capabilities = {}) =>
+        this.#openStream(params, hear, { info: settings.gateway, capabilities }),
       reopened: () => this.#lookAgain(),
+      isGateway: () => this.#facts.instance !== undefined,
     });
-    this.#subscriptions.start();
-    this.#stopHearing = channel.onMoved?.(() => this.#subscriptions.renew());
+    this.#stopHearing = channel.onMoved?.(() => this.#listeners.renew());
     this.#offers = new Offers(settings.facts.capabilities, (promised) => this.#discover(promised));
   }
 
@@ -96,6 +100,7 @@ export class ModernConnection implements Connection {
 
   async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
     const speaker = this.#speaker(client);
+    this.#listeners.listed(speaker.capabilities);
     const offered = await this.#offers.to(speaker.capabilities);
     if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: STALE };
     const { server, log } = this.#settings;
@@ -107,11 +112,11 @@ export class ModernConnection implements Connection {
   }
 
   follow(uri: string): () => void {
-    return this.#subscriptions.follow(uri);
+    return this.#listeners.follow(uri);
   }
 
   refusal(uri: string): Promise<RpcError | undefined> {
-    return this.#subscriptions.refusal(uri);
+    return this.#listeners.refusal(uri);
   }
 
   followTasks(
@@ -131,7 +136,7 @@ export class ModernConnection implements Connection {
 
   async close(): Promise<void> {
     this.#stopHearing?.();
-    this.#subscriptions.stop();
+    this.#listeners.stop();
     this.#taskStreams.stop();
     this.#listening?.stop();
     await this.#channel.close();
@@ -205,7 +210,7 @@ export class ModernConnection implements Connection {
     this.#facts = facts;
     if (canonicalText(facts.capabilities) === canonicalText(before.capabilities)) return;
     this.#offers.renew(facts.capabilities);
-    this.#subscriptions.refilter();
+    this.#listeners.refilter();
     for (const kind of LIST_KINDS) this.#settings.observer.listChanged(kind);
   }
 
@@ -217,14 +222,10 @@ export class ModernConnection implements Connection {
     });
   }
 
-  #openStream(params: JsonObject, hear: (message: Envelope) => void, client?: Client): OpenStream {
+  #openStream(params: JsonObject, hear: (message: Envelope) => void, speaker: Speaker): OpenStream {
     const end = new AbortController();
     const id = nextId();
-    const ended = this.#request(
-      writeRequest("subscriptions/listen", params, id, this.#speaker(client)),
-      end.signal,
-      hear,
-    );
+    const ended = this.#request(writeRequest("subscriptions/listen", params, id, speaker), end.signal, hear);
     return { id, ended, close: () => end.abort() };
   }
 
@@ -270,7 +271,7 @@ export class ModernConnection implements Connection {
   #hear(message: Envelope, on?: OpenCall): void {
     this.#lastHeard = performance.now();
     if (!isNotification(message)) return;
-    if (this.#subscriptions.hear(message) || this.#taskStreams.hear(message)) return;
+    if (this.#listeners.hear(message) || this.#taskStreams.hear(message)) return;
     const whose = on ?? this.#whose(message);
     whose?.hear(message);
     if (whose !== undefined) return;
