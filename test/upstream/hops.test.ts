@@ -1,7 +1,7 @@
 /** Gateways behind gateways, and those that stand in a circle. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
-import { legacyServer, modernServer } from "../support/fake-channel.js";
+import { type Asked, HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
 import { calling, client, failure, meet } from "../support/met-upstream.js";
 
 beforeEach(() => {
@@ -102,4 +102,40 @@ test("a server that is no gateway gets and gives what it ever did", async () => 
   await upstream.call(calling().call);
   expect(server.params("tools/call")._meta).not.toHaveProperty("cardea/hops");
   await upstream.close();
+});
+
+test("a gateway is listened to for each kind of client that lists there, the newest eight", async () => {
+  const streams: { readonly can: unknown; readonly follows: unknown; readonly asked: Asked }[] = [];
+  const server = gatewayServer("modern", "other", []).on("subscriptions/listen", (params, asked) => {
+    const { resourceSubscriptions } = params.notifications as JsonObject;
+    const can = (params._meta as JsonObject)["io.modelcontextprotocol/clientCapabilities"];
+    streams.push({ can, follows: resourceSubscriptions, asked });
+    const _meta = { "io.modelcontextprotocol/subscriptionId": asked.id };
+    asked.say("notifications/subscriptions/acknowledged", { ...params, _meta });
+    return SILENCE;
+  });
+  const { upstream, heard } = await meet(server, { transport: HTTP }, OWN);
+  const kind = (extension: string) =>
+    client({ capabilities: { sampling: {}, extensions: { [extension]: {} } } });
+  const open = () => streams.filter(({ asked }) => asked.signal?.aborted === false);
+  upstream.follow("x:a", undefined);
+  await vi.advanceTimersByTimeAsync(50);
+  expect(open().map(({ can }) => can)).toEqual([{}]);
+
+  for (let twice = 0; twice < 2; twice += 1) await upstream.list("tools", kind("a.b/0"), SIGNAL);
+  await vi.advanceTimersByTimeAsync(50);
+  expect(open().map(({ follows }) => follows)).toEqual([["x:a"], ["x:a"]]);
+  expect(open()[1]?.can).toMatchObject({ sampling: {} });
+  const news = open()[1];
+  news?.asked.say("notifications/tools/list_changed", {
+    _meta: { "io.modelcontextprotocol/subscriptionId": news.asked.id },
+  });
+  expect(heard.some((what) => what.startsWith("tools @"))).toBe(true);
+
+  for (let count = 1; count <= 9; count += 1) await upstream.list("tools", kind(`a.b/${count}`), SIGNAL);
+  await vi.advanceTimersByTimeAsync(50);
+  expect(open()).toHaveLength(1 + 8);
+  expect(news?.asked.signal?.aborted).toBe(true);
+  await upstream.close();
+  expect(open()).toEqual([]);
 });
