@@ -2,6 +2,7 @@
 import type { RuleConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
 import { type Advised, deadMatchers } from "./dead-matchers.js";
+import { compileExpression } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
 const KINDS = ["tools", "prompts", "resources"] as const;
@@ -35,7 +36,12 @@ export function policyAdvice(config: Advised): readonly PolicyFault[] {
         ];
   });
   const dead = about.flatMap(({ subject, path }) => deadMatchers(subject, path, config));
-  return [...strangers, ...dead, ...shadowed];
+  const questions = rules.flatMap(({ on, when }, at): readonly PolicyFault[] => {
+    if (on !== "call" || when === undefined || !compileExpression(when).uses.has("request")) return [];
+    const message = 'a call has no "request": what a server asks is judged by rules with "on"';
+    return [{ path: ["policy", "rules", at, "when"], message }];
+  });
+  return [...strangers, ...dead, ...questions, ...shadowed];
 }
 
 /** Whether whatever `later` matches, `earlier` matches too. */

@@ -97,6 +97,14 @@ test("a server that is not there is told, for rules and limits", () => {
   expect(found.map(({ path }) => path.join("."))).toEqual(["policy.rules.0.servers.1", "limits.0.servers.0"]);
 });
 
+test("a condition on a question, in a rule about calls, is told", () => {
+  const when = "request.message.matches('(?i)password')";
+  expect(advice([{ when, effect: "deny" }])).toEqual([
+    ["policy.rules.0.when", 'a call has no "request": what a server asks is judged by rules with "on"'],
+  ]);
+  expect(advice([{ on: "elicitation", when, effect: "deny" }])).toEqual([]);
+});
+
 describe("names and URIs that nothing can have are told", () => {
   const prefixed = ["files", "d b"].map((prefix) => ({ name: prefix, prefix }));
   const told = (given: Given) => advice([given], { servers: prefixed });
