@@ -2,7 +2,8 @@
 import { lookup } from "node:dns";
 import { isIP } from "node:net";
 import type { Dispatcher } from "undici";
-import { buildConnector, Pool } from "./undici-pool.js";
+import { HttpConnections, type PooledRequest } from "./http-connections.js";
+import { buildConnector } from "./undici-client.js";
 
 export interface HttpPoolOptions {
   readonly url: string;
@@ -14,6 +15,8 @@ export interface HttpPoolOptions {
   readonly lastsMs?: number;
   /** How long a name must not have led to an address for that to be left, in milliseconds. Default: 10 min. */
   readonly goneMs?: number;
+  /** How many there may be at once; what comes then waits for one. Default: 1024. */
+  readonly connections?: number;
 }
 
 /**
@@ -35,7 +38,7 @@ const GONE_MS = 10 * 60_000;
 
 /** Connections that were opened at about the same time. */
 interface Generation {
-  readonly pool: Dispatcher;
+  readonly pool: HttpConnections;
   /** Where they lead. */
   readonly addresses: Set<string>;
 }
@@ -60,7 +63,14 @@ export class HttpPool {
   #waiting = 0;
 
   /** @throws TypeError when the URL is none. */
-  constructor({ url, connectTimeoutMs, ca, lastsMs = LASTS_MS, goneMs = GONE_MS }: HttpPoolOptions) {
+  constructor({
+    url,
+    connectTimeoutMs,
+    ca,
+    lastsMs = LASTS_MS,
+    goneMs = GONE_MS,
+    connections = MAX_CONNECTIONS,
+  }: HttpPoolOptions) {
     const { origin, hostname } = new URL(url);
     const connect = buildConnector({
       timeout: connectTimeoutMs,
@@ -70,8 +80,7 @@ export class HttpPool {
     });
     this.#open = () => {
       const addresses = new Set<string>();
-      const pool = new Pool(origin, {
-        connections: MAX_CONNECTIONS,
+      const pool = new HttpConnections(origin, connections, {
         // After a request that was given up undici connects again, for nobody (https://github.com/nodejs/undici/issues/5845).
         connect: (options, done) => {
           if (this.#waiting === 0) {
@@ -102,10 +111,10 @@ export class HttpPool {
   }
 
   /** Sends a request when there is a connection for it; call `settled` once when it has one or needs none. */
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+  dispatch(options: Dispatcher.DispatchOptions, request: PooledRequest): void {
     if (performance.now() >= this.#usedUntil) this.#replace();
     this.#waiting++;
-    this.#current.pool.dispatch(options, handler);
+    this.#current.pool.dispatch(options, request);
   }
 
   settled(): void {

@@ -2,8 +2,8 @@
  * One HTTP request to a server: dispatched straight on the pool (no fetch, no streams), redirected only within
  * its origin, never decompressed, and abortable at any moment.
  */
-import type { Dispatcher } from "undici";
 import type { Headers } from "./channel.js";
+import type { HttpConnection, PooledRequest } from "./http-connections.js";
 import type { HttpTarget } from "./http-target.js";
 import { ResponseHeaders } from "./response-headers.js";
 
@@ -31,7 +31,9 @@ const aborted = new Error("the request was given up");
  * The handler is of undici's older kind. For the newer one undici makes a controller and an object of the headers,
  * and that of every answer (1.5 µs a call); this version takes either.
  */
-export class HttpRequest implements Dispatcher.DispatchHandler {
+export class HttpRequest implements PooledRequest {
+  /** The one that it uses, until undici has told its end. */
+  connection: HttpConnection | undefined;
   readonly #target: HttpTarget;
   readonly #outgoing: Outgoing;
   readonly #receiver: HttpReceiver;
@@ -48,6 +50,10 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
     this.#outgoing = outgoing;
     this.#receiver = receiver;
     this.#dispatch(outgoing.path ?? target.path);
+  }
+
+  get isOver(): boolean {
+    return this.#done;
   }
 
   /** Closes the connection if the request was sent, and forgets it if it still waits for one. */
@@ -105,6 +111,7 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
   }
 
   onComplete(): void {
+    this.#letGo();
     if (this.#done) return;
     const path = this.#redirectTo;
     if (path === undefined) {
@@ -118,7 +125,14 @@ export class HttpRequest implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
+    this.#letGo();
     this.#fail(error);
+  }
+
+  #letGo(): void {
+    const { connection } = this;
+    this.connection = undefined;
+    connection?.over();
   }
 
   #fail(error: Error): void {

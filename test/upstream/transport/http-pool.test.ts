@@ -14,10 +14,10 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Connections of `server` by the name or the address in its URL, used for so long. */
-function connections(server: ScriptedServer, host: string, lastsMs: number, goneMs = 0) {
+/** Connections of `server` by the name or the address in its URL, used for so long, and no more than `most`. */
+function connections(server: ScriptedServer, host: string, lastsMs: number, goneMs = 0, most = 100) {
   const url = server.url.replace("127.0.0.1", host);
-  const pool = new HttpPool({ url, connectTimeoutMs: 1_000, lastsMs, goneMs });
+  const pool = new HttpPool({ url, connectTimeoutMs: 1_000, lastsMs, goneMs, connections: most });
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 1_000, pool });
   cleanups.push(
     () => channel.close(),
@@ -51,8 +51,7 @@ test("are kept between requests", async () => {
   const { server } = await serve();
   const { channel } = connections(server, "localhost", 60_000);
   for (let i = 0; i < 10; i += 1) await ask(channel);
-  // The next request may come before the connection is known to be free.
-  expect(server.connections.made).toBeLessThanOrEqual(2);
+  expect(server.connections.made).toBe(1);
 });
 
 test("are replaced when they were used for long, and what is under way on them is not disturbed", async () => {
@@ -69,8 +68,7 @@ test("are kept as long as they last where there is no name that could lead elsew
   const { server } = await serve();
   const { channel } = connections(server, "127.0.0.1", 0);
   for (let i = 0; i < 10; i += 1) await ask(channel);
-  // The next request may come before the connection is known to be free.
-  expect(server.connections.made).toBeLessThanOrEqual(2);
+  expect(server.connections.made).toBe(1);
 });
 
 test("end with their owner, those that were replaced as well", async () => {
@@ -80,6 +78,41 @@ test("end with their owner, those that were replaced as well", async () => {
   await ask(channel);
   await pool.destroy();
   await held;
+});
+
+test("are no more than there may be: what comes then waits for one, unless it is given up", async () => {
+  const { server, release } = await serve();
+  const { channel } = connections(server, "127.0.0.1", 0, 0, 1);
+  const held = ask(channel, "hold");
+  const givenUp = new AbortController();
+  const hasty = channel.exchange(call("echo"), { signal: givenUp.signal });
+  const patient = ask(channel);
+  givenUp.abort();
+  await expect(hasty).rejects.toMatchObject({ code: "cancelled" });
+  release();
+  expect(await held).toBeDefined();
+  expect(await patient).toBeDefined();
+  expect(server.connections.made).toBe(1);
+});
+
+test("that are replaced serve those who wait for one of them first", async () => {
+  const { server, release } = await serve();
+  const { channel } = connections(server, "localhost", 0, 0, 1);
+  const held = ask(channel, "hold");
+  const waiting = ask(channel, "echo");
+  release();
+  expect(await held).toBeDefined();
+  expect(await waiting).toBeDefined();
+});
+
+test("end with their owner, and so do those who wait for one", async () => {
+  const { server } = await serve();
+  const { channel, pool } = connections(server, "127.0.0.1", 0, 0, 1);
+  const both = [ask(channel, "hold"), ask(channel)].map((asked) =>
+    expect(asked).rejects.toMatchObject({ retryable: true }),
+  );
+  await pool.destroy();
+  await Promise.all(both);
 });
 
 describe("where the name comes to lead elsewhere", () => {

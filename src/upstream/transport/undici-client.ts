@@ -7,5 +7,5 @@ import { createRequire } from "node:module";
 type Undici = typeof import("undici");
 
 const require = createRequire(import.meta.url);
-export const Pool = require("undici/lib/dispatcher/pool.js") as Undici["Pool"];
+export const Client = require("undici/lib/dispatcher/client.js") as Undici["Client"];
 export const buildConnector = require("undici/lib/core/connect.js") as Undici["buildConnector"];
