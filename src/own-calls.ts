@@ -42,6 +42,7 @@ export async function ownCall(inside: Inside, name: string, args: JsonObject): P
     extraHeaders: undefined,
     signal: new Stop().signal,
     notify: () => {},
+    alive: undefined,
   });
 }
 

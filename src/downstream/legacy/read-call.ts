@@ -32,6 +32,7 @@ export function readCall(
     notify: (notice) => {
       if (fitsCall(notice, token, session)) say(notice);
     },
+    alive: undefined,
   };
 }
 

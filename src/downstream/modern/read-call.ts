@@ -64,6 +64,7 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
     notify: (notice) => {
       if (isWished(notice, wishes)) came.notify(notice);
     },
+    alive: undefined,
   };
 }
 

@@ -48,11 +48,15 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
   if (capabilities === undefined) {
     throw malformed(`_meta["${META.clientCapabilities}"] must be there and be an object`);
   }
+  const info = objectAt(meta, META.clientInfo);
+  const text = JSON.stringify([scope, capabilities, info]);
+  const clients = comeBefore.get(principal) ?? new Map<string, Client>();
+  const before = clients.get(text);
+  if (before !== undefined) return before;
   const declared = isEmpty(capabilities) ? "" : canonicalText(capabilities);
   if (declared.length > LONGEST_CAPABILITIES) throw tooLong(META.clientCapabilities, LONGEST_CAPABILITIES);
-  const info = objectAt(meta, META.clientInfo);
   if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong(META.clientInfo, LONGEST_INFO);
-  return {
+  const client: Client = {
     principal,
     affinity: affinityOf(principal, declared),
     session: false,
@@ -60,7 +64,20 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
     capabilities,
     ...(info !== undefined && { info }),
   };
+  if (text.length > LONGEST_KEPT) return client;
+  if (clients.size >= MOST_KEPT) clients.clear();
+  comeBefore.set(principal, clients.set(text, client));
+  return client;
 }
+
+/**
+ * Who says of itself what it said before is the same object, so that others can keep by it what they know of it. By
+ * what was said, for each principal.
+ */
+const comeBefore = new WeakMap<Principal, Map<string, Client>>();
+const MOST_KEPT = 100;
+/** In characters. */
+const LONGEST_KEPT = 2_000;
 
 /** @throws GatewayError -32602 for a level that does not exist (server/utilities/logging, "Error Handling"). */
 export function readLogLevel(meta: JsonObject): LogLevel | undefined {
