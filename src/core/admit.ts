@@ -47,8 +47,9 @@ function checkOnce(rawHeaders: readonly string[]): void {
     const name = rawHeaders[i] ?? "";
     if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === "authorization") authorizations += 1;
-    else if (name.charCodeAt(3) === DASH && name.slice(0, 3).toLowerCase() === "mcp") {
+    else if (name.charCodeAt(3) === DASH) {
       const lower = name.toLowerCase();
+      if (!lower.startsWith("mcp-")) continue;
       seen ??= new Set();
       if (seen.has(lower)) throw repeated(lower);
       seen.add(lower);

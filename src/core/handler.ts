@@ -1,6 +1,7 @@
 /** The one function type under all protocols, and how layers are put around it. */
 import type { Call, Reply } from "./call.js";
 
+/** Never throws before it returns: what goes wrong at once is a rejection like any other. */
 export type Handler = (call: Call) => Promise<Reply>;
 export type Middleware = (next: Handler) => Handler;
 

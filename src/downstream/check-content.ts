@@ -4,6 +4,7 @@ import { HttpRefusal } from "./http-errors.js";
 
 /** @throws HttpRefusal 415 unless the request carries JSON, plainly written. */
 export function checkContent({ headers }: IncomingMessage): void {
+  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
   const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
   const plain = headers["content-encoding"] === undefined || headers["content-encoding"] === "identity";
   // Whatever a form can send reaches us from any page without a question asked before.

@@ -5,6 +5,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
 import { admit, admitOperator } from "../core/admit.js";
+import type { Principal } from "../core/client.js";
 import type { FrontDoor } from "../core/front-door.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import type { Logger } from "../core/logger.js";
@@ -86,12 +87,15 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   }
 
   function guarded(endpoint: McpEndpoint): Serve {
-    return async (request, response, scope) => {
+    return (request, response, scope) => {
       if (arrives(request, response)) return;
-      const principal = await authentication.authenticate(request);
-      // A host that hung up meanwhile closes nothing any more, and what would be kept until then would be kept for ever.
-      if (response.destroyed) return;
-      await endpoint({ request, response, principal, scope, challenge: authentication.challenge });
+      const { challenge } = authentication;
+      const serve = (principal: Principal) => {
+        // A host that hung up meanwhile closes nothing any more, and what would be kept until then would be kept for ever.
+        return response.destroyed ? undefined : endpoint({ request, response, principal, scope, challenge });
+      };
+      const principal = authentication.authenticate(request);
+      return principal instanceof Promise ? principal.then(serve) : serve(principal);
     };
   }
 
@@ -138,7 +142,7 @@ export function httpRoutes(
   const table = routeTable(settings);
   for (const { path, serve } of table) {
     app.all(path, ({ env, req }) => {
-      void settle(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
+      settle(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
         serve(request, response, req.param("name") ?? ""),
       );
       return RESPONSE_ALREADY_SENT;
@@ -151,7 +155,7 @@ export function httpRoutes(
   const mcp = table.find(({ path }) => path === settings.listen.path);
   const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.serve(request, response, "");
   return (request, response) => {
-    if (mcp !== undefined && request.url === mcp.path) void settle(request, response, serveMcp);
+    if (mcp !== undefined && request.url === mcp.path) settle(request, response, serveMcp);
     else void route(request, response);
   };
 
@@ -163,20 +167,24 @@ export function httpRoutes(
       : answered;
   }
 
-  async function settle(
+  function settle(
     request: IncomingMessage,
     response: ServerResponse,
     serve: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
-  ): Promise<void> {
-    try {
-      await serve(request, response);
-    } catch (error) {
+  ): void {
+    const failed = (error: unknown): void => {
       const { cause, id } = error instanceof FailedMessage ? error : { cause: error, id: undefined };
       const failure = httpFailure(cause);
       if (failure.status === 500)
         settings.logger.error({ error: cause, method: request.method }, "a request failed");
       settings.refused?.(failure.status);
       sendFailure(response, failure, id);
+    };
+    try {
+      const served = serve(request, response);
+      if (served instanceof Promise) served.catch(failed);
+    } catch (error) {
+      failed(error);
     }
   }
 }

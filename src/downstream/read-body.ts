@@ -13,17 +13,9 @@ import { FrameError } from "../wire/envelope.js";
  * @param limit the most bytes taken
  * @throws GatewayError `too_large`, or `cancelled` when the client went away; FrameError when it is no UTF-8
  */
-export async function readBody(request: IncomingMessage, limit: number): Promise<string> {
-  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge(limit);
-  const body = await collect(request, limit);
-  if (body.length >= LARGE_BYTES) await myTurn();
-  // A replacement character would let policy judge another text than the one that was sent.
-  if (!isUtf8(body)) throw new FrameError(-32700, "the body is not valid UTF-8");
-  return body.toString("utf8");
-}
-
-function collect(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(request: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
+    if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge(limit);
     const chunks: Buffer[] = [];
     let size = 0;
     const take = (chunk: Buffer): void => {
@@ -37,12 +29,18 @@ function collect(request: IncomingMessage, limit: number): Promise<Buffer> {
       reject(tooLarge(limit));
     };
     request.on("data", take);
-    request.once("end", () => resolve(joined(chunks)));
-    // Every request closes in the end; an error, which costs a stack trace, is made only for one that was cut off.
-    request.once("close", () => {
-      if (!request.complete) reject(gone(request.errored));
+    const finish = (): void => {
+      const body = joined(chunks);
+      // A replacement character would let policy judge another text than the one that was sent.
+      if (isUtf8(body)) resolve(body.toString("utf8"));
+      else reject(new FrameError(-32700, "the body is not valid UTF-8"));
+    };
+    request.on("end", () => {
+      if (size < LARGE_BYTES) finish();
+      else void myTurn().then(finish);
     });
-    request.once("error", () => {});
+    // Node's server gives one to every request that is cut off.
+    request.on("error", (cause) => reject(gone(cause)));
   });
 }
 

@@ -1,4 +1,5 @@
 /** Stops calling a server that fails too often, and finds out carefully when it is well again. */
+import type { Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 
@@ -124,20 +125,18 @@ const HOP_FAILURES: ReadonlySet<ErrorCode> = new Set([
 /** While the breaker is open, calls fail at once instead of waiting for a server that is known to be down. */
 export function circuitBreaker(breaker: CircuitBreaker, server: string): Middleware {
   return (next: Handler): Handler =>
-    async function circuitBreaker(call) {
+    function circuitBreaker(call) {
       const leave = breaker.enter();
-      if (leave === undefined) throw paused(server, breaker.retryAfterMs);
-      let verdict: Verdict = "none";
-      try {
-        const reply = await next(call);
-        verdict = "success";
+      if (leave === undefined) return Promise.reject(paused(server, breaker.retryAfterMs));
+      const answered = (reply: Reply): Reply => {
+        leave("success");
         return reply;
-      } catch (error) {
-        if (error instanceof GatewayError && HOP_FAILURES.has(error.code)) verdict = "failure";
+      };
+      const failed = (error: unknown): never => {
+        leave(error instanceof GatewayError && HOP_FAILURES.has(error.code) ? "failure" : "none");
         throw error;
-      } finally {
-        leave(verdict);
-      }
+      };
+      return next(call).then(answered, failed);
     };
 }
 

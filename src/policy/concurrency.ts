@@ -1,4 +1,5 @@
 /** Lets only so many calls at a server at the same time; the next ones wait in a line of bounded length. */
+import type { Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import type { Line } from "./line.js";
@@ -19,16 +20,20 @@ export interface ConcurrencySettings {
  */
 export function concurrency(settings: ConcurrencySettings): Middleware {
   const { line } = settings;
+  const left = (reply: Reply): Reply => {
+    line.leave();
+    return reply;
+  };
+  const failed = (error: unknown): never => {
+    line.leave();
+    throw error;
+  };
   return (next: Handler): Handler =>
-    async function concurrency(call) {
+    function concurrency(call) {
       const place = line.enter(call.signal, call.answers !== undefined);
-      if (place === "full") throw queueFull(settings);
-      if (place !== "inside") await place.catch(gaveUp);
-      try {
-        return await next(call);
-      } finally {
-        line.leave();
-      }
+      if (place === "full") return Promise.reject(queueFull(settings));
+      if (place === "inside") return next(call).then(left, failed);
+      return place.then(() => next(call).then(left, failed), gaveUp);
     };
 }
 

@@ -12,16 +12,21 @@ import { CODE } from "../wire/names.js";
  */
 export function rescue(logger: Logger, redact: (text: string) => string = (text) => text): Middleware {
   return (next: Handler): Handler =>
-    async function rescue(call) {
+    function rescue(call) {
+      const refused = (error: unknown): Reply => replyTo(error, call);
       try {
-        return await next(call);
+        return next(call).then(undefined, refused);
       } catch (error) {
-        if (error instanceof GatewayError) return refusalReply(redacted(error), call);
-        if (call.signal.aborted) return refusalReply(givenUp(error), call);
-        logger.error({ call: call.id, method: call.method, error }, "a call failed inside the gateway");
-        return internalError(call);
+        return Promise.resolve(refused(error));
       }
     };
+
+  function replyTo(error: unknown, call: Call): Reply {
+    if (error instanceof GatewayError) return refusalReply(redacted(error), call);
+    if (call.signal.aborted) return refusalReply(givenUp(error), call);
+    logger.error({ call: call.id, method: call.method, error }, "a call failed inside the gateway");
+    return internalError(call);
+  }
 
   function redacted(error: GatewayError): GatewayError {
     const message = redact(error.message);

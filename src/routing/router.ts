@@ -43,16 +43,17 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
   const ofTasks = taskCalls({ catalog, tasks, send });
   const ofSkills = skills({ catalog, send });
 
-  async function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
+  function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
     const { method, params } = call;
     const known = Object.hasOwn(TARGETED_METHODS, method);
-    if (!known && !canBeCarried(method)) throw unknownMethod(method);
+    if (!known && !canBeCarried(method)) return Promise.reject(unknownMethod(method));
     const own = known ? retarget(method, params, target) : retargetLoosely(params, target);
-    const reply = await send(upstream, call, own);
-    if (method === "resources/read" && /^ui:/i.test(target) && reply.kind === "result") {
-      catalog.showed(call.client, upstream);
-    }
-    return reply;
+    const sent = send(upstream, call, own);
+    if (method !== "resources/read" || !/^ui:/i.test(target)) return sent;
+    return sent.then((reply) => {
+      if (reply.kind === "result") catalog.showed(call.client, upstream);
+      return reply;
+    });
   }
 
   function refuseTarget(call: Call): GatewayError {
@@ -77,7 +78,14 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
     return new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
   }
 
-  return async function router(call) {
+  return function router(call) {
+    const { method, route } = call;
+    // The way of nearly every call.
+    if (route !== undefined && method === "tools/call") return sendTo(route, call);
+    return routed(call);
+  };
+
+  async function routed(call: Call): Promise<Reply> {
     const { method, route } = call;
     if (Object.hasOwn(LIST_METHODS, method)) return lists(call);
     if (TASK_METHODS.has(method)) return ofTasks.ask(call);
@@ -88,15 +96,14 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
       if (method === "completion/complete" && !completes(catalog.capabilities(route.upstream))) {
         return NO_COMPLETIONS;
       }
-      // Awaited, because to hand a promise on takes an async function three turns instead of one.
-      return await sendTo(route, call);
+      return sendTo(route, call);
     }
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
     const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);
     const declarer = soleDeclarer(method, servers, catalog.capabilities);
     if (declarer !== undefined && canBeCarried(method)) return send(declarer, call, call.params);
     throw unknownMethod(method);
-  };
+  }
 }
 
 /** A server that was never met may have completions; whether it does, it will say itself. */

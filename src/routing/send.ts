@@ -27,13 +27,9 @@ export type Send = (server: string, call: Call, params: JsonObject) => Promise<R
 export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
   const renamings = new Renamings(catalog);
 
-  return async function send(server, call, params) {
+  return function send(server, call, params) {
     const handler = handlers.get(server);
-    if (handler === undefined) {
-      throw new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, {
-        server,
-      });
-    }
+    if (handler === undefined) return Promise.reject(gone(server));
     const renaming = renamings.of(call.client, server);
     const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
     const capabilities = ofTasks ? catalog.capabilities(server) : undefined;
@@ -46,12 +42,16 @@ export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
       const named = renaming === undefined ? notice : renameNotice(notice, renaming);
       call.notify(task === undefined ? named : renameTaskNotice(named, task));
     };
-    const reply = await handler({ ...call, params: own, notify });
-    const named = renaming === undefined ? reply : renameReply(call.method, reply, renaming);
-    return task === undefined ? named : renameTasks({ method: call.method, params: own }, named, task);
+    return handler({ ...call, params: own, notify }).then((reply) => {
+      const named = renaming === undefined ? reply : renameReply(call.method, reply, renaming);
+      return task === undefined ? named : renameTasks({ method: call.method, params: own }, named, task);
+    });
   };
 
   function taskMap({ client, route }: Call, server: string): TaskMap {
     return (id) => tasks.expose(client, { server, id, tool: route?.target ?? "" });
   }
 }
+
+const gone = (server: string): GatewayError =>
+  new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, { server });

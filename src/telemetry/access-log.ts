@@ -15,22 +15,23 @@ const LONGEST_TARGET = 200;
  */
 export function accessLog(logger: Logger): Middleware {
   return (next: Handler): Handler =>
-    async function accessLog(call) {
+    function accessLog(call) {
       const start = performance.now();
-      const reply = await next(call);
-      const outcome = outcomeOf(call, reply);
-      const line = {
-        call: call.id,
-        method: call.method.slice(0, LONGEST_TARGET),
-        target: targetName(call),
-        upstream: call.route?.upstream,
-        principal: call.client.principal.id,
-        outcome,
-        ms: Math.round((performance.now() - start) * 100) / 100,
-      };
-      if (QUIET.has(outcome)) logger.debug(line, "call");
-      else logger.info(line, "call");
-      return reply;
+      return next(call).then((reply) => {
+        const outcome = outcomeOf(call, reply);
+        const line = {
+          call: call.id,
+          method: call.method.slice(0, LONGEST_TARGET),
+          target: targetName(call),
+          upstream: call.route?.upstream,
+          principal: call.client.principal.id,
+          outcome,
+          ms: Math.round((performance.now() - start) * 100) / 100,
+        };
+        if (QUIET.has(outcome)) logger.debug(line, "call");
+        else logger.info(line, "call");
+        return reply;
+      });
     };
 }
 

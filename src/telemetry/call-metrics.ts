@@ -12,30 +12,32 @@ import { type Outcome, outcomeOf } from "./outcome.js";
  */
 export function callMetrics(metrics: Metrics): Middleware {
   return (next: Handler): Handler =>
-    async function callMetrics(call) {
+    function callMetrics(call) {
       const start = performance.now();
-      const reply = await next(call);
-      const outcome = outcomeOf(call, reply);
-      // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
-      const label = outcome === "error" ? "tool_error" : outcome;
-      metrics.called(finished(call, start, serverSideError(reply, outcome)), label);
-      return reply;
+      return next(call).then((reply) => {
+        const outcome = outcomeOf(call, reply);
+        // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
+        const label = outcome === "error" ? "tool_error" : outcome;
+        metrics.called(finished(call, start, serverSideError(reply, outcome)), label);
+        return reply;
+      });
     };
 }
 
 /** Times the calls that go to one server, queueing not included; belongs right around the server. */
 export function upstreamMetrics(metrics: Metrics): Middleware {
   return (next: Handler): Handler =>
-    async function upstreamMetrics(call) {
+    function upstreamMetrics(call) {
       const start = performance.now();
-      try {
-        const reply = await next(call);
+      const answered = (reply: Reply): Reply => {
         metrics.forwarded(finished(call, start, clientSideError(call, reply)));
         return reply;
-      } catch (error) {
+      };
+      const failed = (error: unknown): never => {
         metrics.forwarded(finished(call, start, "_OTHER"));
         throw error;
-      }
+      };
+      return next(call).then(answered, failed);
     };
 }
 

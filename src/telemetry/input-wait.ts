@@ -92,11 +92,12 @@ export class InputWaits {
 
   /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
   readonly middleware: Middleware = (next: Handler): Handler => {
-    const inputWait: Handler = async (call) => {
+    const inputWait: Handler = (call) => {
       if (call.answers !== undefined) this.#answered(call, call.answers.state);
-      const reply = await next(call);
-      if (reply.kind === "input_required") this.#asked(call, reply);
-      return reply;
+      return next(call).then((reply) => {
+        if (reply.kind === "input_required") this.#asked(call, reply);
+        return reply;
+      });
     };
     return inputWait;
   };

@@ -98,7 +98,14 @@ class SupervisedUpstream implements StartableUpstream {
     this.#shared.start();
   }
 
-  readonly call = async (asked: Call): Promise<Reply> => {
+  readonly call = (asked: Call): Promise<Reply> => {
+    const { met } = this.#shared;
+    // Nearly always there is nothing to wait for, and nothing to choose.
+    const plain = met?.era === "modern" && this.#facts?.instance === undefined;
+    return plain ? this.#callMet(this.#shared, met, asked) : this.#callSomehow(asked);
+  };
+
+  async #callSomehow(asked: Call): Promise<Reply> {
     // One that is not there, or was never met, may be of the other era when it comes.
     if (this.#era !== "legacy" && this.#shared.met === undefined)
       await this.#meet(this.#shared, asked.signal);
@@ -112,7 +119,7 @@ class SupervisedUpstream implements StartableUpstream {
     const together = lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method);
     if (together || isOfTask(call)) return this.#callOver(lease.supervisor, call);
     return this.#apart.run(lease, call.signal, ({ supervisor }) => this.#callOver(supervisor, call));
-  };
+  }
 
   audience(client: Client): Audience {
     if (this.#era !== "modern") return audienceFor(this.#server.lease, client, this.#promise(client));
@@ -209,12 +216,13 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   async #callOver(supervisor: Supervisor, call: Call): Promise<Reply> {
-    const met = supervisor.met ?? (await this.#meet(supervisor, call.signal));
-    try {
-      return await met.connection.call(call);
-    } catch (error) {
+    return this.#callMet(supervisor, supervisor.met ?? (await this.#meet(supervisor, call.signal)), call);
+  }
+
+  #callMet(supervisor: Supervisor, met: Met, call: Call): Promise<Reply> {
+    return met.connection.call(call).catch((error: unknown) => {
       throw suspected(error, supervisor, met);
-    }
+    });
   }
 
   #meet(supervisor: Supervisor, signal: StopSignal): Promise<Met> {

@@ -43,19 +43,18 @@ const MAX_BATCH = 100;
 export class LegacyHttpEdge {
   constructor(private readonly parts: HttpEdgeParts) {}
 
-  async post(post: HttpPost): Promise<void> {
+  post(post: HttpPost): void | Promise<void> {
     const { message } = post;
-    if (isBatch(message)) {
-      const session = this.#sessionOf(post);
-      const problem = session && problemWith(message, session);
-      if (problem !== undefined) refuse(post, 400, problem);
-      else if (session !== undefined) await this.#serve(session, message, true, post);
-    } else if (isRequest(message) && message.method === "initialize") {
-      await this.#initialize(post, message);
-    } else {
-      const session = this.#sessionOf(post, message);
-      if (session !== undefined) await this.#serve(session, [message], false, post);
+    if (isBatch(message)) return this.#postBatch(post, message);
+    if (isRequest(message) && message.method === "initialize") return this.#initialize(post, message);
+    const session = this.#sessionOf(post, message);
+    if (session === undefined) return;
+    if (isRequest(message)) {
+      const places = this.#placesFor(1, session, post, false);
+      return serveRequest(session, message, places.place(), this.parts.behind);
     }
+    this.#hear(session, message);
+    post.response.writeHead(202).end();
   }
 
   /** @throws GatewayError `overloaded` */
@@ -107,34 +106,36 @@ export class LegacyHttpEdge {
     }
   }
 
-  async #serve(
-    session: Session,
-    messages: readonly Envelope[],
-    batch: boolean,
-    post: HttpPost,
-  ): Promise<void> {
+  #postBatch(post: HttpPost, messages: readonly Envelope[]): void | Promise<void> {
+    const session = this.#sessionOf(post);
+    if (session === undefined) return;
+    const problem = problemWith(messages, session);
+    if (problem !== undefined) return refuse(post, 400, problem);
+    for (const message of messages) if (!isRequest(message)) this.#hear(session, message);
     const requests = messages.filter(isRequest);
-    for (const message of messages) {
-      if (isNotification(message)) hearNotification(session, message, this.parts.behind.port);
-      else if (!isRequest(message)) session.questions.answer(message);
-    }
     if (requests.length === 0) {
       post.response.writeHead(202).end();
       return;
     }
-    const streamable = accepts(post.request, "text/event-stream");
-    const json = accepts(post.request, "application/json") || !streamable;
-    const { challenge } = post;
-    const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch, challenge };
-    const places = new PostPlace(post.response, streamsOf(session), settings, requests.length);
-    const [only] = requests;
-    if (only !== undefined && requests.length === 1) {
-      await serveRequest(session, only, places.place(), this.parts.behind);
-      return;
-    }
-    await Promise.all(
-      requests.map((request) => serveRequest(session, request, places.place(), this.parts.behind)),
+    const places = this.#placesFor(requests.length, session, post, true);
+    const served = requests.map((request) =>
+      serveRequest(session, request, places.place(), this.parts.behind),
     );
+    return Promise.all(served).then(() => {});
+  }
+
+  /** Takes what is no request. */
+  #hear(session: Session, message: Envelope): void {
+    if (isNotification(message)) hearNotification(session, message, this.parts.behind.port);
+    else session.questions.answer(message);
+  }
+
+  #placesFor(requests: number, session: Session, post: HttpPost, batch: boolean): PostPlace {
+    const { request, response, challenge } = post;
+    const streamable = accepts(request, "text/event-stream");
+    const json = accepts(request, "application/json") || !streamable;
+    const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch, challenge };
+    return new PostPlace(response, streamsOf(session), settings, requests);
   }
 
   /** The session of an exchange; answers it and returns undefined where there is none. */
@@ -183,10 +184,14 @@ function streamsOf(session: Session): SessionStreams {
   return session.streams;
 }
 
+/** What a client of this era must say, and nearly all do in these very words. */
+const EVERYTHING = "application/json, text/event-stream";
+
 /** Whether the client can take `type`. A client that says nothing takes everything (RFC 9110, 12.5.1). */
 function accepts(request: IncomingMessage, type: string): boolean {
-  const accept = request.headers.accept?.toLowerCase();
-  if (accept === undefined) return true;
+  const { accept: said } = request.headers;
+  if (said === undefined || said === EVERYTHING) return true;
+  const accept = said.toLowerCase();
   const range = `${type.slice(0, type.indexOf("/"))}/*`;
   return accept.includes(type) || accept.includes(range) || accept.includes("*/*");
 }

@@ -24,15 +24,16 @@ export interface Behind {
 const MAX_IN_FLIGHT = 1000;
 
 /** Resolves when the response was written, or is known never to be. Never rejects. */
-export async function serveRequest(
+export function serveRequest(
   session: Session,
   request: Request,
   place: Place,
   behind: Behind,
 ): Promise<void> {
   const own = ownMethod(request.method);
-  if (own === undefined) await serveCall(session, request, place, behind);
-  else place.reply(await answerItself(request, behind.logger, () => own(session, request.params ?? {})));
+  if (own === undefined) return serveCall(session, request, place, behind);
+  const answer = () => own(session, request.params ?? {});
+  return answerItself(request, behind.logger, answer).then((text) => place.reply(text));
 }
 
 async function serveCall(

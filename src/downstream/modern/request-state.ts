@@ -3,7 +3,7 @@
  * (spec 2026-07-28: basic/patterns/mrtr, "Server Requirements": it must be taken for an attacker's).
  */
 import { createCipheriv, createDecipheriv, createHash, type KeyObject, randomBytes } from "node:crypto";
-import type { Call } from "../../core/call.js";
+import type { Call, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
 import { issuedBy, issuerOf, withoutIssuer } from "../../core/issuer.js";
@@ -50,12 +50,15 @@ export function sealedState({
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
   return (next) =>
-    async function sealedState(call) {
-      const reply = await next(opened(call));
-      if (reply.kind !== "input_required" || reply.state === undefined) return reply;
-      const state = seal(key, reply.state, bindingOf(call, worker), now() + ttlMs());
-      return { ...reply, state: issuedBy(worker, state) };
+    function sealedState(call) {
+      return next(opened(call)).then((reply) => sealed(reply, call));
     };
+
+  function sealed(reply: Reply, call: Call): Reply {
+    if (reply.kind !== "input_required" || reply.state === undefined) return reply;
+    const state = seal(key, reply.state, bindingOf(call, worker), now() + ttlMs());
+    return { ...reply, state: issuedBy(worker, state) };
+  }
 
   function opened(call: Call): Call {
     const { answers } = call;

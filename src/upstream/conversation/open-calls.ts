@@ -66,8 +66,12 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
    * old ones still point to (the whole call, here) survives the young generation: 6 KiB a call.
    */
   readonly #open: T[] = [];
-  /** Clients whose last call ended a moment ago, with the time it ended. */
-  readonly #gone = new Map<string, number>();
+  /**
+   * Whose call ended last, and when the last one of all others did. That is all there is to know of those that ended,
+   * where a Map of them would be filled and emptied with every call.
+   */
+  #last: { readonly affinity: string; endedAt: number } | undefined;
+  #othersEndedAt = Number.NEGATIVE_INFINITY;
 
   get size(): number {
     return this.#open.length;
@@ -81,16 +85,14 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
     open.slot = this.#open.push(open) - 1;
   }
 
-  remove(open: T, affinity: string): void {
+  remove(open: T, affinity: string, now = performance.now()): void {
     this.#forget(open);
-    const now = performance.now();
-    this.#gone.delete(affinity);
-    this.#gone.set(affinity, now);
-    // The oldest stand first; what has stopped echoing goes, so that the map stays as small as recent traffic.
-    for (const [client, at] of this.#gone) {
-      if (at + ECHO_MS > now) break;
-      this.#gone.delete(client);
+    if (this.#last?.affinity === affinity) {
+      this.#last.endedAt = now;
+      return;
     }
+    this.#othersEndedAt = this.#last?.endedAt ?? this.#othersEndedAt;
+    this.#last = { affinity, endedAt: now };
   }
 
   /**
@@ -112,11 +114,8 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
     const [open] = candidates;
     if (open?.call === undefined || candidates.length > 1) return undefined;
     const { affinity } = open.call.client;
-    const now = performance.now();
-    for (const [client, at] of this.#gone) {
-      if (client !== affinity && at + ECHO_MS > now) return undefined;
-    }
-    return open;
+    const endedAt = this.#last?.affinity === affinity ? this.#othersEndedAt : this.#last?.endedAt;
+    return endedAt !== undefined && endedAt + ECHO_MS > performance.now() ? undefined : open;
   }
 
   #forget(open: T): void {

@@ -157,15 +157,20 @@ export class ModernConnection implements Connection {
   }
 
   async #send(call: Call, item = call.route?.item): Promise<Envelope> {
+    const { signal, client, logLevel } = call;
     const open = new OpenCall(nextId(), call);
     this.#calls.add(open);
+    // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
+    const untold = this.#channel.association === "pipe" && !signal.aborted;
+    if (untold) open.attach(call, () => this.#tellCancelled(open.id));
     try {
-      const written = writeCall(call, open.id, this.#speaker(call.client, call.logLevel), item);
-      const answer = await this.#request(written, call.signal, (message) => this.#hear(message, open));
-      return answer.message;
+      const { request, headers } = writeCall(call, open.id, this.#speaker(client, logLevel), item);
+      const hear = (message: Envelope): void => this.#hear(message, open);
+      return (await this.#channel.exchange(request, { headers, signal, hear })).message;
     } finally {
       open.detach();
-      this.#calls.remove(open, call.client.affinity);
+      this.#lastHeard = performance.now();
+      this.#calls.remove(open, client.affinity, this.#lastHeard);
     }
   }
 
@@ -174,7 +179,6 @@ export class ModernConnection implements Connection {
     signal: StopSignal,
     hear: (message: Envelope) => void = (message) => this.#hear(message),
   ): Promise<Answer> {
-    // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
     const tell = this.#channel.association === "pipe" ? () => this.#tellCancelled(request.id) : undefined;
     if (tell !== undefined && !signal.aborted) signal.addEventListener("abort", tell, { once: true });
     try {
