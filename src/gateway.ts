@@ -66,8 +66,9 @@ export interface Gateway {
   /** Resolves when a server that the config calls `required` could not be met after the start; else never. */
   readonly failed: Promise<GatewayError>;
   /**
-   * Says that it is not ready, and takes no new calls: at once, or where somebody asks for `/readyz`, 5 s later. Lets
-   * those under way finish for 25 s in all, and ends everything it owns.
+   * Says that it is not ready, and takes no new calls: at once, or 5 s later where somebody asks for `/readyz`; and while
+   * calls are under way, so long at most, whoever comes to ask is told. Lets them finish for 25 s in all, and ends
+   * everything it owns.
    */
   stop(options?: { readonly immediate?: boolean }): Promise<void>;
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal, by default nobody's. */
@@ -86,7 +87,7 @@ export interface Gateway {
 
 /** So long may stopping take until calls under way are cut off, in ms. */
 const DRAIN_MS = 25_000;
-/** So much of it (ms) is served on, where somebody in front asks whether anything may be sent here. */
+/** So much of it (ms) is served on, where somebody in front asks whether anything may be sent here, or may yet ask. */
 const LINGER_MS = 5_000;
 /** Whoever has not asked for so long (ms) does not ask any more. */
 const ASKS_MS = 60_000;
@@ -233,12 +234,16 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     draining = true;
     const listeners = [...pipes].map((pipe) => pipe.stop(graceMs));
     // A load balancer that asks would otherwise send calls to a closed door until it asks again.
-    const lingerMs = graceMs > 0 && performance.now() - askedAt < ASKS_MS ? LINGER_MS : 0;
-    await Promise.all([...listeners, listening ? http.stop(graceMs - lingerMs, lingerMs) : closeEdges()]);
+    const isAsked = performance.now() - askedAt < ASKS_MS;
+    const lingerMs = graceMs > 0 && (isAsked || !isIdle()) ? LINGER_MS : 0;
+    const closing = () => http.stop(graceMs - lingerMs, lingerMs, isAsked ? undefined : isIdle);
+    await Promise.all([...listeners, listening ? closing() : closeEdges()]);
     await inEffect.close();
     await admin.stop();
     vitals.stop();
   }
+  const isIdle = () =>
+    [...inEffect.inside.servers.values()].every(({ line }) => line.taken + line.waiting === 0);
   const closeEdges = () => Promise.all([legacy.close(), modern.close()]);
 
   /** What changes with a config and belongs to no server. */

@@ -62,9 +62,9 @@ export interface HttpListener {
   /**
    * Takes no more connections, ends what streams, lets requests finish for `graceMs`, then cuts them off. Before
    * that it serves on for `lingerMs` (default 0), closing each connection behind its answer, so that whoever is in
-   * front finds out in time that nothing may be sent here any more.
+   * front finds out in time that nothing may be sent here any more; no longer, though, than until `isIdle`.
    */
-  stop(graceMs: number, lingerMs?: number): Promise<void>;
+  stop(graceMs: number, lingerMs?: number, isIdle?: () => boolean): Promise<void>;
 }
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
@@ -112,9 +112,9 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
       return { url: `http://${host}:${port}${listen.path}`, port };
     },
-    async stop(graceMs, lingerMs = 0) {
+    async stop(graceMs, lingerMs = 0, isIdle = () => false) {
       stopping = true;
-      if (lingerMs > 0) await new Promise((resolve) => setTimeout(resolve, lingerMs));
+      await linger(lingerMs, isIdle);
       const closed = servers.map((each) => new Promise<void>((resolve) => each.close(() => resolve())));
       // A connection that falls idle now would otherwise be kept for its next request.
       const sweep = setInterval(() => {
@@ -163,6 +163,16 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
 }
 
 const STALL_MS = 30_000;
+
+/** How often (ms) somebody looks whether there is anything left to wait for. */
+const LOOK_MS = 50;
+
+async function linger(ms: number, isIdle: () => boolean): Promise<void> {
+  const until = performance.now() + ms;
+  for (let left = ms; left > 0 && !isIdle(); left = until - performance.now()) {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(left, LOOK_MS)));
+  }
+}
 
 /** Whoever asks how we are is answered as long as anybody is. */
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);

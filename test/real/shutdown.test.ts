@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAIN, serve, writeConfig } from "../support/cardea.js";
+import { MAIN, serve, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { pipeWire } from "../support/peers/pipe-wire.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
@@ -60,6 +60,26 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
     expect(children.filter(isAlive)).toEqual([]);
     await gateway.stop();
   });
+});
+
+test("while a call is under way both listeners say that it ends, although nobody asked before", async () => {
+  const gateway = await serveAtOnce({ mcpServers: { old: old.entry } });
+  await until("the server", async () => {
+    const rows = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as { state: string }[];
+    return rows[0]?.state === "ready";
+  });
+  const host = await openLegacy({ url: gateway.url });
+  const args = { label: "asked late", steps: 40, stepMs: 50 };
+  const answer = host.send(1, "tools/call", { name: "old__work", arguments: args });
+  await until("the call at work", () => old.ledger().some(({ label }) => label === "asked late"));
+  const exit = gateway.process.stop("SIGTERM", 20_000);
+  await gateway.process.says(/no new calls/);
+  for (const origin of [gateway.admin, new URL(gateway.url).origin]) {
+    expect((await fetch(`${origin}/readyz`)).status).toBe(503);
+  }
+  expect(await answer).toMatchObject({ result: { content: [{ text: "asked late took 40 steps" }] } });
+  expect(await exit).toEqual({ code: 0, signal: null });
+  await gateway.stop();
 });
 
 describe("cardea stdio", () => {

@@ -201,6 +201,16 @@ test("with time to linger it serves on, closes each connection behind its answer
   await expect(send(url, modernRequest("tools/list"))).rejects.toThrow(/ECONNREFUSED/);
 });
 
+test("it lingers no longer than there is something to wait for", async () => {
+  let idle = false;
+  const { origin, listener } = await listening({ ready: () => ({ ready: false, reasons: ["stopping"] }) });
+  const stopped = listener.stop(10_000, 60_000, () => idle);
+  expect((await send(`${origin}/readyz`, { method: "GET" })).status).toBe(503);
+  idle = true;
+  await stopped;
+  await expect(send(`${origin}/readyz`, { method: "GET" })).rejects.toThrow(/ECONNREFUSED/);
+});
+
 test("what does not finish within the grace is cut off, and aborted", async () => {
   const { handler, called } = pendingHandler();
   const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
