@@ -3,12 +3,11 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { importHostFile } from "../config/import/host-file.js";
-import type { Imported } from "../config/import/imported.js";
+import { type Imported, withOwnPrefixes } from "../config/import/imported.js";
 import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
+import { whyUnreadable } from "../config/load.js";
 import { formatProblem, Places } from "../config/problem.js";
-import { readConfig } from "../config/read.js";
-import { readJson } from "../config/read-json.js";
-import { readYaml } from "../config/read-yaml.js";
+import { parse, readConfig } from "../config/read.js";
 import { plain } from "../config/tree.js";
 import { EXIT } from "./exit.js";
 import { type Log, type Shell, write } from "./shell.js";
@@ -25,7 +24,7 @@ export async function importConfig(file: string, shell: Shell): Promise<number> 
   }
   const source = await readSource(file, shell, log);
   if (source === undefined) return EXIT.failed;
-  const { tree, faults } = /\.ya?ml$/i.test(file) ? readYaml(source) : readJson(source);
+  const { tree, faults } = parse(source, file === "-" ? "" : file);
   const places = new Places(name, source);
   if (tree?.kind !== "object") {
     const found = faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }];
@@ -55,12 +54,13 @@ async function readSource(file: string, shell: Shell, log: Log): Promise<string 
       file === "-" ? await readAll(shell.stdin) : await readFile(resolve(shell.cwd, file), "utf8");
     return source.replace(/^\uFEFF/, "");
   } catch (error) {
-    log.error({ error }, `${file} cannot be read`);
+    log.error({ file }, `${file} cannot be read: ${whyUnreadable(error)}`);
     return undefined;
   }
 }
 
-function format({ servers, variables }: Imported, name: string): string {
+function format({ servers: found, variables }: Imported, name: string): string {
+  const servers = withOwnPrefixes(found);
   const comments = [
     `// Imported from ${oneLine(name)}.`,
     ...(variables.length > 0 ? ["// Environment variables that must be set:"] : []),

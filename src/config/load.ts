@@ -23,7 +23,7 @@ export async function readConfigFile(
   try {
     bytes = await readFile(resolve(cwd, file));
   } catch (error) {
-    return bad(`the config file cannot be read: ${reason(error)}`);
+    return bad(`the config file cannot be read: ${whyUnreadable(error)}`);
   }
   if (bytes.length > MAX_BYTES) return bad("the file is larger than 16 MiB, which no config is");
   try {
@@ -53,7 +53,8 @@ async function isWrittenByAnybody(path: string): Promise<boolean> {
   return process.platform !== "win32" && (mode & 0o002) !== 0;
 }
 
-function reason(error: unknown): string {
+/** What the system says of a file that cannot be read, in words. */
+export function whyUnreadable(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOENT") return "there is no such file";
   if (code === "EACCES" || code === "EPERM") return "permission denied";

@@ -139,7 +139,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
 }
 
 /** The extension decides; where it says nothing, the first character does. */
-function parse(text: string, file: string): Reading {
+export function parse(text: string, file: string): Reading {
   const extension = extname(file).toLowerCase();
   if (extension === ".yaml" || extension === ".yml") return readYaml(text);
   if (extension === ".json" || extension === ".jsonc" || /^\s*[{[/]/.test(text)) return readJson(text);

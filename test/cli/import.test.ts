@@ -47,6 +47,14 @@ describe("what is not a host's file", () => {
     expect(shell.out()).toBe("");
   });
 
+  test("from a pipe may be YAML, which its first character tells", async () => {
+    const shell = fakeShell({ stdin: "mcpServers:\n  a:\n    command: x\n" });
+    expect(await runCommandLine(["import", "-"], shell)).toBe(0);
+    expect(shell.out()).toBe(
+      `// Imported from standard input.\n${JSON.stringify({ mcpServers: { a: { command: "x" } } }, null, 2)}\n`,
+    );
+  });
+
   test("because it is TOML, as Codex has it, is refused in one line", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["import", "config.toml"], shell)).toBe(78);
@@ -58,6 +66,6 @@ describe("what is not a host's file", () => {
   test("because it is not there is refused", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["import", "nothing.json"], shell)).toBe(1);
-    expect(shell.said).toEqual(["error: nothing.json cannot be read"]);
+    expect(shell.said).toEqual(["error: nothing.json cannot be read: there is no such file"]);
   });
 });

@@ -1,4 +1,5 @@
 /** What an import makes: servers in Cardea's words, and what the person must know of them. */
+import { uriPrefix } from "../collisions.js";
 
 /** One server as it will stand in the file; only keys of the config's own schema. */
 export type ImportedServer = Readonly<Record<string, unknown>>;
@@ -24,6 +25,23 @@ export function variableName(text: string): string {
     .replace(/^_+|_+$/g, "")
     .toUpperCase();
   return /^[A-Z_]/.test(name) ? name : `V_${name}`;
+}
+
+/** The same, each with a prefix of its own: what is imported has to be a config that can be served. */
+export function withOwnPrefixes(
+  servers: ReadonlyMap<string, ImportedServer>,
+): ReadonlyMap<string, ImportedServer> {
+  const taken = new Map<string, true>();
+  return new Map(
+    [...servers].map(([name, server]) => {
+      const { prefix: given } = server;
+      const wanted = typeof given === "string" ? given : name;
+      const free = freeName(uriPrefix(wanted), taken);
+      if (wanted !== "") taken.set(free, true);
+      const meets = wanted !== "" && free !== uriPrefix(wanted);
+      return [name, meets ? { ...server, prefix: free } : server];
+    }),
+  );
 }
 
 /** The first of `name`, `name-2`, `name-3` … that is free. */
