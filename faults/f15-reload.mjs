@@ -54,7 +54,7 @@ await row(
       const { ms: time } = await until(`version ${n}`, () => inEffect(n), 5_000, 10);
       took.push(time);
       if (n % Math.ceil(total / 20) === 0) {
-        heap.push([n, await gateway.heapMiB()]);
+        heap.push([n, await gateway.objectsMiB()]);
       }
     }
     const window = await traffic.window();
@@ -75,7 +75,7 @@ await row(
     const trend = line(half(heap));
     const growth = trend.slope * (total / 2);
     row.check(
-      "heap, over the second half of the reloads",
+      "heap without compiled code, over the second half of the reloads",
       "flat: < + 1 MiB",
       `${mib(heap[0][1])} to ${mib(heap.at(-1)[1])}, slope ${mib(growth)} ± ${mib(trend.error * (total / 2))}`,
       growth < 1,

@@ -82,7 +82,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
       20,
     );
     if (n % Math.ceil(reloads / 40) !== 0) continue;
-    heap.push([n, await gateway.heapMiB()]);
+    heap.push([n, await gateway.objectsMiB()]);
   }
   await crashing;
   clearInterval(watching);
@@ -110,7 +110,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   const trend = line(half);
   const growth = trend.slope * (reloads / 2);
   row.check(
-    `heap, over the second half of ${reloads} reloads`,
+    `heap without compiled code, over the second half of ${reloads} reloads`,
     "flat: < + 1 MiB",
     `${mib(heap[0][1])} to ${mib(heap.at(-1)[1])}, slope ${mib(growth)} ± ${mib(trend.error * (reloads / 2))}`,
     growth < 1,

@@ -5,6 +5,7 @@
  */
 import dns from "node:dns";
 import { syncBuiltinESMExports } from "node:module";
+import { getHeapCodeStatistics } from "node:v8";
 
 let ballast = [];
 const names = new Map();
@@ -43,7 +44,8 @@ const jobs = {
   heap() {
     for (let round = 0; round < 3; round += 1) globalThis.gc();
     const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage();
-    return { heapUsed, external, arrayBuffers, rss };
+    const { code_and_metadata_size: code, bytecode_and_metadata_size: bytecode } = getHeapCodeStatistics();
+    return { heapUsed, external, arrayBuffers, rss, code: code + bytecode };
   },
   /** Holds so many MiB of objects in the old space; 0 lets them go. */
   ballast({ mib }) {
