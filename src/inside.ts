@@ -16,6 +16,7 @@ import { rescue } from "./policy/rescue.js";
 import { responseCache } from "./policy/response-cache.js";
 import { retry } from "./policy/retry.js";
 import { givenArguments } from "./routing/given-arguments.js";
+import { hiddenTargets } from "./routing/hidden-targets.js";
 import { locate } from "./routing/locate.js";
 import { renameQuestion } from "./routing/rename-results.js";
 import { Renamings } from "./routing/renaming.js";
@@ -80,6 +81,7 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       sealedState, // a state that was tampered with costs nothing further
       ...(config.servers.some(givesArguments) ? [givenArguments] : []), // rules judge what the server will get
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // nobody approves what cannot be called
+      ...(policy.visible !== undefined ? [hiddenTargets(catalog, policy.hid)] : []), // operators see what callers must not
       policy.access, // refuse before anything is spent
       policy.limits, // a refused call costs no token; a later round was paid by the first
     ],

@@ -36,6 +36,8 @@ export interface Policy {
   question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;
   /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
+  /** Notes that somebody called what `visible` says no to. */
+  readonly hid: (call: Call, route: Route) => void;
   /** Whether updates of a resource may be told; undefined where nobody is refused anything. */
   readonly mayFollow: ((client: Client, route: Route) => boolean) | undefined;
   /** The time-out that a limit sets for this call, in ms; for `deadline`. */
@@ -132,6 +134,10 @@ export function createPolicy(
       throw new GatewayError("denied", "gateway", message, { server, rpc });
     },
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
+    hid: (call, route) => {
+      const decision = book.judge({ on: "call", route, client: call.client, args: argsOf(call) });
+      if (decision.effect === "hide") log.add(call, route, "call", decision);
+    },
     mayFollow: nothingToJudge ? undefined : (client, route) => book.lets(client, route),
     timeoutMs: (call) => limits.timeoutMs(call),
     decisions: (count) => log.latest(count),

@@ -45,7 +45,8 @@ export function locate(catalog: Pick<Catalog, "view" | "prepare">, tasks: Pick<T
     };
 }
 
-function targetsOf({ method, params }: Call): readonly Target[] {
+/** What a call says it is about; nothing where its method is about no target. */
+export function targetsOf({ method, params }: Pick<Call, "method" | "params">): readonly Target[] {
   if (Object.hasOwn(LIST_METHODS, method)) return [];
   if (!Object.hasOwn(TARGETED_METHODS, method)) return looseTargets(params);
   const target = targetOf(method, params);
