@@ -43,7 +43,7 @@ const headers = z
     z
       .string()
       .regex(HEADER_NAME, { error: "is not a header name" })
-      .refine((name) => !isReservedHeader(name), { error: "the gateway sets itself" }),
+      .refine((name) => !isReservedHeader(name), { error: "is set by the gateway itself" }),
     z
       .string()
       .refine((value) => !/[\r\n\0]/.test(value), { error: "cannot hold a line break", abort: true })
@@ -53,7 +53,7 @@ const headers = z
     (named) =>
       new Set(Object.keys(named).map((name) => name.toLowerCase())).size === Object.keys(named).length,
     {
-      error: "have one name twice, in upper and lower case",
+      error: "must not have one name twice, in upper and lower case",
     },
   );
 

@@ -78,6 +78,11 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
       "--header takes a name, a colon and a value",
       undefined,
     ],
+    [
+      ["connect", "https://x.example", "--header", "Content-Length: 7"],
+      "the server's headers: it is set by the gateway itself",
+      undefined,
+    ],
     [["--"], "after -- comes the command of a server", undefined],
     [["--config", "x", "--", "node"], "--config and -- CMD cannot go together", undefined],
     [["--frob", "--", "node"], "unknown option '--frob'", undefined],

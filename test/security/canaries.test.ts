@@ -279,7 +279,7 @@ describe("commands", () => {
         `Authorization: Bearer ${CANARIES.bearer}`,
       ];
       const bridge = start(process.execPath, args, { env: ENVIRONMENT, cwd: folder });
-      await bridge.says(/is not available/);
+      await bridge.says(/the next attempt is in/);
       expect(found(readFileSync(`/proc/${bridge.pid}/cmdline`, "utf8"))).toEqual([]);
       await bridge.stop();
       expect(found(bridge.stderr())).toEqual([]);
