@@ -3,6 +3,7 @@
 import type { LogLevel } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
 import type { Client, Principal } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { MessageId } from "../../wire/envelope.js";
@@ -135,10 +136,15 @@ export class Session {
     return new Promise((resolve) => void this.#drained.add(resolve));
   }
 
-  /** `notifications/cancelled`. An id that is not in flight is passed over, as the specification asks. */
-  cancel(id: MessageId): void {
+  /**
+   * `notifications/cancelled`, with the client's reason where it gives one. An id that is not in flight is passed over,
+   * as the specification asks.
+   */
+  cancel(id: MessageId, reason?: string): void {
     const found = this.#calls.get(id);
-    if (found !== undefined) this.#giveUp(id, found, "cancelled");
+    if (found === undefined) return;
+    const said = reason === undefined ? undefined : new GatewayError("cancelled", "downstream", reason);
+    this.#giveUp(id, found, "cancelled", said);
   }
 
   /** Ends everything it holds. Calls in flight are aborted; their places are told so by whoever serves them. */
@@ -151,9 +157,9 @@ export class Session {
     this.general.close();
   }
 
-  #giveUp(id: MessageId, call: InFlight, why: "cancelled" | "ended"): void {
+  #giveUp(id: MessageId, call: InFlight, why: "cancelled" | "ended", reason?: GatewayError): void {
     this.#forgetCall(id);
-    call.controller.abort();
+    call.controller.abort(reason);
     call.over(why);
   }
 

@@ -6,6 +6,7 @@ import { Stop, type StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
+import { GAVE_UP, whyGivenUp } from "../conversation/given-up.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCalls } from "../conversation/open-calls.js";
 import type { Presentation } from "../conversation/questions.js";
@@ -44,8 +45,8 @@ export class LegacyCalls {
     const giveUp = new Stop();
     const running: RunningCall = new RunningCall(nextId(), call, {
       respond: post,
-      cancel: () => {
-        if (running.awaited === undefined) tellCancelled(running.id, post);
+      cancel: (why) => {
+        if (running.awaited === undefined) tellCancelled(running.id, post, why);
         else this.#cancelTask(running, running.awaited);
         giveUp.abort();
       },
@@ -78,7 +79,7 @@ export class LegacyCalls {
 
   /** Waits for the end of the call, or parks it while its client is asked. */
   async #nextReply(running: RunningCall, call: Call): Promise<Reply> {
-    running.attach(call, () => running.cancel(GAVE_UP));
+    running.attach(call, () => running.cancel(whyGivenUp(call.signal)));
     try {
       for (;;) {
         const turn = await running.next();
@@ -132,7 +133,7 @@ export class LegacyCalls {
     if (client.session) {
       running.attach(call, () => {
         parked.leave(state);
-        running.cancel(GAVE_UP);
+        running.cancel(whyGivenUp(call.signal));
       });
     }
     return {
@@ -146,7 +147,7 @@ export class LegacyCalls {
   async #resume(running: RunningCall, call: Call, answers: InputAnswers): Promise<Reply> {
     const { server } = this.#settings;
     if (call.signal.aborted) {
-      running.cancel(GAVE_UP);
+      running.cancel(whyGivenUp(call.signal));
       throw cancelled(server, call.signal);
     }
     running.deliver(answers);
@@ -165,12 +166,14 @@ const CANCEL_MS = 30_000;
 // Nobody waits for the task any more, whether its server has heard so or not.
 const ignore = (): void => {};
 
-const GAVE_UP = "the client gave up";
-
 // Closing the response stream says nothing in these revisions (2025-11-25, transports: "Disconnection SHOULD NOT
 // be interpreted as the client cancelling its request"), so the server is told in words on every transport.
-export function tellCancelled(requestId: MessageId, post: (message: Envelope) => void): void {
-  post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason: GAVE_UP } });
+export function tellCancelled(
+  requestId: MessageId,
+  post: (message: Envelope) => void,
+  reason: string = GAVE_UP,
+): void {
+  post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
 }
 
 export const cancelled = (server: string, signal: StopSignal): GatewayError =>

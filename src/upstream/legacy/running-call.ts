@@ -15,7 +15,7 @@ export interface RunningCallSettings {
   /** Sends the server the response to a question of its own; never rejects. */
   readonly respond: (response: Envelope) => void;
   /** Tells the server that nobody waits any more, and stops waiting. */
-  readonly cancel: () => void;
+  readonly cancel: (why: string) => void;
 }
 
 interface Question {
@@ -186,7 +186,7 @@ export class RunningCall extends OpenCall {
   /** Nobody waits for the call any more. */
   cancel(why: string): void {
     if (this.#ending !== undefined) return;
-    this.#settings.cancel();
+    this.#settings.cancel(why);
     this.refuse(why);
     this.end({ error: new GatewayError("cancelled", "downstream", why) });
   }

@@ -13,6 +13,7 @@ import { CODE } from "../../wire/names.js";
 import { paramHeaders } from "../../wire/param-headers.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection } from "../connection.js";
+import { whyGivenUp } from "../conversation/given-up.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
@@ -162,7 +163,7 @@ export class ModernConnection implements Connection {
     this.#calls.add(open);
     // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
     const untold = this.#channel.association === "pipe" && !signal.aborted;
-    if (untold) open.attach(call, () => this.#tellCancelled(open.id));
+    if (untold) open.attach(call, () => this.#tellCancelled(open.id, signal));
     try {
       const { request, headers } = writeCall(call, open.id, this.#speaker(client, logLevel), item);
       const hear = (message: Envelope): void => this.#hear(message, open);
@@ -179,7 +180,8 @@ export class ModernConnection implements Connection {
     signal: StopSignal,
     hear: (message: Envelope) => void = (message) => this.#hear(message),
   ): Promise<Answer> {
-    const tell = this.#channel.association === "pipe" ? () => this.#tellCancelled(request.id) : undefined;
+    const tell =
+      this.#channel.association === "pipe" ? () => this.#tellCancelled(request.id, signal) : undefined;
     if (tell !== undefined && !signal.aborted) signal.addEventListener("abort", tell, { once: true });
     try {
       return await this.#channel.exchange(request, { headers, signal, hear });
@@ -218,8 +220,8 @@ export class ModernConnection implements Connection {
     for (const kind of LIST_KINDS) this.#settings.observer.listChanged(kind);
   }
 
-  #tellCancelled(requestId: string | number): void {
-    const params = { requestId, reason: "the client gave up" };
+  #tellCancelled(requestId: string | number, signal: StopSignal): void {
+    const params = { requestId, reason: whyGivenUp(signal) };
     const told = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
     told.catch((error: unknown) => {
       this.#settings.log.debug({ server: this.#settings.server, error }, "a cancellation could not be sent");

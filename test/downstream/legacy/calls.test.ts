@@ -220,8 +220,9 @@ describe("notifications/cancelled", () => {
     const host = await server.host();
     const answer = host.post(callTool(5));
     const call = await pending.called;
-    expect((await host.notify("notifications/cancelled", { requestId: 5 })).status).toBe(202);
-    expect(call.signal.aborted).toBe(true);
+    const cancelled = { requestId: 5, reason: "enough" };
+    expect((await host.notify("notifications/cancelled", cancelled)).status).toBe(202);
+    expect(call.signal).toMatchObject({ aborted: true, reason: { code: "cancelled", message: "enough" } });
     expect(await answer).toMatchObject({ status: 202, text: "" });
     pending.answer(textReply("late"));
     expect(server.edge.sessions()[0]?.inFlight).toBe(0);

@@ -1,5 +1,6 @@
 /** Calls to a server that was opened by `initialize`: what it gets, what comes back, and whose it is. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../../src/core/errors.js";
 import {
   type FakeServer,
   HTTP,
@@ -130,7 +131,18 @@ describe("giving up", () => {
     giveUp();
     expect((await reply).code).toBe("cancelled");
     const { id } = server.sent("tools/call")[0]?.message ?? {};
-    expect(server.params("notifications/cancelled").requestId).toBe(id);
+    expect(server.params("notifications/cancelled")).toEqual({ requestId: id, reason: "the client gave up" });
+  });
+
+  test("is told with the client's own reason where it gave one", async () => {
+    const server = legacyServer().on("tools/call", () => SILENCE);
+    const { upstream } = await meet(server);
+    const { call, giveUp } = calling();
+    const reply = failure(upstream.call(call));
+    await settled();
+    giveUp(new GatewayError("cancelled", "downstream", "enough"));
+    await reply;
+    expect(server.params("notifications/cancelled").reason).toBe("enough");
   });
 
   test("before anything was sent sends nothing", async () => {

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../../src/core/errors.js";
 import type { StopSignal } from "../../../src/core/stop.js";
 import { decodeHeaderValue } from "../../../src/wire/header-value.js";
 import type { JsonObject } from "../../../src/wire/json.js";
@@ -258,9 +259,12 @@ describe("giving up", () => {
     const { call, giveUp } = calling();
     const reply = failure(upstream.call(call));
     await settled();
-    giveUp();
+    giveUp(new GatewayError("cancelled", "downstream", "enough"));
     await reply;
-    expect(server.params("notifications/cancelled").requestId).toBe(server.sent("tools/call")[0]?.message.id);
+    expect(server.params("notifications/cancelled")).toEqual({
+      requestId: server.sent("tools/call")[0]?.message.id,
+      reason: "enough",
+    });
   });
 });
 
