@@ -14,6 +14,7 @@ import { paramHeaders } from "../../wire/param-headers.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection } from "../connection.js";
 import { whyGivenUp } from "../conversation/given-up.js";
+import { isModernRefusal } from "../conversation/hop-errors.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
@@ -54,6 +55,7 @@ export class ModernConnection implements Connection {
   readonly #stopHearing: (() => void) | undefined;
   #lose: (cause: GatewayError) => void = () => {};
   #lastHeard = performance.now();
+  #isLooking = false;
 
   /** `channel` is the connection's own from now on. */
   constructor(channel: Channel, settings: ModernSettings) {
@@ -90,7 +92,6 @@ export class ModernConnection implements Connection {
 
   readonly call = async (call: Call): Promise<Reply> => {
     const first = await this.#send(call);
-    if (first.error?.code === CODE.unsupportedProtocolVersion) throw this.#outgrown();
     if (first.error?.code !== CODE.headerMismatch || call.method !== "tools/call") {
       return this.#read(call, first);
     }
@@ -128,11 +129,13 @@ export class ModernConnection implements Connection {
     return this.#taskStreams.follow(ids, client, listener);
   }
 
-  /** Any answer to `server/discover` is a sign of life, an error too; and a result tells what has changed. */
+  /** Any answer to `server/discover` is a sign of life, mostly an error too; and a result tells what has changed. */
   async check(signal: StopSignal): Promise<void> {
     const discover = writeRequest("server/discover", {}, nextId(), this.#speaker());
-    const { result } = (await this.#request(discover, signal)).message;
+    const answer = await this.#request(discover, signal);
+    const { result, error } = answer.message;
     if (Array.isArray(result?.supportedVersions)) this.#learn(readFacts(result));
+    else if (error?.code === CODE.methodNotFound || isOfOlder(answer)) throw this.#outgrown();
   }
 
   async close(): Promise<void> {
@@ -167,7 +170,9 @@ export class ModernConnection implements Connection {
     try {
       const { request, headers } = writeCall(call, open.id, this.#speaker(client, logLevel), item);
       const hear = (message: Envelope): void => this.#hear(message, open);
-      return (await this.#channel.exchange(request, { headers, signal, hear })).message;
+      const answer = await this.#channel.exchange(request, { headers, signal, hear });
+      if (answer.message.error !== undefined) this.#suspect(answer);
+      return answer.message;
     } finally {
       open.detach();
       this.#lastHeard = performance.now();
@@ -184,7 +189,9 @@ export class ModernConnection implements Connection {
       this.#channel.association === "pipe" ? () => this.#tellCancelled(request.id, signal) : undefined;
     if (tell !== undefined && !signal.aborted) signal.addEventListener("abort", tell, { once: true });
     try {
-      return await this.#channel.exchange(request, { headers, signal, hear });
+      const answer = await this.#channel.exchange(request, { headers, signal, hear });
+      if (answer.message.error !== undefined) this.#suspect(answer);
+      return answer;
     } finally {
       if (tell !== undefined) signal.removeEventListener("abort", tell);
       this.#lastHeard = performance.now();
@@ -201,13 +208,22 @@ export class ModernConnection implements Connection {
     return readCapabilities(message.result);
   }
 
+  /** @throws GatewayError when the error says that the server was replaced; where it may have been, it is asked. */
+  #suspect(answer: Answer): void {
+    if (answer.message.error?.code === CODE.unsupportedProtocolVersion) throw this.#outgrown();
+    if (isOfOlder(answer)) this.#lookAgain();
+  }
+
+  /** Asks who it is that answers now, one time after the other. */
   #lookAgain(): void {
-    this.check(AbortSignal.timeout(DISCOVER_MS)).catch((error: unknown) => {
-      this.#settings.log.debug(
-        { server: this.#settings.server, error },
-        "the server does not say what it offers",
-      );
-    });
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const { server, log } = this.#settings;
+    this.check(AbortSignal.timeout(DISCOVER_MS))
+      .catch((error: unknown) => log.debug({ server, error }, "the server does not say what it offers"))
+      .finally(() => {
+        this.#isLooking = false;
+      });
   }
 
   /** The server may have been replaced by one that offers other things. Without a session nothing else tells. */
@@ -296,6 +312,13 @@ export class ModernConnection implements Connection {
     );
   }
 }
+
+/**
+ * Whether a request was refused as servers of the other era refuse what they do not understand; those of this one have
+ * codes of their own for that, and -32602 (basic/transports/streamable-http, "Server Validation").
+ */
+const isOfOlder = ({ status, message: { error } }: Answer): boolean =>
+  status === 400 && error !== undefined && error.code !== CODE.invalidParams && !isModernRefusal(error);
 
 const STALE: Freshness = { ttlMs: 0, scope: "private" };
 const FRESHEST: Freshness = { ttlMs: Number.MAX_SAFE_INTEGER, scope: "public" };

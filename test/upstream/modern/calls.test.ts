@@ -323,12 +323,37 @@ test("a call that a server had asked about is not made again at an older one tha
   await upstream.close();
 });
 
-test("a server that no longer speaks the revision is met anew", async () => {
-  const server = modernServer().on("tools/call", () => {
-    throw new RpcFailure(-32022, "unsupported", { supported: ["2025-11-25"] }, 400);
-  });
+test("a server that was rolled back to an older one is found out by the first call that it does not understand", async () => {
+  const server = modernServer().on("tools/call", { content: [] });
   const { upstream } = await meet(server, over);
-  expect(await failure(upstream.call(calling().call))).toMatchObject({
+  const older = legacyServer()
+    .on("tools/call", { content: ["old"] })
+    .on("server/discover", {});
+  for (const [method, answer] of older.methods) {
+    server.on(method, (params, asked) => {
+      // As servers with sessions do to those who have none.
+      if (asked.headers["mcp-protocol-version"] !== "2026-07-28") return answer(params, asked);
+      throw new RpcFailure(-32000, "Bad Request: no session", undefined, 400);
+    });
+  }
+  expect(await upstream.call(calling().call)).toMatchObject({ kind: "error", error: { code: -32000 } });
+  await settled();
+  expect(upstream.state).toBe("backoff");
+  expect(resultOf(await upstream.call(calling().call))).toEqual({ content: ["old"] });
+  await upstream.close();
+});
+
+test.each(["call", "list"])("a server that refuses the revision to a %s is met anew", async (way) => {
+  const refuse = (): never => {
+    throw new RpcFailure(-32022, "unsupported", { supported: ["2025-11-25"] }, 400);
+  };
+  const server = modernServer().on("tools/call", refuse).on("tools/list", refuse);
+  const { upstream } = await meet(server, over);
+  const asked: Promise<unknown> =
+    way === "call"
+      ? upstream.call(calling().call)
+      : upstream.list("tools", undefined, new AbortController().signal);
+  expect(await failure(asked)).toMatchObject({
     code: "upstream_unavailable",
     retryable: true,
   });
