@@ -22,7 +22,8 @@ const MAX_KINDS = 8;
 
 interface Follow {
   readonly uri: string;
-  readonly stops: (() => void)[];
+  /** One for each stream that listens for it. */
+  readonly stops: Map<Subscriptions, () => void>;
 }
 
 export class Listeners {
@@ -48,17 +49,20 @@ export class Listeners {
     this.#kinds.set(kind, listener);
     const [oldest] = this.#kinds;
     if (this.#kinds.size <= MAX_KINDS || oldest === undefined) return;
-    oldest[1].stop();
-    this.#kinds.delete(oldest[0]);
+    const [kindOfOldest, leaving] = oldest;
+    leaving.stop();
+    this.#kinds.delete(kindOfOldest);
+    for (const { stops } of this.#follows) stops.delete(leaving);
   }
 
   /** Whoever follows hears what any of the streams tells of it. Call the returned function to stop. */
   follow(uri: string): () => void {
-    const follow: Follow = { uri, stops: this.#all().map((listener) => listener.follow(uri)) };
+    const stops = new Map(this.#all().map((listener) => [listener, listener.follow(uri)]));
+    const follow: Follow = { uri, stops };
     this.#follows.add(follow);
     return () => {
       if (!this.#follows.delete(follow)) return;
-      for (const stop of follow.stops) stop();
+      for (const stop of stops.values()) stop();
     };
   }
 
@@ -91,7 +95,7 @@ export class Listeners {
       ...this.#settings,
       open: (params, hear) => open(params, hear, promised),
     });
-    for (const { uri, stops } of this.#follows) stops.push(listener.follow(uri));
+    for (const { uri, stops } of this.#follows) stops.set(listener, listener.follow(uri));
     listener.start();
     return listener;
   }
