@@ -181,8 +181,8 @@ function nodeServer(
   timeouts: Partial<HttpTimeouts> = {},
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000, stallMs = STALL_MS } = timeouts;
-  const server = createServer(
+  const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000 } = timeouts;
+  return createServer(
     {
       headersTimeout: headersMs,
       requestTimeout: requestMs,
@@ -192,8 +192,6 @@ function nodeServer(
     },
     listener,
   );
-  server.timeout = stallMs;
-  return server;
 }
 
 function bind(server: Server, where: ListenOptions): Promise<void> {

@@ -56,7 +56,7 @@ export class QuietConnections {
   readonly duringResponse = (socket: Socket): void => {
     this.#responding.add(socket);
     if (socket.writableLength === 0) {
-      socket.setTimeout(this.#stallMs);
+      socket.setTimeout(0);
       return;
     }
     const now = performance.now();
