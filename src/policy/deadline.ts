@@ -1,5 +1,6 @@
 /** Gives a call up when its server has shown no sign of life for too long. */
 
+import { Alarms } from "../core/alarms.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
@@ -18,8 +19,6 @@ export interface DeadlineSettings {
 }
 
 const HOUR = 3_600_000;
-/** Node fires a timer at once whose delay does not fit into 31 bits. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 /** A timer that is so late (ms) was held up: the process stood still. */
 const STALL_MS = 100;
 
@@ -35,9 +34,10 @@ export function deadline(settings: DeadlineSettings): Middleware {
   const { server } = settings;
   if (!(settings.timeoutMs > 0)) throw new RangeError("a time-out must be longer than nothing");
 
+  const alarms = new Alarms();
   return (next: Handler): Handler =>
     function deadline(call) {
-      const timeoutMs = Math.min(settings.timeoutOf?.(call) ?? settings.timeoutMs, LONGEST_TIMER);
+      const timeoutMs = settings.timeoutOf?.(call) ?? settings.timeoutMs;
       const capMs = Math.max(timeoutMs, settings.capMs ?? HOUR);
       return new Promise<Reply>((resolve, reject) => {
         const controller = new Stop();
@@ -45,15 +45,14 @@ export function deadline(settings: DeadlineSettings): Middleware {
         let watching = true;
         let expired = false;
         let capped = timeoutMs >= capMs;
-        let timer = setTimeout(timeOut, timeoutMs);
-        let due = start + timeoutMs;
+        const alarm = alarms.set(timeoutMs, timeOut);
         let excused = false;
 
         function timeOut(): void {
-          const late = performance.now() - due;
+          const late = performance.now() - alarm.dueAt;
           if (late >= STALL_MS && !excused) {
             excused = true;
-            arm(late);
+            alarm.putOff(late);
             return;
           }
           const error = timedOut(call, server, Math.round(performance.now() - start));
@@ -66,7 +65,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
         }
         function stopWatching(): void {
           watching = false;
-          clearTimeout(timer);
+          alarm.stop();
         }
         function alive(): void {
           if (watching) startAnew();
@@ -80,18 +79,8 @@ export function deadline(settings: DeadlineSettings): Middleware {
           const now = performance.now();
           const left = capMs - (now - start);
           capped = left <= timeoutMs;
-          if (capped || excused) {
-            excused = false;
-            arm(Math.min(left, timeoutMs));
-            return;
-          }
-          due = now + timeoutMs;
-          timer.refresh();
-        }
-        function arm(ms: number): void {
-          clearTimeout(timer);
-          due = performance.now() + ms;
-          timer = setTimeout(timeOut, ms);
+          excused = false;
+          alarm.putOff(Math.min(left, timeoutMs), now);
         }
         function answered(reply: Reply): void {
           stopWatching();

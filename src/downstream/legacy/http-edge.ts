@@ -1,6 +1,7 @@
 /** Serves legacy sessions over Streamable HTTP: POST, GET and DELETE on one path. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { Alarms } from "../../core/alarms.js";
 import { GatewayError } from "../../core/errors.js";
 import { issuedBy } from "../../core/issuer.js";
 import { refusalError } from "../../core/refusal.js";
@@ -41,6 +42,8 @@ export interface HttpEdgeParts {
 const MAX_BATCH = 100;
 
 export class LegacyHttpEdge {
+  readonly #alarms = new Alarms();
+
   constructor(private readonly parts: HttpEdgeParts) {}
 
   post(post: HttpPost): void | Promise<void> {
@@ -134,7 +137,8 @@ export class LegacyHttpEdge {
     const { request, response, challenge } = post;
     const streamable = accepts(request, "text/event-stream");
     const json = accepts(request, "application/json") || !streamable;
-    const settings = { streamable, json, patienceMs: this.parts.patienceMs, batch, challenge };
+    const { patienceMs } = this.parts;
+    const settings = { streamable, json, patienceMs, alarms: this.#alarms, batch, challenge };
     return new PostPlace(response, streamsOf(session), settings, requests);
   }
 

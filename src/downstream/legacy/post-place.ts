@@ -3,6 +3,7 @@
  * has to be sent before them, or when the responses are long in coming.
  */
 import type { ServerResponse } from "node:http";
+import type { Alarm, Alarms } from "../../core/alarms.js";
 import { sendJson } from "../../wire/json-answer.js";
 import type { EventStream } from "./event-stream.js";
 import type { Place } from "./place.js";
@@ -16,6 +17,7 @@ export interface PostSettings {
   readonly json: boolean;
   /** So long may a client see nothing at all before the stream is opened, with its keep-alive. In ms. */
   readonly patienceMs: number;
+  readonly alarms: Alarms;
   /** The requests were sent as an array, so a JSON answer is one too. */
   readonly batch: boolean;
   /** The `WWW-Authenticate` that asks for a token with these scopes. */
@@ -24,7 +26,7 @@ export interface PostSettings {
 
 export class PostPlace {
   readonly #replies: Text[] = [];
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #patience: Alarm | undefined;
   #stream: EventStream | undefined;
   #open: number;
   #missing: readonly string[] | undefined;
@@ -39,8 +41,7 @@ export class PostPlace {
     this.#open = requests;
     if (!settings.json) this.#openStream();
     else if (settings.streamable) {
-      this.#timer = setTimeout(() => this.#openStream(), settings.patienceMs);
-      this.#timer.unref();
+      this.#patience = settings.alarms.set(settings.patienceMs, () => this.#openStream());
     }
   }
 
@@ -82,7 +83,7 @@ export class PostPlace {
   }
 
   #finish(): void {
-    clearTimeout(this.#timer);
+    this.#patience?.stop();
     const [only] = this.#replies;
     if (this.#stream !== undefined) this.#stream.finish();
     else if (this.response.destroyed) return;

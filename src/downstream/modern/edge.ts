@@ -1,4 +1,5 @@
 /** The 2026-07-28 way of serving HTTP and pipes: every request stands for itself. */
+import { Alarms } from "../../core/alarms.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { type Logger, SILENT } from "../../core/logger.js";
@@ -56,8 +57,10 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   const openSubscriptions = (within: StreamRoom): OpenSubscriptions =>
     new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach }, within);
   const overHttp = openSubscriptions(room);
+  const alarms = new Alarms();
   const limitsOf = (kind: "response" | "subscription"): StreamLimits => ({
     keepAliveMs,
+    alarms,
     budgetBytes: streamBytes,
     counted: (change) => streams(kind, change),
     tooSlow: () => logger.warn({ kind }, "a stream was cut off: its reader is too slow"),

@@ -3,6 +3,7 @@
  * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
  */
 import type { ServerResponse } from "node:http";
+import type { Alarm, Alarms } from "../../core/alarms.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { sendJson } from "../../wire/json-answer.js";
@@ -12,6 +13,7 @@ import type { Response } from "./write-reply.js";
 export interface StreamLimits {
   /** A quiet response says that it is alive this often, in milliseconds. */
   readonly keepAliveMs: number;
+  readonly alarms: Alarms;
   /** A reader that leaves more than this unread is cut off, in bytes. */
   readonly budgetBytes: number;
   /** Told when a response becomes a stream (1) and when that ends (-1). */
@@ -29,7 +31,7 @@ export class EventStream implements Outlet {
   readonly #limits: StreamLimits;
   readonly #challenge: Challenge;
   readonly #gone = new Stop();
-  readonly #pulse: NodeJS.Timeout;
+  readonly #pulse: Alarm;
   #streaming = false;
   #ended = false;
 
@@ -39,7 +41,7 @@ export class EventStream implements Outlet {
     this.#challenge = challenge;
     // A client that hears nothing at all gives up after minutes (undici: 300 s for the headers alone), so a
     // slow answer becomes a stream too.
-    this.#pulse = setInterval(() => this.#write(":\n\n"), limits.keepAliveMs);
+    this.#pulse = limits.alarms.set(limits.keepAliveMs, () => this.#beat());
     response.once("close", () => this.#closed());
     if (response.destroyed) this.#closed();
   }
@@ -71,6 +73,11 @@ export class EventStream implements Outlet {
     sendJson(response, status, pieces);
   }
 
+  #beat(): void {
+    this.#pulse.putOff(this.#limits.keepAliveMs);
+    this.#write(":\n\n");
+  }
+
   #write(text: string): void {
     const response = this.#response;
     if (this.#ended || response.destroyed) return;
@@ -100,7 +107,7 @@ export class EventStream implements Outlet {
 
   #end(): void {
     this.#ended = true;
-    clearInterval(this.#pulse);
+    this.#pulse.stop();
     if (this.#streaming) this.#limits.counted(-1);
   }
 }

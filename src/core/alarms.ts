@@ -1,0 +1,84 @@
+/** Time-outs of which nearly none ever comes: what is over before its time is near costs no timer. */
+
+/** How often (ms) those that wait are looked through. What is no further off than two looks gets a timer of its own. */
+const LOOK_MS = 1_000;
+
+/** Whoever makes it owns one timer at most, which ends with the last that waits, and keeps no process alive. */
+export class Alarms {
+  /** In no order. Not a Set: its tables are made anew again and again where things come and go all the time. */
+  readonly #far: Alarm[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Calls `ring` after `ms`, no less exactly than a timer would, unless it is stopped or put off before. */
+  set(ms: number, ring: () => void): Alarm {
+    const alarm = new Alarm(this, ring);
+    alarm.putOff(ms);
+    return alarm;
+  }
+
+  /** Called by the alarms themselves. */
+  add(alarm: Alarm): void {
+    alarm.slot = this.#far.push(alarm) - 1;
+    this.#timer ??= setInterval(this.#look, LOOK_MS).unref();
+  }
+
+  /** Called by the alarms themselves. */
+  remove(alarm: Alarm): void {
+    const { slot } = alarm;
+    alarm.slot = -1;
+    const last = this.#far.pop();
+    if (last !== undefined && last !== alarm) {
+      this.#far[slot] = last;
+      last.slot = slot;
+    }
+    if (this.#far.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  readonly #look = (): void => {
+    const now = performance.now();
+    for (const alarm of [...this.#far]) alarm.lookAt(now);
+  };
+}
+
+export class Alarm {
+  /** Where those that are far off keep it. */
+  slot = -1;
+  #dueAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly home: Alarms,
+    private readonly ring: () => void,
+  ) {}
+
+  /** When it is to ring, by `performance.now()`. */
+  get dueAt(): number {
+    return this.#dueAt;
+  }
+
+  /** From now on it rings after `ms`, also where it has rung before. */
+  putOff(ms: number, now = performance.now()): void {
+    this.#dueAt = now + ms;
+    if (this.#timer === undefined && this.slot !== -1 && ms > 2 * LOOK_MS) return;
+    this.stop();
+    if (ms > 2 * LOOK_MS) this.home.add(this);
+    else this.#timer = setTimeout(this.ring, ms);
+  }
+
+  stop(): void {
+    if (this.slot !== -1) this.home.remove(this);
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Gets a timer of its own before its time comes. */
+  lookAt(now: number): void {
+    const left = this.#dueAt - now;
+    if (left > 2 * LOOK_MS) return;
+    this.home.remove(this);
+    this.#timer = setTimeout(this.ring, Math.max(0, left));
+  }
+}
