@@ -8,7 +8,7 @@ export const LARGE_BYTES = 1024 * 1024;
 
 /** A piece that took this long (ms) is followed by a rest of so much of its time, in which others get their answers. */
 const LONG_MS = 8;
-const REST = 1 / 8;
+const REST = 1 / 4;
 
 const waiting: (() => void)[] = [];
 
