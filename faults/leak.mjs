@@ -1,6 +1,6 @@
 /** Leaks: two hundred crashes of servers and a thousand reloads of the config, under load. */
 import { join } from "node:path";
-import { startGateway } from "./support/gateway.mjs";
+import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
 import { Host, newAgent, textOf } from "./support/host.mjs";
 import { descendants, descriptors, everybody } from "./support/processes.mjs";
 import { line, mib, ms, pause, quantile, row, until } from "./support/row.mjs";
@@ -21,7 +21,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
     },
     profiles: { [`v${n}`]: { servers: ["pipe"] } },
   });
-  const gateway = row.own(await startGateway(config(0), { probe: true }));
+  const gateway = row.own(await startGateway(config(0), { probe: true, nodeFlags: NOT_OPTIMIZING }));
   await gateway.met(...victims, "pipe", "web");
   const agent = newAgent();
   row.own({ stop: async () => agent.destroy() });
