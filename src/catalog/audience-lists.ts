@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import { upTo } from "../core/up-to.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 
@@ -54,7 +55,7 @@ const OPENING_MS = 5_000;
 export class AudienceLists {
   readonly shared: Listener = newListener(EVERYBODY, undefined);
   readonly #listeners = new LRUCache<string, Listener>({
-    max: 2_000,
+    ...upTo(2_000),
     dispose: ({ client }, key) => {
       if (client !== undefined && this.#keys.get(client.affinity) === key) this.#keys.delete(client.affinity);
     },

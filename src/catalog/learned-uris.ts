@@ -1,21 +1,19 @@
 /** Which server gave a client an address that does not say by its form whose it is. */
 import { LRUCache } from "lru-cache";
+import { upToBoth } from "../core/up-to.js";
 
 /** One server's key, or several that gave the same address. */
 type Owners = readonly string[];
 
 /** What is remembered at most: so many addresses, and of so many characters together. */
-const KEPT = { max: 10_000, maxSize: 16 * 1024 * 1024 };
+const KEPT = upToBoth(10_000, 16 * 1024 * 1024);
 
 /**
  * Remembered per client, so that nobody can probe for what others were given. Bounded: what is forgotten is
  * merely routed by lists and templates again.
  */
 export class LearnedUris {
-  readonly #owners = new LRUCache<string, Owners>({
-    ...KEPT,
-    sizeCalculation: (_, key) => key.length,
-  });
+  readonly #owners = new LRUCache<string, Owners>(KEPT);
 
   learn(affinity: string, uri: string, server: string): void {
     const key = keyOf(affinity, uri);

@@ -1,11 +1,12 @@
 /** Whose pages (MCP Apps, `ui://…`) a client has fetched: an app that runs there calls tools by its server's own names. */
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
+import { upTo } from "../core/up-to.js";
 import { objectAt } from "../wire/json.js";
 
 /** Remembered per client, and bounded: an app of a page that is forgotten has to call tools by names that are nobody else's. */
 export class ShownPages {
-  readonly #servers = new LRUCache<string, readonly string[]>({ max: 10_000 });
+  readonly #servers = new LRUCache<string, readonly string[]>(upTo(10_000));
 
   show(affinity: string, server: string): void {
     const known = this.#servers.get(affinity) ?? [];

@@ -1,6 +1,7 @@
 /** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
 import { LRUCache } from "lru-cache";
 import { ANONYMOUS, type Client, type Principal } from "../core/client.js";
+import { upToBoth } from "../core/up-to.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
@@ -21,7 +22,7 @@ export interface ViewsOptions {
 }
 
 /** What is kept at most: so many views, under keys of so many characters together, which hold what clients declare. */
-const KEPT = { max: 10_000, maxSize: 32 * 1024 * 1024 };
+const KEPT = upToBoth(10_000, 32 * 1024 * 1024);
 
 /** What a scope shows that nobody serves. */
 const NOWHERE: Scope = { name: "", spaces: [] };
@@ -33,10 +34,7 @@ export class Views {
    * By scope and affinity, which decide what servers show a client; and by principal where rules hide some of
    * that: the same person may come back with a token that grants less.
    */
-  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>({
-    ...KEPT,
-    sizeCalculation: (_, key) => key.length,
-  });
+  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>(KEPT);
   /** The view of a client object that asked before, without making a key. */
   #byClient = new WeakMap<Client, CatalogView>();
   /** Merged lists and parts of them, by what they were made of. */

@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
+import { upTo } from "../core/up-to.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
 import { objectAt, stringAt, without } from "../wire/json.js";
@@ -17,9 +18,9 @@ const LONGEST_TEXT = 200;
 
 export class Approvals {
   /** Answers that were used: each lets one call through, and how long one can be sent is for the seal to say. */
-  readonly #spent = new LRUCache<string, true>({ max: KEPT });
+  readonly #spent = new LRUCache<string, true>(upTo(KEPT));
   /** Approvals that hold for a time, by rule, principal and call. */
-  readonly #remembered = new LRUCache<string, true>({ max: KEPT });
+  readonly #remembered = new LRUCache<string, true>(upTo(KEPT));
 
   isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
     return rule.rememberMs !== undefined && this.#remembered.has(digest(rule, call, route));

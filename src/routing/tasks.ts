@@ -2,6 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { ANONYMOUS, type Client } from "../core/client.js";
+import { upToBoth } from "../core/up-to.js";
 import { type Task, TaskHandles } from "./task-handles.js";
 
 /** A task that somebody was told of a while ago. */
@@ -12,7 +13,7 @@ interface KnownTask {
 }
 
 /** What is remembered at most: so many tasks, with ids of so many characters together. */
-const KEPT = { max: 10_000, maxSize: 16 * 1024 * 1024 };
+const KEPT = upToBoth(10_000, 16 * 1024 * 1024);
 
 /**
  * Handles say by themselves whose they are, so nothing that is remembered here is needed to ask after a task. It
@@ -21,10 +22,7 @@ const KEPT = { max: 10_000, maxSize: 16 * 1024 * 1024 };
  */
 export class Tasks {
   readonly #handles: TaskHandles;
-  readonly #known = new LRUCache<string, KnownTask>({
-    ...KEPT,
-    sizeCalculation: (_, key) => key.length,
-  });
+  readonly #known = new LRUCache<string, KnownTask>(KEPT);
 
   /** @param key and `worker`: see `TaskHandles` */
   constructor(key: KeyObject, worker?: number) {

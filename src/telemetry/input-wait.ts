@@ -5,6 +5,7 @@ import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { questionKind } from "../core/methods.js";
+import { upTo } from "../core/up-to.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { serverLabel } from "./labels.js";
 import type { InputKind, Metrics } from "./metrics.js";
@@ -40,7 +41,7 @@ const LONGEST_WAIT_MS = 3_600_000;
 export class InputWaits {
   readonly #metrics: Metrics;
   readonly #waiting = new LRUCache<string, Waiting>({
-    max: MOST_WAITING,
+    ...upTo(MOST_WAITING),
     ttl: LONGEST_WAIT_MS,
     perf: { now: () => performance.now() }, // asked each time, so that tests can turn the clock
     dispose: (waiting) => waiting.forget(),

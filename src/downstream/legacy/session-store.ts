@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { upTo } from "../../core/up-to.js";
 import { atMost } from "./at-most.js";
 import type { Session } from "./session.js";
 
@@ -25,7 +26,7 @@ export class SessionStore {
     /** Hears of each session that came to its end. */
     private readonly ended: (session: Session, why: SessionEnd) => void,
   ) {
-    this.#sessions = new LRUCache({ max: limits.max });
+    this.#sessions = new LRUCache(upTo(limits.max));
     this.#sweep = setInterval(() => this.#sweepNow(), Math.min(limits.idleMs, 60_000) / 2);
     this.#sweep.unref();
   }

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Call, Route } from "../../core/call.js";
+import { upTo } from "../../core/up-to.js";
 import { canonicalText } from "../../wire/canonical.js";
 import { argsOf } from "../rules/rule-book.js";
 
@@ -13,7 +14,7 @@ const KEPT = 10_000;
  */
 export class Credits {
   /** For as long as an answer can come, which is for the seal of its state to say. */
-  readonly #rounds = new LRUCache<string, number>({ max: KEPT });
+  readonly #rounds = new LRUCache<string, number>(upTo(KEPT));
 
   grant(call: Call, route: Route): void {
     const key = keyOf(call, route);

@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
+import { upTo } from "../../core/up-to.js";
 import { Line } from "../line.js";
 import type { PolicyFault } from "../rules/rule.js";
 import { compileSubject, type Subject } from "../rules/subject.js";
@@ -17,7 +18,7 @@ const NONE: readonly Purse[] = [];
 
 export class Limit {
   readonly subject: Subject;
-  readonly #purses = new LRUCache<string, readonly Purse[]>({ max: MOST_PURSES });
+  readonly #purses = new LRUCache<string, readonly Purse[]>(upTo(MOST_PURSES));
   /** Only those that somebody is in. */
   readonly #lines = new Map<string, Line>();
 
