@@ -1,14 +1,6 @@
 /** Reads YAML 1.2 into a tree, with aliases and merge keys already followed. */
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  type ParsedNode,
-  parseDocument,
-  type YAMLMap,
-} from "yaml";
+import { createRequire } from "node:module";
+import type { Document, ParsedNode, YAMLMap } from "yaml";
 import { type Fault, MAX_DEPTH, type Member, type ObjectTree, type Reading, type Tree } from "./tree.js";
 
 /** What the parser's codes mean; its own messages quote the text, which may be a secret. */
@@ -32,9 +24,15 @@ const SENTENCES: Readonly<Record<string, string>> = {
 /** More nodes than this can only come from aliases of aliases. */
 const MAX_NODES = 100_000;
 
+type Library = typeof import("yaml");
+
+const require = createRequire(import.meta.url);
+
 export function readYaml(text: string): Reading {
+  // Most configs are JSON, and what is loaded stays in memory.
+  const yaml = require("yaml") as Library;
   try {
-    const document = parseDocument(text, { prettyErrors: false, keepSourceTokens: false });
+    const document = yaml.parseDocument(text, { prettyErrors: false, keepSourceTokens: false });
     // One slip may break several rules at one place; the first says enough.
     const found = new Map<number, Fault>();
     for (const { code, pos } of [...document.errors, ...document.warnings]) {
@@ -44,7 +42,7 @@ export function readYaml(text: string): Reading {
     const faults = [...found.values()];
     if (document.errors.length > 0) return { faults };
     if (document.contents === null) return { faults: [{ offset: 0, message: "the file is empty" }] };
-    const converter = new Converter(document);
+    const converter = new Converter(document, yaml);
     const tree = converter.convert(document.contents, 0);
     return { tree, faults: [...faults, ...converter.faults] };
   } catch (error) {
@@ -67,9 +65,11 @@ class Converter {
   readonly faults: Fault[] = [];
   #nodes = 0;
   readonly #document: Document.Parsed;
+  readonly #yaml: Library;
 
-  constructor(document: Document.Parsed) {
+  constructor(document: Document.Parsed, yaml: Library) {
     this.#document = document;
+    this.#yaml = yaml;
   }
 
   convert(node: ParsedNode | null, depth: number): Tree {
@@ -78,7 +78,7 @@ class Converter {
     if (this.#nodes > MAX_NODES) throw new TooMuch(offset, "too many values; do its aliases multiply?");
     // An alias of what it stands in ends here, too.
     if (depth > MAX_DEPTH) throw new TooMuch(offset, `nested more than ${MAX_DEPTH} levels deep`);
-    if (isAlias(node)) {
+    if (this.#yaml.isAlias(node)) {
       const target = node.resolve(this.#document);
       if (target === undefined) {
         this.faults.push({ offset, message: "this alias names nothing that stands before it" });
@@ -86,15 +86,19 @@ class Converter {
       }
       return this.convert(target as ParsedNode, depth + 1);
     }
-    if (isMap(node)) return this.#object(node, depth);
-    if (isSeq(node)) {
+    if (this.#yaml.isMap(node)) return this.#object(node, depth);
+    if (this.#yaml.isSeq(node)) {
       return {
         kind: "array",
         offset,
         items: node.items.map((item) => this.convert(item as ParsedNode | null, depth + 1)),
       };
     }
-    return { kind: "scalar", offset, value: isScalar(node) ? this.#scalar(node.value, offset) : null };
+    return {
+      kind: "scalar",
+      offset,
+      value: this.#yaml.isScalar(node) ? this.#scalar(node.value, offset) : null,
+    };
   }
 
   #object(map: YAMLMap.Parsed, depth: number): ObjectTree {
@@ -102,7 +106,7 @@ class Converter {
     const merged: ObjectTree[] = [];
     for (const { key, value } of map.items) {
       const keyOffset = key.range[0];
-      if (!isScalar(key)) {
+      if (!this.#yaml.isScalar(key)) {
         this.faults.push({ offset: keyOffset, message: "keys must be text" });
         continue;
       }

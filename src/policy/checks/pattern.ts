@@ -1,5 +1,5 @@
 /** Patterns of other people's schemas: matched by RE2, and only those that are small enough to be compiled at all. */
-import { RE2JS } from "re2js";
+import { compileEcmaScript, type RE2JS } from "../re2.js";
 import type { Run } from "./verdict.js";
 
 export interface Pattern {
@@ -18,7 +18,7 @@ export function compileForeign(source: string): Pattern | undefined {
     return undefined;
   let pattern: RE2JS;
   try {
-    pattern = RE2JS.compile(RE2JS.translateRegExp(source));
+    pattern = compileEcmaScript(source);
   } catch {
     return undefined;
   }

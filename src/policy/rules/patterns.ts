@@ -1,7 +1,7 @@
 /** The patterns of the config, each compiled once by an engine that cannot be made to hang (RE2). */
 import { LRUCache } from "lru-cache";
 import { upTo } from "../../core/up-to.js";
-import { RE2JS } from "re2js";
+import { compileRe2, type RE2JS } from "../re2.js";
 
 /** All patterns are literals of the config; the bound only keeps many reloads from adding up. */
 const compiled = new LRUCache<string, RE2JS>(upTo(5_000));
@@ -11,7 +11,7 @@ export function compilePattern(pattern: string): RE2JS {
   let made = compiled.get(pattern);
   if (made === undefined) {
     try {
-      made = RE2JS.compile(pattern);
+      made = compileRe2(pattern);
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : "unknown error";
       throw new SyntaxError(`the pattern is not one that RE2 takes: ${why}`, { cause });
