@@ -6,10 +6,15 @@ import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
 import { judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
 
-/** What became of the questions of one task, by their keys, which mean the same for as long as it lives. */
-type Judged = Map<string, unknown>;
+/** The questions of one task. */
+interface Judged {
+  /** What became of those that its server told last, by their keys, which mean the same for as long as it lives. */
+  readonly verdicts: Map<string, unknown>;
+  /** How many there have been. */
+  count: number;
+}
 
-/** Stands in `Judged` for a question that was refused. */
+/** Stands among the verdicts for a question that was refused. */
 const REFUSED = Symbol("refused");
 
 export class TaskQuestions {
@@ -32,7 +37,7 @@ export class TaskQuestions {
     if (questions === undefined) return reply;
     const judged = await this.#judgedOf(call, route, questions, next);
     const asked = Object.entries(questions).flatMap(([key]): readonly [string, unknown][] => {
-      const verdict = judged.get(key);
+      const verdict = judged.verdicts.get(key);
       return verdict === REFUSED ? [] : [[key, verdict]];
     });
     const left =
@@ -45,20 +50,25 @@ export class TaskQuestions {
 
   async #judgedOf(call: Call, route: Route, questions: JsonObject, next: Handler): Promise<Judged> {
     const task = `${call.client.principal.id}\0${stringAt(call.params, "taskId") ?? ""}`;
-    const judged = this.#judged.get(task) ?? new Map<string, unknown>();
+    const judged = this.#judged.get(task) ?? { verdicts: new Map<string, unknown>(), count: 0 };
     this.#judged.set(task, judged);
-    const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !judged.has(key)));
+    const { verdicts } = judged;
+    // One that is told no more was answered.
+    for (const key of verdicts.keys()) if (!Object.hasOwn(questions, key)) verdicts.delete(key);
+    const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !verdicts.has(key)));
     if (Object.keys(fresh).length === 0) return judged;
     // Each question of a task stands for itself, so the one that comes next is a round of its own.
-    const { asked, refused } = judgeQuestions(this.#judge, call, route, fresh, judged.size + 1);
-    for (const [key, question] of Object.entries(asked)) judged.set(key, question);
-    for (const key of Object.keys(refused)) judged.set(key, REFUSED);
+    const { asked, refused } = judgeQuestions(this.#judge, call, route, fresh, judged.count + 1);
+    judged.count += Object.keys(fresh).length;
+    for (const [key, question] of Object.entries(asked)) verdicts.set(key, question);
+    for (const key of Object.keys(refused)) verdicts.set(key, REFUSED);
     if (Object.keys(refused).length === 0) return judged;
     try {
       await refuse(call, refused, next);
     } catch (error) {
       // The server does not know yet, so it has to be told again.
-      for (const key of Object.keys(refused)) judged.delete(key);
+      for (const key of Object.keys(refused)) verdicts.delete(key);
+      judged.count -= Object.keys(refused).length;
       throw error;
     }
     return judged;

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import type { Handler } from "../../src/core/handler.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { heapUsed } from "../support/heap.js";
 import { type GivenPolicy, policyOf, result, routeTo, toolCall, wordOf } from "./support.js";
 
 const asked = (message: string) => ({ method: "elicitation/create", params: { message } });
@@ -126,6 +127,24 @@ describe("what a task asks", () => {
       ["tasks/update", { taskId: "t1", inputResponses: { b: { action: "decline" } } }],
       ["tasks/get", { taskId: "t1" }],
     ]);
+  });
+
+  test("counts, and takes no memory when it was answered", async () => {
+    let told = 0;
+    const server: Handler = async () => {
+      told += 1;
+      const message = Buffer.alloc(512 * 1024, "x").toString("latin1"); // longer ones would not stand in the heap
+      return task({ inputRequests: { [`q${told}`]: asked(message) } });
+    };
+    const { handle } = policyOf({ rules: [{ on: "elicitation", effect: "allow", maxRounds: 50 }] }, server);
+    const before = heapUsed();
+    for (let times = 1; times <= 50; times += 1) {
+      expect(Object.keys(object(await handle(about("tasks/get"))).inputRequests ?? {})).toEqual([
+        `q${times}`,
+      ]);
+    }
+    expect(heapUsed() - before).toBeLessThan(10 * 1024 * 1024);
+    expect(object(await handle(about("tasks/get")))).toEqual({ taskId: "t1", status: "working" });
   });
 
   test("and is refused as a whole leaves a task that goes on", async () => {
