@@ -1,6 +1,6 @@
 /** What the admin pages show, read from the running gateway at the moment somebody looks. */
 import type { AdminPages, CatalogRow } from "./admin/pages.js";
-import type { Readiness } from "./admin/routes.js";
+import type { Readiness } from "./admin/server.js";
 import { ANONYMOUS, type Client } from "./core/client.js";
 import type { ListKind } from "./core/upstream.js";
 import type { LegacyEdge } from "./downstream/legacy/edge.js";

@@ -1,15 +1,23 @@
 /** The admin listener: health, metrics, status as JSON, and the console page. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
 import { admitOperator } from "../core/admit.js";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { frontDoor, isLoopback } from "../core/front-door.js";
 import type { Logger } from "../core/logger.js";
+import { consoleFiles } from "./console-files.js";
 import { guard } from "./guard.js";
-import { BadQuery } from "./pages.js";
-import { type Answer, json, type RouteSettings, routesOf } from "./routes.js";
+import { BadQuery, type Pages } from "./pages.js";
 
-export interface AdminSettings extends RouteSettings {
+/** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly reasons: readonly string[];
+}
+
+export interface AdminSettings {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
@@ -18,6 +26,11 @@ export interface AdminSettings extends RouteSettings {
   /** Further names the listener may be called by. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
+  /** Takes secrets out of what pages show. Default: there are none. */
+  readonly redact?: (text: string) => string;
+  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  readonly ready: () => Readiness | Promise<Readiness>;
+  readonly pages: Pages;
   /** A socket to listen on instead, of this process alone; then `host` and `port` say nothing. */
   readonly socket?: string;
 }
@@ -49,12 +62,12 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 
 export function createAdmin(settings: AdminSettings): Admin {
-  const answer = answers(settings);
-  const server = createServer(
-    { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
-    (request, response) => void answer(request).then((made) => send(response, made)),
-  );
-  server.maxConnections = CONNECTIONS;
+  const app = adminApp(settings);
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    serverOptions: { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
+  });
+  if ("maxConnections" in server) server.maxConnections = CONNECTIONS;
 
   return {
     start: () =>
@@ -79,49 +92,74 @@ export function createAdmin(settings: AdminSettings): Admin {
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        if ("closeAllConnections" in server) server.closeAllConnections();
       }),
   };
 }
 
-/** Answers every request; never rejects. */
-function answers(settings: AdminSettings): (request: IncomingMessage) => Promise<Answer> {
+/** What is asked for its pages; a test walks its routes. */
+export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
   const mayLook = guard(settings.token);
+  const { redact = (text) => text } = settings;
+  // Servers speak on the pages, also of what they should keep to themselves.
+  const withoutSecrets = (_key: string, value: unknown): unknown =>
+    typeof value === "string" ? redact(value) : value;
+  const files = consoleFiles();
+  // Probes have no token, and a page must be there to ask for one; the files are the same for everybody.
+  const open = new Set(["/healthz", "/readyz", ...files.keys()]);
   const door = frontDoor({
     bind: settings.host,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: [],
   });
-  const routes = routesOf(settings);
+  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
 
-  return async (request) => {
-    const [path = "", query = ""] = (request.url ?? "").split(/\?(.*)/s, 2);
-    // A slash at the end makes no difference.
-    const route = routes.get(path.replace(/(?<=.)\/$/, ""));
-    try {
-      admitOperator(request, door);
-      if (route?.open !== true && !mayLook(request.headers.authorization)) return STRANGER;
-      if (request.method !== "GET" && request.method !== "HEAD") return NOT_READING;
-      return (await route?.answer(new URLSearchParams(query))) ?? NOTHING;
-    } catch (error) {
-      if (error instanceof BadQuery) return json({ error: error.message }, 400);
-      if (error instanceof GatewayError) return json({ error: error.message }, ERRORS[error.code].http);
-      settings.logger.error({ path: path.slice(0, 200), error }, "an admin page failed");
-      return json({ error: "this page failed; the gateway's log says why" }, 500);
+  app.use(async (c, next) => {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
+    admitOperator(c.env.incoming as IncomingMessage, door);
+    if (!open.has(c.req.path) && !mayLook(c.req.header("authorization"))) {
+      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
+      return c.json(
+        { error: "this needs the token of listen.admin: Authorization: Bearer …" },
+        401,
+        challenge,
+      );
     }
-  };
-}
+    if (c.req.method !== "GET" && c.req.method !== "HEAD") {
+      return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
+    }
+    return next();
+  });
 
-const NOTHING = json({ error: "there is nothing at this path" }, 404);
-const NOT_READING: Answer = {
-  ...json({ error: "only GET is served here" }, 405),
-  headers: { allow: "GET, HEAD" },
-};
-const STRANGER: Answer = {
-  ...json({ error: "this needs the token of listen.admin: Authorization: Bearer …" }, 401),
-  headers: { "www-authenticate": 'Bearer realm="cardea admin"' },
-};
+  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get("/readyz", async (c) => {
+    const readiness = await settings.ready();
+    return c.json(readiness, readiness.ready ? 200 : 503);
+  });
+  app.get("/metrics", async (c) =>
+    c.body(await settings.metrics.text(), 200, { "content-type": settings.metrics.contentType }),
+  );
 
-function send(response: ServerResponse, { status, type, body, headers = {} }: Answer): void {
-  response.writeHead(status, { ...SECURITY_HEADERS, ...headers, "content-type": type }).end(body);
+  const pages = new Map(Object.entries(settings.pages));
+  app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));
+  app.get("/api/v1/:page", async (c) => {
+    const page = pages.get(c.req.param("page"));
+    if (page === undefined) return c.notFound();
+    const shown = (await page(new URL(c.req.url).searchParams)) ?? null;
+    return c.body(JSON.stringify(shown, withoutSecrets), 200, { "content-type": "application/json" });
+  });
+
+  for (const [path, file] of files) {
+    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type }));
+  }
+
+  app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
+  app.onError((error, c) => {
+    if (error instanceof BadQuery) return c.json({ error: error.message }, 400);
+    if (error instanceof GatewayError)
+      return c.json({ error: error.message }, ERRORS[error.code].http as 400 | 403);
+    settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
+    return c.json({ error: "this page failed; the gateway's log says why" }, 500);
+  });
+  return app;
 }

@@ -1,5 +1,8 @@
-/** Which path leads where. */
+/** Which path leads where. Hono finds the route and does nothing else; bodies, checks and answers are ours. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
 import { admit, admitOperator } from "../core/admit.js";
 import type { Principal } from "../core/client.js";
@@ -43,7 +46,7 @@ export interface HttpRouteSettings {
 type Serve = (request: IncomingMessage, response: ServerResponse, name: string) => void | Promise<void>;
 
 export interface HttpRoute {
-  /** `:name` stands for one part of a path, `*` for anything. */
+  /** As Hono writes paths. */
   readonly path: string;
   readonly serve: Serve;
 }
@@ -135,23 +138,33 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
 export function httpRoutes(
   settings: HttpRouteSettings,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
   const table = routeTable(settings);
-  const fits = table.map(({ path, serve }) => ({ pattern: patternOf(path), serve }));
-  // Nearly every request is for this very path.
+  for (const { path, serve } of table) {
+    app.all(path, ({ env, req }) => {
+      settle(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
+        serve(request, response, req.param("name") ?? ""),
+      );
+      return RESPONSE_ALREADY_SENT;
+    });
+  }
+  const find = app.fetch;
+  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
+  const route = getRequestListener(answer, { overrideGlobalObjects: false, autoCleanupIncoming: false });
+  // Nearly every request is for this very path, and to be sent there by Hono costs 2 µs.
   const mcp = table.find(({ path }) => path === settings.listen.path);
   const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.serve(request, response, "");
   return (request, response) => {
     if (mcp !== undefined && request.url === mcp.path) settle(request, response, serveMcp);
-    else settle(request, response, find);
+    else void route(request, response);
   };
 
-  /** The first that fits; the last one fits everything. */
-  function find(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
-    const [path = ""] = (request.url ?? "").split("?", 1);
-    for (const { pattern, serve } of fits) {
-      const found = pattern.exec(path);
-      if (found !== null) return serve(request, response, decoded(found[1] ?? ""));
-    }
+  /** To HEAD, Hono makes an answer of its own out of that to GET, which would be a second one here. */
+  function answer(...asked: Parameters<typeof find>): Response | Promise<Response> {
+    const answered = find(...asked);
+    return asked[0].method === "HEAD"
+      ? Promise.resolve(answered).then(() => RESPONSE_ALREADY_SENT)
+      : answered;
   }
 
   function settle(
@@ -173,21 +186,6 @@ export function httpRoutes(
     } catch (error) {
       failed(error);
     }
-  }
-}
-
-/** A slash at the end makes no difference. */
-function patternOf(path: string): RegExp {
-  const pattern = path.replaceAll(".", "\\.").replace(":name", "([^/]+)").replace("*", ".*");
-  return new RegExp(`^${pattern}/?$`);
-}
-
-/** Whatever cannot be decoded is nobody's name. */
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
   }
 }
 

