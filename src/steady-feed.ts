@@ -57,13 +57,26 @@ export class SteadyFeed implements ChangeFeed {
       const { client, interest, hear } = subscription;
       // The new one begins first, so that no server which both have is told to stop and start again.
       const stopOld = subscription.stop;
-      subscription.stop = source.subscribe(client, interest, hear);
+      subscription.stop = this.#join(source, subscription);
       stopOld();
       const missed: Change[] = [
         ...[...interest.lists].map((list): Change => ({ kind: "list", list })),
         ...[...interest.resources].map((uri): Change => ({ kind: "resource", uri })),
       ];
       for (const change of missed.filter((each) => differs(client, each))) this.#tell(hear, change);
+    }
+  }
+
+  /** Where a server has no connection left on which a resource could be followed, the rest is heard all the same. */
+  #join(source: ChangeFeed, { client, interest, hear }: Subscription): () => void {
+    try {
+      return source.subscribe(client, interest, hear);
+    } catch (error) {
+      this.#logger.warn(
+        { error },
+        "a subscriber hears of lists alone: its resources cannot be followed any more",
+      );
+      return source.subscribe(client, { ...interest, resources: new Set() }, hear);
     }
   }
 

@@ -68,3 +68,18 @@ test("what the last source was about to tell is told before what it knows is com
   });
   expect(events).toEqual(["told", "compared"]);
 });
+
+test("a subscriber whose resources the next source cannot follow hears of its lists all the same, and so do the others", () => {
+  const feed = new SteadyFeed(quiet(), SILENT);
+  const joined: number[] = [];
+  for (const resources of [new Set(["x:a"]), new Set<string>()]) {
+    feed.subscribe(client, { ...tools, resources }, () => {});
+  }
+  const subscribe: ChangeFeed["subscribe"] = (_client, { lists, resources }) => {
+    if (resources.size > 0) throw new Error("all connections are in use");
+    joined.push(lists.size);
+    return () => {};
+  };
+  feed.switchTo({ ...quiet(), subscribe }, () => false);
+  expect(joined).toEqual([1, 1]);
+});
