@@ -48,7 +48,7 @@ await row("F2", "a stdio server that exits at start, always", async (row) => {
   const names = (await host.list("tools")).map(({ name }) => name);
   const others = names.every((name) => name.startsWith("well__"));
   row.check("tools listed", "those of the other server", `${names.length}`, others && names.length > 0);
-  const lines = gateway.log().filter(({ server, level }) => server === "dead" && level === "warn");
+  const lines = gateway.log().filter(({ server, retryInMs }) => server === "dead" && retryInMs !== undefined);
   row.check(
     "log lines",
     `one per attempt (${attempts.length})`,

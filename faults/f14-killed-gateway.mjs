@@ -29,9 +29,10 @@ await row("F14", "`kill -9` of the gateway", async (row) => {
   row.check("children that honour the end of their input gone after", "<= 5 s", ms(gone), gone <= 5000);
   row.check("the stubborn one", "still there", isAlive(stubborn) ? "still there" : "gone", isAlive(stubborn));
 
-  // The next start says so, and leaves it alone; what is not ours is never touched.
+  // The next start says so, as soon as it has had time to end by itself, and leaves it alone; what is not ours is never
+  // touched.
   const second = row.own(await startGateway(config, { state }));
-  await until("the report", () => second.log().some(({ pid }) => pid === stubborn), 3_000).catch(() => {});
+  await until("the report", () => second.log().some(({ pid }) => pid === stubborn), 8_000).catch(() => {});
   const report = second.log().find(({ pid }) => pid === stubborn);
   row.check(
     "named at the next start",
