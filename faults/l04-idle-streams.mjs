@@ -13,8 +13,8 @@ await row(
     const scale = count / 10_000;
     const gateway = row.own(await startGateway({ mcpServers: { pipe: stdioServer() } }, { probe: true }));
     await gateway.met("pipe");
-    // Once through with a few, so that what is loaded and compiled on the way is not counted.
-    const few = await openStreams(gateway.url, { modern: 100, legacy: 100 });
+    // Once through with some of them, so that what is loaded and compiled on the way is not counted.
+    const few = await openStreams(gateway.url, { modern: count / 10, legacy: count / 10 });
     await few.stop();
     await until("them to be over", async () => (await gateway.metric("cardea_streams_open")) === 0);
     await gateway.ask("heap");
