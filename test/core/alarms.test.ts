@@ -70,9 +70,12 @@ test("many that come and go do not disturb each other", () => {
   expect(all.filter(({ ring }) => ring.mock.calls.length > 0)).toHaveLength(34);
 });
 
-test("no timer is left when nothing waits any more", () => {
-  const { alarm } = alarmIn(60_000);
-  expect(vi.getTimerCount()).toBe(1);
-  alarm.stop();
+test("no timer is left soon after nothing waits any more, and the next one has one again", () => {
+  const alarms = new Alarms();
+  alarmIn(60_000, alarms).alarm.stop();
+  vi.advanceTimersByTime(1_000);
   expect(vi.getTimerCount()).toBe(0);
+  const { ring } = alarmIn(60_000, alarms);
+  vi.advanceTimersByTime(60_000);
+  expect(ring).toHaveBeenCalledTimes(1);
 });

@@ -277,6 +277,7 @@ describe("an edge that is closed with a time of grace", () => {
     pending.answer(textReply("in time"));
     await closed;
     expect(unread(await answer)).toContain("in time");
+    await vi.advanceTimersByTimeAsync(1_000);
     expect([edge.sessions(), vi.getTimerCount()]).toEqual([[], 0]);
   });
 
@@ -315,6 +316,7 @@ describe("after all sessions have ended", () => {
     await edge.close();
     pending.answer(textReply("late"));
     await Promise.all(answers);
+    await vi.advanceTimersByTimeAsync(1_000);
     expect([edge.sessions(), port.interests, vi.getTimerCount()]).toEqual([[], [], 0]);
     expect([...port.forgotten].sort()).toEqual([...ids].sort());
     expect(port.calls.every(({ signal }) => signal.aborted)).toBe(true);
