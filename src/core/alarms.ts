@@ -5,7 +5,7 @@ const LOOK_MS = 1_000;
 
 /**
  * Whoever makes it owns one timer at most, which keeps no process alive. It ends by itself at the first look at which
- * nothing waits (to end it with the last and begin it with the next costs a lone call 8 µs).
+ * nothing waits (else it would begin and end with every call that is alone).
  */
 export class Alarms {
   /** In no order. Not a Set: its tables are made anew again and again where things come and go all the time. */
