@@ -57,14 +57,13 @@ await row("F22", "the name server fails, comes back, and gives another address",
   if (row.quick && found > limit) row.note("a new address under load was not waited for");
   else row.check("new address used after", "<= 60 s", ms(found), found <= 60_000);
   if (!row.quick) {
-    await until("the old one to be left", () => first.sockets.size === 0, 65_000, 100).catch(() => {});
-    const left = performance.now() - moved;
-    row.check(
-      "old address left after",
-      "<= 60 s, calls aside",
-      `${first.sockets.size} connections, ${ms(left)}`,
-      first.sockets.size === 0 && left <= 60_000,
-    );
+    await pause(Math.max(0, moved + 60_000 - performance.now()));
+    const before = first.ledger.calls.echo;
+    await pause(5_000);
+    const late = first.ledger.calls.echo - before;
+    row.check("calls to the old address after 60 s", 0, late, late === 0);
+    // A name may lead to several addresses in turn, so the stream for news stays where it is for another ten minutes.
+    row.check("connections left there", "the one for news", first.sockets.size, first.sockets.size <= 1);
   }
 
   // And when the old one is gone, so is everybody's patience with it.
