@@ -35,7 +35,8 @@ export function readBody(request: IncomingMessage, limit: number): Promise<strin
       if (isUtf8(body)) resolve(body.toString("utf8"));
       else reject(new FrameError(-32700, "the body is not valid UTF-8"));
     };
-    request.on("end", () => {
+    // Not for good: with a listener that stays, calls of the past outlive the young generation, 10 µs of collecting each.
+    request.once("end", () => {
       if (size < LARGE_BYTES) finish();
       else void myTurn().then(finish);
     });
