@@ -141,9 +141,17 @@ export class HttpExchange implements HttpReceiver {
     } else if (this.#large === undefined) {
       this.#finish();
     } else {
-      inTurn(() => {
-        if (!this.#settled) this.#finish();
-      });
+      inTurn(() => this.#finishLater());
+    }
+  }
+
+  /** Here nobody stands around who would make a failed call of what is thrown, as undici does for smaller ones. */
+  #finishLater(): void {
+    if (this.#settled) return;
+    try {
+      this.#finish();
+    } catch (error) {
+      this.fail(error as Error, true);
     }
   }
 
