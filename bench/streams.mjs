@@ -12,6 +12,7 @@ while (hosts.length < streams) {
   const some = Array.from({ length: Math.min(100, streams - hosts.length) }, async () => {
     const host = await openHost(url, era, { key });
     await host.listen();
+    host.rest();
     return host;
   });
   hosts.push(...(await Promise.all(some)));

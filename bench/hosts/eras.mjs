@@ -65,6 +65,8 @@ async function openModern(url, { key, name: ownName }) {
         exchange(0, "subscriptions/listen", filter, undefined, hear, stream).then(refused, reject);
       });
     },
+    /** Keeps the streams alone, as a host does that has nothing to ask. */
+    rest: () => connection.end(),
     end() {
       for (const one of [connection, ...streams]) one.end();
     },
@@ -112,6 +114,7 @@ async function openLegacy(url, { key, name: ownName }) {
       const accept = `accept: text/event-stream\r\n${credentials(key)}${bound}`;
       stream.send("GET", url.pathname, accept, "", heard).catch(() => {});
     },
+    rest: () => connection.end(),
     end() {
       for (const one of [connection, answers, ...streams]) one?.end();
     },
