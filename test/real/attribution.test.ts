@@ -182,7 +182,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       });
       await begun;
       await canceller.cancel(9, letGo);
-      await until(`the end of "${doomed}"`, () => isNoted("cancelled", doomed), 3000);
+      await until(`the end of "${doomed}"`, () => isNoted("cancelled", doomed));
       letGo.abort();
       expect(await rest).toMatchObject({ id: 9, result: { content: [{ text: `${spared} took 30 steps` }] } });
       expect(isNoted("cancelled", spared)).toBe(false);
@@ -201,7 +201,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
           .catch(() => {});
       });
       letGo.abort();
-      await until(`the end of "${label}"`, () => isNoted("done", label), 5000);
+      await until(`the end of "${label}"`, () => isNoted("done", label));
       expect(isNoted("cancelled", label)).toBe(false);
     },
   );

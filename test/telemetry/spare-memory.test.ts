@@ -53,7 +53,9 @@ test("where it cannot be done the gateway goes on", async () => {
   const error = new Error("built without an inspector");
   const { look, debug } = watched(() => Promise.reject(error));
   look(0);
-  await vi.waitFor(() => expect(debug).toHaveBeenCalledWith({ error }, "memory could not be given back"));
+  await vi.waitFor(() => expect(debug).toHaveBeenCalledWith({ error }, "memory could not be given back"), {
+    timeout: 10_000,
+  });
 });
 
 test("the room for young objects shrinks to what they need", async () => {

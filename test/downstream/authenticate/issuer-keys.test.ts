@@ -97,8 +97,9 @@ describe("the keys of an issuer", () => {
     served.failing = "connection refused";
     vi.advanceTimersByTime(59 * 60_000);
     expect(await find("one")).toBe("found");
-    await vi.waitFor(() =>
-      expect(said).toEqual(["the keys of the issuer cannot be fetched: connection refused"]),
+    await vi.waitFor(
+      () => expect(said).toEqual(["the keys of the issuer cannot be fetched: connection refused"]),
+      { timeout: 10_000 },
     );
     vi.advanceTimersByTime(60_000);
     expect(await find("one")).toBe("unavailable");

@@ -43,7 +43,7 @@ async function open(server: ScriptedServer, options: Partial<SseOptions> = {}): 
     name: "quiz",
     url,
     headers: { "x-a": "1" },
-    connectTimeoutMs: 1_000,
+    connectTimeoutMs: 10_000,
     ...options,
   });
   cleanups.push(() => channel.close());
