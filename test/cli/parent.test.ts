@@ -43,7 +43,8 @@ test.skipIf(process.platform === "win32")(
     await shell.says(/ready: /);
     const [gateway = -1] = descendantsOf(shell.pid);
     shell.child.kill("SIGTERM");
-    await until("the end of the gateway", () => !isAlive(gateway), 15_000);
-    expect(shell.stderr()).toContain("SIGTERM: no new calls");
+    await until("the end of the gateway", () => !isAlive(gateway));
+    // Its last words may still be on their way to us.
+    await shell.says(/SIGTERM: no new calls/);
   },
 );

@@ -74,9 +74,10 @@ export function hearing(stream: IncomingMessage): (count: number) => Promise<rea
   };
 }
 
-/** The messages in the text of an event stream. */
+/** The messages in the text of an event stream, as far as they are whole. */
 function eventsOf(text: string): readonly JsonObject[] {
   return text
+    .slice(0, text.lastIndexOf("\n\n") + 2)
     .split("\n\n")
     .map((event) => event.split("\n").filter((line) => line.startsWith("data:")))
     .filter((lines) => lines.length > 0)

@@ -15,7 +15,7 @@ export interface Started {
   readonly child: ChildProcessWithoutNullStreams;
   /** What it has written to stderr so far. */
   stderr(): string;
-  /** The first match of `pattern` in its stderr, as soon as it is there. */
+  /** The first match of `pattern` in the whole lines of its stderr, as soon as it is there. */
   says(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
   readonly exited: Promise<Exit>;
   /** Sends `signal` and waits until it is gone; SIGKILL after `limitMs`. */
@@ -41,16 +41,17 @@ export function start(command: string, args: readonly string[], options: StartOp
       resolve(gone);
     });
   });
-  const stop = async (signal: Signal = "SIGTERM", limitMs = 10_000): Promise<Exit> => {
+  const stop = async (signal: Signal = "SIGTERM", limitMs = 20_000): Promise<Exit> => {
     child.kill(signal);
     const kill = setTimeout(() => child.kill("SIGKILL"), limitMs);
     return exited.finally(() => clearTimeout(kill));
   };
-  const says = (pattern: RegExp, limitMs = 20_000): Promise<RegExpExecArray> =>
+  const says = (pattern: RegExp, limitMs = 30_000): Promise<RegExpExecArray> =>
     until(
       `${pattern} on stderr of ${command} ${args.join(" ")}`,
       () => {
-        const match = pattern.exec(stderr);
+        // A line may come in pieces, and the beginning of a number is a number.
+        const match = pattern.exec(stderr.slice(0, stderr.lastIndexOf("\n") + 1));
         if (match === null && gone !== undefined) {
           throw new Error(`${command} ended (${gone.code ?? gone.signal}) and said:\n${stderr}`);
         }
