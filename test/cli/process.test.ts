@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { packageVersion } from "../../src/cli/version.js";
+import { allMet } from "../support/cardea.js";
+import { until } from "../support/until.js";
 
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const memory = fileURLToPath(
@@ -161,7 +163,8 @@ describe("serve", () => {
     const run = new Run(["--port", "0", "--admin-port", "0", "--", process.execPath, memory], {
       CARDEA_LOG_LEVEL: "info",
     });
-    const [, url = ""] = await ready(run);
+    const [, url = "", adminUrl = ""] = await ready(run);
+    await until("its server", () => allMet(adminUrl));
     const list = new Run(["connect", url]);
     list.child.stdin.write(`${JSON.stringify(initialize)}\n`);
     list.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);

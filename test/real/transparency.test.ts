@@ -16,6 +16,7 @@ import {
 } from "../support/peers/host.js";
 import { RAW_LEGACY, RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
+import { until } from "../support/until.js";
 import {
   exposeItem,
   exposeOutcome,
@@ -142,13 +143,17 @@ const toolOf = (server: string): string =>
   );
 
 async function compareLists(host: Host, era: HostKind["era"], expected: ReadonlyMap<RealServer, Account>) {
-  const lists = await listsOf(host);
   for (const list of ALL_LISTS) {
     const merged = [...expected].flatMap(([server, account]) =>
       account.lists[list].map((item) => exposeItem(list, item, prefixed(server.name))),
     );
+    // On a pipe nobody can tell when the servers have started; their lists come one by one.
+    const listed = await until(`the list of ${list}`, async () => {
+      const items = await host.list(list);
+      return items.length >= merged.length && items;
+    });
     const shown = era === "modern" ? withoutTasks : (item: Json): Json => item;
-    expect(lists[list].map(shown), list).toEqual(merged.map(shown));
+    expect(listed.map(shown), list).toEqual(merged.map(shown));
   }
 }
 

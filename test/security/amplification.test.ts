@@ -72,7 +72,6 @@ beforeAll(async () => {
   const pipe = {
     command: process.execPath,
     args: [inRepository("test/support/servers/endless-line.mjs")],
-    required: false,
   };
   gateway = await serve({ mcpServers: { web: { url: server.url, protocol: "legacy" }, pipe } });
   host = await openModern({ url: gateway.url });

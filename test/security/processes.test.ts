@@ -1,7 +1,7 @@
 /** However often servers crash, nothing is left of them: no process, no zombie, no descriptor. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { inRepository, serve } from "../support/cardea.js";
+import { allMet, inRepository, serve } from "../support/cardea.js";
 import { descendantsOf } from "../support/processes.js";
 import { until } from "../support/until.js";
 
@@ -20,7 +20,7 @@ const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).le
 
 test.skipIf(process.platform !== "linux")(
   "24 crashes leave as many processes and descriptors as there were",
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     const entry = { command: process.execPath, args: [inRepository("test/support/servers/careless.mjs")] };
     const servers = Array.from({ length: SERVERS }, (_, at): [string, object] => [`s${at}`, entry]);
@@ -28,15 +28,11 @@ test.skipIf(process.platform !== "linux")(
     const { pid } = gateway.process;
     /** The servers that run, once all of them do again. */
     const running = () =>
-      until(
-        "every server",
-        async () => {
-          const ready = (await fetch(`${gateway.admin}/readyz`)).ok;
-          const children = descendantsOf(pid).filter((child) => stateOf(child) !== "Z");
-          return ready && children.length === SERVERS && children;
-        },
-        20_000,
-      );
+      until("every server", async () => {
+        const ready = await allMet(gateway.admin);
+        const children = descendantsOf(pid).filter((child) => stateOf(child) !== "Z");
+        return ready && children.length === SERVERS && children;
+      });
     try {
       let children = await running();
       const descriptors = descriptorsOf(pid);
@@ -48,7 +44,8 @@ test.skipIf(process.platform !== "linux")(
         expect(children.filter((child) => before.includes(child))).toEqual([]);
       }
       expect(descendantsOf(pid)).toHaveLength(SERVERS);
-      expect(descriptorsOf(pid)).toBeLessThanOrEqual(descriptors + 2);
+      // One of a file or a connection of the moment closes soon; what was left behind would stay.
+      await until("as few descriptors as before", () => descriptorsOf(pid) <= descriptors + 2);
     } finally {
       const children = descendantsOf(pid);
       expect(await gateway.stop()).toEqual({ code: 0, signal: null });

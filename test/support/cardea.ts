@@ -47,15 +47,19 @@ interface Config {
   readonly listen?: object;
 }
 
-/** `cardea serve` with this config, resolved when all of its servers are there, however busy the machine is. */
+/** `cardea serve` with this config, resolved when all of its servers were met, however busy the machine is. */
 export async function serve(config: Config): Promise<Serving> {
-  const required = Object.entries(config.mcpServers).map(([name, entry]) => [
-    name,
-    { required: true, ...entry },
-  ]);
-  const gateway = await serveAtOnce({ ...config, mcpServers: Object.fromEntries(required) as object });
+  return met(await serveAtOnce(config));
+}
+
+/** `cardea -- COMMAND ARGS…`: one server as HTTP, resolved when it was met. */
+export async function bridge(command: string, args: readonly string[]): Promise<Serving> {
+  return met(await startServing([...PORTS, "--", command, ...args], async () => {}));
+}
+
+async function met(gateway: Serving): Promise<Serving> {
   try {
-    await until("every server", async () => (await fetch(`${gateway.admin}/readyz`)).ok, 20_000);
+    await until("every server", () => allMet(gateway.admin));
     return gateway;
   } catch (error) {
     await gateway.stop();
@@ -63,9 +67,13 @@ export async function serve(config: Config): Promise<Serving> {
   }
 }
 
-/** `cardea -- COMMAND ARGS…`: one server as HTTP. */
-export async function bridge(command: string, args: readonly string[]): Promise<Serving> {
-  return startServing([...PORTS, "--", command, ...args], async () => {});
+/** Whether all servers are there and all their lists were heard, by the status page of the admin listener at `admin`. */
+export async function allMet(admin: string): Promise<boolean> {
+  const page = await fetch(`${admin}/api/v1/status`);
+  const { servers } = (await page.json()) as {
+    readonly servers: readonly { readonly state: string; readonly stale: boolean }[];
+  };
+  return servers.every(({ state, stale }) => state === "ready" && !stale);
 }
 
 async function startServing(args: readonly string[], after: () => Promise<void>): Promise<Serving> {

@@ -1,4 +1,8 @@
 /** `cardea serve --workers 2`: two processes that hosts, operators and servers cannot tell from one gateway. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, writeConfig } from "../support/cardea.js";
 import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
@@ -285,7 +289,10 @@ describe("starting and stopping", () => {
   test("a signal to all processes is one wish: calls finish, and no process is left behind", async () => {
     const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
     const workers = await workersOf(served);
-    const call = { label: "slow", steps: 4, stepMs: 250 };
+    const folder = mkdtempSync(join(tmpdir(), "cardea-work-"));
+    endings.push(() => rm(folder, { recursive: true, force: true }));
+    const letGo = join(folder, "let-go");
+    const call = { label: "slow", steps: 10_000, stepMs: 20, until: letGo };
     let begun = 0;
     const calls = times(6, async () => {
       const host = await legacyHost(served.url);
@@ -299,7 +306,9 @@ describe("starting and stopping", () => {
     // As a terminal sends it.
     for (const { pid } of workers) process.kill(pid, "SIGINT");
     const stopped: Promise<Exit> = served.process.stop("SIGINT", 20_000);
-    expect((await calls).map(textOf)).toEqual(Array.from({ length: 6 }, () => "slow took 4 steps"));
+    await served.process.says(/no new calls/);
+    writeFileSync(letGo, "");
+    expect((await calls).map(textOf)).toEqual(Array.from({ length: 6 }, () => "slow was let go"));
     expect(await stopped).toEqual({ code: 0, signal: null });
     for (const { pid } of workers) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
