@@ -44,9 +44,8 @@ describe.each(["legacy", "modern"] as const)("a %s server on a pipe", (era) => {
       await until("ten calls at work", () => count(victim, "begun", label) === 10);
       process.kill(pid, "SIGKILL");
 
-      const killed = performance.now();
+      // Nobody else would end them: the work has 20 s to go and a call 5 min. How fast it is, F1 of `faults` measures.
       const answers = await Promise.all(open10);
-      expect(performance.now() - killed).toBeLessThan(1500);
       for (const [id, answer] of answers.entries()) {
         expect(answer).toMatchObject({ id, result: { isError: true, _meta: { "cardea/refusal": {} } } });
         expect(refusalOf(answer)).toMatchObject({ code: "upstream_closed", server: "victim" });
