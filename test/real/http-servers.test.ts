@@ -1,11 +1,10 @@
 /** A real server of SDK 1 over its HTTP transports, old and new, beside itself on a pipe. */
-import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { inRepository, serve } from "../support/cardea.js";
 import type { Host } from "../support/peers/host.js";
 import { RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1 } from "../support/peers/sdk.js";
-import { start } from "../support/processes.js";
+import { startWithPort } from "../support/told-port.js";
 import {
   exposeItem,
   exposeOutcome,
@@ -20,16 +19,6 @@ import { realServers } from "./servers.js";
 const MAIN = inRepository("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
 const EVERYTHING = realServers("/")[0];
 
-/** A port that nobody listens on at this moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
-
 const TRANSPORTS = [
   { name: "Streamable HTTP", mode: "streamableHttp", type: "http", path: "/mcp" },
   { name: "HTTP+SSE", mode: "sse", type: "sse", path: "/sse" },
@@ -38,9 +27,11 @@ const TRANSPORTS = [
 describe.each(TRANSPORTS)("server-everything over $name", ({ mode, type, path }) => {
   test.each([SDK_1, RAW_MODERN])("answers a host made of $name as it does on a pipe", async (kind) => {
     if (EVERYTHING === undefined) throw new Error("no such server");
-    const port = await freePort();
-    const server = start(process.execPath, [MAIN, mode], { env: { ...process.env, PORT: String(port) } });
-    await server.says(/(listening|running) on port/i);
+    const { server, port } = await startWithPort(
+      process.execPath,
+      [MAIN, mode],
+      /(listening|running) on port/i,
+    );
     const url = `http://127.0.0.1:${port}${path}`;
     const gateway = await serve({ mcpServers: { everything: { type, url } } });
     const pipe = await SDK_1.connect(EVERYTHING.place);

@@ -1,5 +1,4 @@
 /** server-everything for hosts that can be asked: its log, and the transport of 2024-11-05 on both sides. */
-import { createServer } from "node:net";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import {
@@ -10,7 +9,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { inRepository, serve } from "../support/cardea.js";
 import { type Answers, ASKABLE } from "../support/peers/askable.js";
-import { start } from "../support/processes.js";
+import { startWithPort } from "../support/told-port.js";
 import { until } from "../support/until.js";
 import { realServers } from "./servers.js";
 
@@ -40,20 +39,12 @@ describe.each(ASKABLE.map((kind) => [kind.name, kind] as const))("a host made of
   });
 });
 
-/** A port that nobody listens on at this moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
-
 test("a host of SDK 1.32 over HTTP+SSE is asked by server-everything over HTTP+SSE", async () => {
-  const port = await freePort();
-  const server = start(process.execPath, [MAIN, "sse"], { env: { ...process.env, PORT: String(port) } });
-  await server.says(/(listening|running) on port/i);
+  const { server, port } = await startWithPort(
+    process.execPath,
+    [MAIN, "sse"],
+    /(listening|running) on port/i,
+  );
   const gateway = await serve({
     listen: { http: { legacySse: true } },
     mcpServers: { everything: { type: "sse", url: `http://127.0.0.1:${port}/sse` } },
