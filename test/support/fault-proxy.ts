@@ -16,12 +16,14 @@ export interface FaultProxy {
   /** May be changed at any time; applies to what comes next. */
   readonly faults: Faults;
   readonly open: number;
+  /** New connections go to the server at `target` from now on. */
+  leadTo(target: string): void;
   close(): Promise<void>;
 }
 
 /** Stands in front of the server at `target`, under the same path. */
 export async function faultProxy(target: string, faults: Faults = {}): Promise<FaultProxy> {
-  const { hostname, port, pathname } = new URL(target);
+  let { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (client) => {
     const upstream = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -43,10 +45,13 @@ export async function faultProxy(target: string, faults: Faults = {}): Promise<F
   const own = (server.address() as AddressInfo).port;
   return {
     port: own,
-    url: `http://127.0.0.1:${own}${pathname}`,
+    url: `http://127.0.0.1:${own}${new URL(target).pathname}`,
     faults,
     get open() {
       return sockets.size;
+    },
+    leadTo: (next) => {
+      ({ hostname, port } = new URL(next));
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();
