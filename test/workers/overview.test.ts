@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BadQuery } from "../../src/admin/pages.js";
 import { socketOf } from "../../src/core/seat.js";
 import { createOverview, type Overview } from "../../src/workers/overview.js";
@@ -19,9 +19,12 @@ interface Fake {
 let folder: string;
 const servers: Server[] = [];
 beforeEach(() => {
+  // How long a gateway has run is not what takes time here.
+  vi.useFakeTimers({ toFake: ["Date"] });
   folder = mkdtempSync(join(tmpdir(), "cardea-overview-"));
 });
 afterEach(async () => {
+  vi.useRealTimers();
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     await new Promise((closed) => server.close(closed));
