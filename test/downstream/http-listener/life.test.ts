@@ -124,7 +124,7 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
     noticed = resolve;
   });
   const logger = { ...SILENT, warn: (_fields: object, sentence: string) => noticed(sentence) };
-  const { url } = await listening({ port, logger, timeouts: { stallMs: 100 } });
+  const { url } = await listening({ port, logger, timeouts: { stallMs: 1_000 } });
   const quiet = send(url, modernRequest("tools/call", { name: "slow" }));
   await called;
   const stalled = await open(url, modernRequest("resources/read", { uri: "a:b" }));
@@ -155,7 +155,8 @@ test("an idle connection is kept a moment longer than was promised, and no longe
   await once(socket, "close");
   const lasted = performance.now() - answered;
   expect(lasted).toBeGreaterThan(1_500);
-  expect(lasted).toBeLessThan(4_500);
+  // Far less than a connection would be kept that nobody looks after.
+  expect(lasted).toBeLessThan(20_000);
 });
 
 test("connections beyond the limit are dropped", async () => {
@@ -193,15 +194,21 @@ test("with time to linger it serves on, closes each connection behind its answer
   const { url, listener } = await listening({
     port: fakePort({ handlers: { "tools/list": () => resultReply({ tools: [] }) } }),
   });
-  const stopped = listener.stop(10_000, 500);
+  let idle = false;
+  const stopped = listener.stop(10_000, 60_000, () => idle);
   const served = await send(url, modernRequest("tools/list"));
   expect(served.status).toBe(200);
   expect(served.headers.connection).toBe("close");
+  idle = true;
   await stopped;
   await expect(send(url, modernRequest("tools/list"))).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test("it lingers no longer than there is something to wait for", async () => {
+test("it lingers no longer than it was told, nor than there is something to wait for", async () => {
+  const other = await listening();
+  await other.listener.stop(10_000, 100, () => false);
+  await expect(send(`${other.origin}/readyz`, { method: "GET" })).rejects.toThrow(/ECONNREFUSED/);
+
   let idle = false;
   const { origin, listener } = await listening({ ready: () => ({ ready: false, reasons: ["stopping"] }) });
   const stopped = listener.stop(10_000, 60_000, () => idle);
