@@ -1,7 +1,9 @@
 /** Whatever text a file holds, reading it ends in a config or in problems, never in an exception. */
-import fc from "fast-check";
+
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
+import fc from "../support/fast-check.js";
+import { processorTime } from "../support/processor-time.js";
 
 const keys = fc.oneof(
   fc.constantFrom(
@@ -137,9 +139,9 @@ describe("reading never throws", () => {
     ],
     ["an alias of what it stands in", "a: &a\n  b: *a\n", "cardea.yaml"],
   ])("nor at %s, and it says so quickly", (_, text, file) => {
-    const before = performance.now();
-    const outcome = readConfig(text, file, options);
-    expect(outcome.ok).toBe(false);
-    expect(performance.now() - before).toBeLessThan(2_000);
+    const ms = processorTime(() => {
+      expect(readConfig(text, file, options).ok).toBe(false);
+    });
+    expect(ms).toBeLessThan(2_000);
   });
 });

@@ -1,6 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { glob, nameTest } from "../../src/core/globs.js";
+import fc from "../support/fast-check.js";
+import { processorTime } from "../support/processor-time.js";
 
 const BY_HAND = new Map([
   ["*", ".*"],
@@ -50,11 +51,12 @@ describe("a glob", () => {
 
   test("of any kind is matched in time linear in the name", () => {
     const name = "a".repeat(20_000);
-    const start = performance.now();
-    for (const pattern of [`${"a*".repeat(30)}b`, `${"{a,aa}*".repeat(5)}b`, `${"?*".repeat(10)}b`]) {
-      expect(glob(pattern)(name)).toBe(false);
-    }
-    expect(performance.now() - start).toBeLessThan(5000);
+    const ms = processorTime(() => {
+      for (const pattern of [`${"a*".repeat(30)}b`, `${"{a,aa}*".repeat(5)}b`, `${"?*".repeat(10)}b`]) {
+        expect(glob(pattern)(name)).toBe(false);
+      }
+    });
+    expect(ms).toBeLessThan(5000);
   });
 });
 

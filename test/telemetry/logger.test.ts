@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createLogger, type LoggerOptions, readLevel } from "../../src/telemetry/logger.js";
 import { Redactor } from "../../src/telemetry/redact.js";
+import { processorTime } from "../support/processor-time.js";
 
 /** A log whose lines are kept. */
 function keptLog(options: Omit<LoggerOptions, "write"> = {}) {
@@ -126,11 +127,12 @@ describe("secrets", () => {
   });
 
   test("hostile text is searched in linear time", () => {
-    const start = performance.now();
-    for (const text of ["Bearer ".repeat(20_000), "://".repeat(50_000), `eyJ${"a".repeat(200_000)}`]) {
-      new Redactor().text(text);
-    }
-    expect(performance.now() - start).toBeLessThan(5000);
+    const ms = processorTime(() => {
+      for (const text of ["Bearer ".repeat(20_000), "://".repeat(50_000), `eyJ${"a".repeat(200_000)}`]) {
+        new Redactor().text(text);
+      }
+    });
+    expect(ms).toBeLessThan(5000);
   });
 });
 

@@ -1,6 +1,7 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { exceedsDepth } from "../../src/wire/depth.js";
+import fc from "../support/fast-check.js";
+import { processorTime } from "../support/processor-time.js";
 
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 
@@ -27,10 +28,11 @@ test("siblings do not add up", () => {
 });
 
 test("a string without end, or nothing but backslashes, takes no time", () => {
-  const begun = performance.now();
-  expect(exceedsDepth(`["${"\\".repeat(2_000_000)}`)).toBe(false);
-  expect(exceedsDepth(`[${'"\\"'.repeat(500_000)}`)).toBe(false);
-  expect(performance.now() - begun).toBeLessThan(1_000);
+  const ms = processorTime(() => {
+    expect(exceedsDepth(`["${"\\".repeat(2_000_000)}`)).toBe(false);
+    expect(exceedsDepth(`[${'"\\"'.repeat(500_000)}`)).toBe(false);
+  });
+  expect(ms).toBeLessThan(1_000);
 });
 
 test("it agrees with the parsed value", () => {

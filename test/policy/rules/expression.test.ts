@@ -1,7 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileExpression, type Facts } from "../../../src/policy/rules/expression.js";
 import { ExpressionError } from "../../../src/policy/rules/expression-error.js";
+import fc from "../../support/fast-check.js";
+import { processorTime } from "../../support/processor-time.js";
 
 const facts: Facts = {
   tool: "db__query",
@@ -174,10 +175,11 @@ describe("no caller can hold the event loop", () => {
     ["nor written out", "text(args).contains('x')", { l: long }],
   ])("%s", (_, expression, args) => {
     const compiled = compileExpression(expression);
-    const start = performance.now();
-    expect(compiled.ask({ ...facts, args })).toEqual({ failed: expect.any(String) });
+    const ms = processorTime(() => {
+      expect(compiled.ask({ ...facts, args })).toEqual({ failed: expect.any(String) });
+    });
     // Far from the goal of 50 ms, and far from what it would be without bounds; tests share their machine.
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(ms).toBeLessThan(2000);
   });
 
   test("the worst that is allowed takes a moment", () => {
@@ -189,10 +191,11 @@ describe("no caller can hold the event loop", () => {
     ]) {
       const compiled = compileExpression(worst);
       compiled.ask({ ...facts, args });
-      const start = performance.now();
-      expect(compiled.ask({ ...facts, args })).toBe("no");
+      const ms = processorTime(() => {
+        expect(compiled.ask({ ...facts, args })).toBe("no");
+      });
       // 50 ms is the goal on an idle machine; tests share theirs.
-      expect(performance.now() - start).toBeLessThan(2000);
+      expect(ms).toBeLessThan(2000);
     }
   });
 });
