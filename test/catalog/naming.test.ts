@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
 import { contestedName, exposedName } from "../../src/catalog/naming.js";
 import { serverSpace } from "../../src/catalog/server-space.js";
+import fc from "../support/fast-check.js";
 import { server, tool } from "./support.js";
 
 const naming = { separator: "__", maxLength: 60 };

@@ -1,9 +1,9 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
 import { type Cursor, PAGE_SIZE, readCursor, writeCursor } from "../../src/catalog/pages.js";
 import { serverSpace } from "../../src/catalog/server-space.js";
 import { LIST_KINDS } from "../../src/core/upstream.js";
+import fc from "../support/fast-check.js";
 import { server, tool } from "./support.js";
 
 const cursors: fc.Arbitrary<Cursor> = fc.record({

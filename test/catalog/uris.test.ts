@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { couldExpandTo } from "../../src/catalog/templates.js";
 import { isWebAddress, isWithin, uriPrefix, uriSpace } from "../../src/catalog/uris.js";
+import fc from "../support/fast-check.js";
 
 const scheme = fc.constantFrom(
   "file:",

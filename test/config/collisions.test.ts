@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { uriPrefix as exposedPrefix } from "../../src/catalog/uris.js";
 import { uriPrefix } from "../../src/config/collisions.js";
+import fc from "../support/fast-check.js";
 
 // The config may look at nobody, so it spells prefixes by itself; it must spell them as the catalog does.
 test("a prefix is spelled in URIs as the catalog spells it", () => {

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../src/core/errors.js";
 import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
 import { fakeCall, rawResult, textResult } from "../support/fake-call.js";
+import fc from "../support/fast-check.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,10 +1,10 @@
 import { getEventListeners } from "node:events";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import { concurrency } from "../../src/policy/concurrency.js";
 import { Line } from "../../src/policy/line.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
+import fc from "../support/fast-check.js";
 
 /** A server on which every call stays until it is let go, in any order. */
 function busyServer() {

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
 import { compose } from "../../src/core/handler.js";
@@ -6,6 +5,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
 import { rescue } from "../../src/policy/rescue.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
+import fc from "../support/fast-check.js";
 import { clientOf, limit, policyOf, result, routeTo, rule, toolCall, wordOf } from "./support.js";
 
 const EXAMPLE: readonly (Partial<RuleConfig> & Pick<RuleConfig, "effect">)[] = [

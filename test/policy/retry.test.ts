@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, Reply, Route } from "../../src/core/call.js";
 import { GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
@@ -7,6 +6,7 @@ import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker
 import { retry } from "../../src/policy/retry.js";
 import { RetryBudget } from "../../src/policy/retry-budget.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";
+import fc from "../support/fast-check.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { uriSpace } from "../../src/catalog/uris.js";
 import type { Reply } from "../../src/core/call.js";
@@ -6,6 +5,7 @@ import { type Renaming, renameNotice, renameReply } from "../../src/routing/rena
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { resultReply } from "../support/fake-upstream.js";
+import fc from "../support/fast-check.js";
 import { resultOf } from "./support.js";
 
 const space = uriSpace("s");

@@ -1,10 +1,10 @@
 import { createSecretKey, randomBytes } from "node:crypto";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
 import { issuerOf } from "../../src/core/issuer.js";
 import { type Task, TaskHandles } from "../../src/routing/task-handles.js";
 import { fakeClient } from "../support/fake-upstream.js";
+import fc from "../support/fast-check.js";
 
 const keyOf = (text: string) => createSecretKey(Buffer.alloc(32, text));
 const handles = new TaskHandles(keyOf("ours"));

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { Counter, Histogram, Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { Tallies } from "../../src/telemetry/tallies.js";
+import fc from "../support/fast-check.js";
 
 const labels = ["method", "server", "tool"] as const;
 const buckets = [0.01, 1, 10];

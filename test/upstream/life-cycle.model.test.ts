@@ -5,8 +5,9 @@
  *
  * `CARDEA_MODEL_RUNS` says how many sequences are tried; `npm run faults -- F27` tries ten thousand.
  */
-import fc from "fast-check";
+
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import fc from "../support/fast-check.js";
 import { steps, versions } from "./life-cycle/steps.js";
 import { NAMES, World } from "./life-cycle/world.js";
 

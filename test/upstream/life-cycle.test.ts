@@ -1,8 +1,9 @@
 /** The life of one upstream under whatever happens to it: every call is answered once, and nothing is left over. */
-import fc from "fast-check";
+
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { GatewayError } from "../../src/core/errors.js";
 import { type FakeServer, HTTP, legacyServer, modernServer } from "../support/fake-channel.js";
+import fc from "../support/fast-check.js";
 import { type Calling, calling, client, settled, upstreamFor } from "../support/met-upstream.js";
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalText } from "../../src/wire/canonical.js";
+import fc from "../support/fast-check.js";
 
 /** The same value with the keys of every object in the opposite order. */
 const reversed = (value: unknown): unknown => {

@@ -1,7 +1,7 @@
 import { validateHeaderValue } from "node:http";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeHeaderValue, encodeHeaderValue } from "../../src/wire/header-value.js";
+import fc from "../support/fast-check.js";
 
 /** The table of the specification (2026-07-28, basic/transports/streamable-http, "Value Encoding"). */
 const EXAMPLES = [

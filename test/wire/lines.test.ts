@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LineSplitter } from "../../src/wire/lines.js";
+import fc from "../support/fast-check.js";
 
 function split(chunks: readonly Buffer[], limit?: number): { lines: string[]; tooLong: number } {
   const lines: string[] = [];

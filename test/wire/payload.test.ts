@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import { Payload } from "../../src/wire/payload.js";
+import fc from "../support/fast-check.js";
 
 const forms = (text: string) => [Payload.ofText(text), Payload.ofText(Buffer.from(text))];
 

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import { readMessages } from "../../src/wire/message.js";
 import { scanResponse } from "../../src/wire/result-span.js";
+import fc from "../support/fast-check.js";
 
 /** The text that is kept of the result of a response, however it came. */
 function keptText(text: string): string | undefined {

@@ -1,5 +1,5 @@
 /** Sessions with equal ids, in any order of events: nobody ever sees what is another's. */
-import fc from "fast-check";
+
 import { expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
@@ -8,6 +8,7 @@ import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
 import { fakePort, textReply } from "../../support/fake-port.js";
+import fc from "../../support/fast-check.js";
 import { initializeMessage, type Message } from "./support.js";
 
 type Action =

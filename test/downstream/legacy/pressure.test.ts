@@ -1,10 +1,10 @@
 /** Readers that do not keep up, and logs that do not grow. */
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
-import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { EventLog, type LoggedEvent } from "../../../src/downstream/legacy/event-log.js";
 import { SseConnection } from "../../../src/downstream/legacy/sse-connection.js";
+import fc from "../../support/fast-check.js";
 import { unread } from "../../support/unread.js";
 
 beforeEach(() => void vi.useFakeTimers());

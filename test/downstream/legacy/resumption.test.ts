@@ -2,9 +2,9 @@
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SessionStreams } from "../../../src/downstream/legacy/session-streams.js";
+import fc from "../../support/fast-check.js";
 import { unread } from "../../support/unread.js";
 
 const SETTINGS = {

@@ -1,12 +1,12 @@
 /** What opens a state that was handed to a host, and what does not. */
 import { createSecretKey, randomBytes } from "node:crypto";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Call, Reply, Route } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { type SealSettings, sealedState } from "../../../src/downstream/modern/request-state.js";
 import { textReply } from "../../support/fake-port.js";
+import fc from "../../support/fast-check.js";
 
 const key = createSecretKey(Buffer.alloc(32, 7));
 const START = Date.UTC(2026, 10, 20);

@@ -1,5 +1,5 @@
 /** Replies as this era writes them, however their results were carried. */
-import fc from "fast-check";
+
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
@@ -8,6 +8,7 @@ import type { JsonObject } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { errorReply } from "../../support/fake-port.js";
+import fc from "../../support/fast-check.js";
 
 const OWN = { name: "cardea", version: "1" };
 const write = replyWriter(OWN);

@@ -4,10 +4,10 @@
  */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileSchema } from "../../../src/policy/checks/compile.js";
 import { Run, UNKNOWN } from "../../../src/policy/checks/verdict.js";
+import fc from "../../support/fast-check.js";
 
 const ajv = new Ajv2020({
   strict: false,

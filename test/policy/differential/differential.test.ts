@@ -5,7 +5,6 @@
  * `CARDEA_RUNS=100000 npx vitest run test/policy/differential` sends as many; by default it is 2,000.
  */
 import { Agent, request } from "node:http";
-import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { readConfig } from "../../../src/config/read.js";
 import { SILENT } from "../../../src/core/logger.js";
@@ -13,6 +12,7 @@ import { createGateway, type Gateway } from "../../../src/gateway.js";
 import { RuleBook } from "../../../src/policy/rules/rule-book.js";
 import { decodeHeaderValue } from "../../../src/wire/header-value.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
+import fc from "../../support/fast-check.js";
 import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";
 import { type GeneratedRequest, type Known, requests, textOf } from "./requests.js";
 
@@ -259,7 +259,7 @@ test(`whatever a server receives was judged as it is, for ${RUNS} requests`, {
   const [legacy, batch] = await Promise.all([openSession("2025-06-18"), openSession("2025-03-26")]);
   const sessions = { modern: {}, legacy, batch };
 
-  const seed = Number(process.env.CARDEA_SEED ?? Date.now() % 2 ** 31);
+  const seed = Number(process.env.CARDEA_SEED ?? 20_261_120);
   let id = 0;
   for (let done = 0; done < RUNS; done += 1_000) {
     const chunk: GeneratedRequest[] = fc.sample(requests(known), {

@@ -1,5 +1,5 @@
 /** Requests as nobody's library would write them: odd case, escapes, keys that stand twice, names that look like others. */
-import fc from "fast-check";
+import fc from "../../support/fast-check.js";
 
 /** Members in the order of the text; a key may stand twice. */
 type Members = readonly (readonly [key: string, text: string])[];

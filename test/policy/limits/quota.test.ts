@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Quota } from "../../../src/policy/limits/quota.js";
+import fc from "../../support/fast-check.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
 /** Many hosts, many calls, many questions at once, in any order: every answer reaches its own call, once. */
-import fc from "fast-check";
+
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import type { Client, ClientDirectory } from "../../../src/core/client.js";
@@ -7,6 +7,7 @@ import { GatewayError } from "../../../src/core/errors.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import { objectAt } from "../../../src/wire/json.js";
 import { HTTP, legacyServer } from "../../support/fake-channel.js";
+import fc from "../../support/fast-check.js";
 import { calling, client, meet } from "../../support/met-upstream.js";
 
 beforeEach(() => {

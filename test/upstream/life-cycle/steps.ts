@@ -1,6 +1,7 @@
 /** What can happen to a gateway: each step does it, and then looks whether all is as it must be. */
-import fc from "fast-check";
+
 import { expect, vi } from "vitest";
+import fc from "../../support/fast-check.js";
 import { settled } from "../../support/met-upstream.js";
 import { configOf, MOODS, type Mood, NAMES, type Versions, type World } from "./world.js";
 

@@ -1,7 +1,8 @@
 /** What is kept of what a process wrote, and how it is quoted. */
-import fc from "fast-check";
+
 import { expect, test } from "vitest";
 import { printable, RecentOutput } from "../../../src/upstream/transport/recent-output.js";
+import fc from "../../support/fast-check.js";
 
 test("what is kept is the end of what was written, however it came in pieces", () => {
   fc.assert(
