@@ -188,7 +188,9 @@ test("one for which the system has no memory is tried again", async () => {
 
 test("where none can be started the start fails", async () => {
   // Both are cleared up after at the same time, and whichever is done first is named.
-  await expect(two(() => false).workers.start()).rejects.toThrow(/^worker [12] ended with spawn ENOMEM before/);
+  await expect(two(() => false).workers.start()).rejects.toThrow(
+    /^worker [12] ended with spawn ENOMEM before/,
+  );
 });
 
 test("one that fails at something while it runs is left alone", () => {
