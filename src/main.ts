@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The process: what it was asked, what surrounds it, and how it ends. */
+import "./telemetry/v8-flags.js";
 import { fromPerson } from "./cli/exit.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
