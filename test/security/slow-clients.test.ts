@@ -63,8 +63,18 @@ test.each([
 test("they cannot fill all places and keep them", async () => {
   const port = fakePort({ handlers: { "tools/call": () => textReply("done") } });
   const { url, port: number } = await listening({ port, timeouts: TIMEOUTS, maxConnections: 100 });
-  const sockets = await drip(number, 100, `${HEAD}X-Slow: `);
-  await expect(send(url, modernRequest("tools/call", { name: "quick" }))).rejects.toThrow();
+  const quick = () => send(url, modernRequest("tools/call", { name: "quick" }));
+  let sockets: readonly Socket[] = [];
+  let isRefused = false;
+  // Where this process stands still for so long that they are cut off before anybody else comes, they come again.
+  for (let attempt = 0; attempt < 4 && !isRefused; attempt += 1) {
+    sockets = await drip(number, 100, `${HEAD}X-Slow: `);
+    isRefused = await quick().then(
+      ({ status }) => status !== 200,
+      () => true,
+    );
+  }
+  expect(isRefused).toBe(true);
   await Promise.all(sockets.map(async (socket) => socket.closed || once(socket, "close")));
-  expect((await send(url, modernRequest("tools/call", { name: "quick" }))).status).toBe(200);
+  expect((await quick()).status).toBe(200);
 });

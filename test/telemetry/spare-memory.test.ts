@@ -54,7 +54,7 @@ test("where it cannot be done the gateway goes on", async () => {
   const { look, debug } = watched(() => Promise.reject(error));
   look(0);
   await vi.waitFor(() => expect(debug).toHaveBeenCalledWith({ error }, "memory could not be given back"), {
-    timeout: 10_000,
+    timeout: 30_000,
   });
 });
 

@@ -161,8 +161,8 @@ describe("where the name comes to lead elsewhere", () => {
     lead("127.0.0.2");
     await ask(channel);
     expect(await streams(first)[0]?.hungUp).toBe(true);
-    await vi.waitFor(() => expect(streams(second)).toHaveLength(1), { timeout: 10_000 });
-    await vi.waitFor(() => expect(missed).toHaveBeenCalledTimes(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(streams(second)).toHaveLength(1), { timeout: 30_000 });
+    await vi.waitFor(() => expect(missed).toHaveBeenCalledTimes(1), { timeout: 30_000 });
   });
 
   test("an event stream stays where the name still leads among others", async () => {
