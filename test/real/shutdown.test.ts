@@ -20,7 +20,13 @@ beforeAll(async () => {
   const real = realServers(folder);
   for (const server of real) server.reset();
   const entries = real.map(({ name, place }) => [name, place] as const);
-  config = { mcpServers: { ...Object.fromEntries(entries), old: old.entry, young: young.entry } };
+  config = {
+    mcpServers: {
+      ...Object.fromEntries(entries),
+      old: { ...old.entry, required: true },
+      young: young.entry,
+    },
+  };
 });
 afterAll(async () => {
   await Promise.all([old.stop(), young.stop()]);
