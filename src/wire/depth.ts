@@ -5,6 +5,17 @@ import { endOfString } from "./result-span.js";
 /** The deepest nesting taken from a client. */
 export const MAX_DEPTH = 64;
 
+/** Whether it opens more objects and arrays than that at all; native searches are much cheaper than the pass below. */
+function opensMore(text: string, limit: number): boolean {
+  let left = limit;
+  for (const bracket of ["{", "["]) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      if (--left < 0) return true;
+    }
+  }
+  return false;
+}
+
 const QUOTE = 34;
 const OPEN_ARRAY = 91;
 const CLOSE_ARRAY = 93;
@@ -21,7 +32,7 @@ const CLOSE_OBJECT = 125;
  */
 export function exceedsDepth(text: string, limit: number = MAX_DEPTH): boolean {
   // Valid JSON closes what it opens, so this much text is needed to go deeper at all.
-  if (text.length < 2 * (limit + 1)) return false;
+  if (text.length < 2 * (limit + 1) || !opensMore(text, limit)) return false;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
