@@ -9,6 +9,8 @@ export class Payload {
   /** Everything after the opening brace, so that members can be put before it without touching it. */
   #members: string | Buffer | undefined;
   #object: JsonObject | undefined;
+  /** A member that the text has lost and the object still has; it goes when somebody asks for the object. */
+  #leftOver: string | undefined;
   /** What was searched for in a long text, and whether it may be there: lists are searched for every answer. */
   #searched: Map<string, boolean> | undefined;
 
@@ -51,12 +53,16 @@ export class Payload {
       if (!isObject(value)) throw new TypeError("a payload must be a JSON object");
       this.#object = value;
     }
+    if (this.#leftOver !== undefined) {
+      this.#object = without(this.#object, [this.#leftOver]);
+      this.#leftOver = undefined;
+    }
     return this.#object;
   }
 
   /** The object where it is there for nothing; undefined where the text would have to be parsed. */
   get parsed(): JsonObject | undefined {
-    return this.#object;
+    return this.#object === undefined ? undefined : this.object;
   }
 
   /**
@@ -78,23 +84,39 @@ export class Payload {
 
   /** Whether `key` may be one of its own members; false is certain, and so is true where it is parsed. */
   mayHave(key: string): boolean {
-    return this.#object === undefined ? this.mayContain(`"${key}"`) : Object.hasOwn(this.#object, key);
+    if (this.#object === undefined) return this.mayContain(`"${key}"`);
+    return key !== this.#leftOver && Object.hasOwn(this.#object, key);
   }
 
   /**
-   * The same without its first member, if that is `key` with `value` as serializers write it; else undefined, as
-   * where nobody has parsed it. Cutting text is much cheaper than writing it anew. Should another member have that
+   * The same without its first member, if that is this one as serializers write it; else undefined, as where nobody has
+   * parsed it. Cutting text is much cheaper than writing it anew. Should another member have that
    * name too, it stays, and the last of them, which is the one that counts, says the same.
    */
-  withoutFirst(key: string, value: string): Payload | undefined {
+  withoutFirst({ key, value, text: member }: Member): Payload | undefined {
     const text = this.#members;
     const object = this.#object;
-    const member = `"${key}":${JSON.stringify(value)},`;
-    if (text === undefined || object?.[key] !== value || startOf(text, member.length) !== member)
-      return undefined;
-    return new Payload(behind(text, member.length), without(object, [key]));
+    if (text === undefined || object?.[key] !== value || this.#leftOver !== undefined) return undefined;
+    if (startOf(text, member.length) !== member) return undefined;
+    const shorter = new Payload(behind(text, member.length), object);
+    shorter.#leftOver = key;
+    return shorter;
   }
 }
+
+/** A member of an object, and how serializers write it where another one follows. */
+export interface Member {
+  readonly key: string;
+  readonly value: string;
+  readonly text: string;
+}
+
+/** How most results of modern servers begin. */
+export const COMPLETE: Member = {
+  key: "resultType",
+  value: "complete",
+  text: '"resultType":"complete",',
+};
 
 /** Searching so many characters costs more than remembering what was found. */
 const LONG = 4096;

@@ -3,7 +3,7 @@ import type { Call } from "../../core/call.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
-import { Payload } from "../../wire/payload.js";
+import { COMPLETE, Payload } from "../../wire/payload.js";
 import { downgradeBlocks, knowsAllBlocks } from "./downgrade-content.js";
 import type { Revision } from "./revision.js";
 import { hasObjectRoot, wrapOutputSchema } from "./wrap-output.js";
@@ -38,7 +38,7 @@ const changed = (before: Payload, after: JsonObject): Payload =>
 
 function strip(result: Payload): Payload {
   // Most results of modern servers begin so, and have nothing else to take out.
-  const shorter = result.withoutFirst("resultType", "complete");
+  const shorter = result.withoutFirst(COMPLETE);
   if (shorter !== undefined && !MODERN_ONLY.some((key) => key !== "resultType" && result.mayHave(key))) {
     return shorter;
   }

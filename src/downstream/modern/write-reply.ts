@@ -5,7 +5,7 @@ import { questionKind } from "../../core/methods.js";
 import type { MessageId, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
-import type { Payload } from "../../wire/payload.js";
+import { COMPLETE, type Payload } from "../../wire/payload.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
 import { upgradeResult } from "./upgrade-result.js";
 
@@ -51,7 +51,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
 
   function resultPieces(result: Payload, hints: Freshness | undefined): readonly (string | Buffer)[] {
     // What certainly is not in it can be put in front of it, and the rest stays the bytes it came as.
-    const rest = result.withoutFirst("resultType", "complete") ?? result;
+    const rest = result.withoutFirst(COMPLETE) ?? result;
     const untouched =
       (rest !== result || !result.mayHave("resultType")) &&
       !result.mayHave("_meta") &&
@@ -115,11 +115,10 @@ export function writeError(id: MessageId, error: RpcError, refusal?: string): Re
 
 function framed(id: MessageId, member: "result" | "error", pieces: readonly (string | Buffer)[]): Response {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"${member}":`;
-  const [first, ...rest] = pieces;
-  return {
-    status: 200,
-    pieces: typeof first === "string" ? [`${head}${first}`, ...rest, "}"] : [head, ...pieces, "}"],
-  };
+  const [first] = pieces;
+  // Nearly always it is one text.
+  const isText = pieces.length === 1 && typeof first === "string";
+  return { status: 200, pieces: isText ? [`${head}${first}}`] : [head, ...pieces, "}"] };
 }
 
 /** `head`, an object without its closing brace, and `members`, which are those of another one with its brace. */
