@@ -48,3 +48,19 @@ export function without(object: JsonObject, keys: readonly string[]): JsonObject
   for (const key in object) if (!keys.includes(key)) rest[key] = object[key];
   return rest;
 }
+
+/** Whether two values that JSON.parse has made are the same, whatever the order of their members. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((one, at) => isSame(one, b[at]));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  let more = 0;
+  for (const key in a) {
+    if (!Object.hasOwn(b, key) || !isSame(a[key], b[key])) return false;
+    more += 1;
+  }
+  for (const _key in b) more -= 1;
+  return more === 0;
+}

@@ -74,23 +74,19 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
     pipe: (pipe) => pipeEdge(pipe, serve, openSubscriptions(ROOM_FOR_ALL)),
   };
 
-  async function receive({
-    request,
-    response,
-    message,
-    principal,
-    scope,
-    challenge,
-  }: HttpPost): Promise<void> {
+  /** @throws GatewayError where a message is none of this revision. */
+  function receive(post: HttpPost): void | Promise<void> {
+    const { request, response, message, principal, scope, challenge } = post;
     if (isBatch(message)) throw invalid("this revision knows no batches");
     if (isRequest(message)) {
       const listens = message.method === OWN_METHODS.listen;
       const outlet = new EventStream(response, listens ? forSubscriptions : forResponses, challenge);
-      await serve(message, { principal, scope, headers: request.headers }, outlet, overHttp);
-    } else if (isNotification(message)) {
-      // No notification is defined that a client of this era sends over HTTP: closing a stream is the cancel.
-      response.writeHead(202).end();
-    } else throw invalid("this revision knows no responses from clients");
+      return serve(message, { principal, scope, headers: request.headers }, outlet, overHttp);
+    }
+    if (!isNotification(message)) throw invalid("this revision knows no responses from clients");
+    // No notification is defined that a client of this era sends over HTTP: closing a stream is the cancel.
+    response.writeHead(202).end();
+    return undefined;
   }
 }
 

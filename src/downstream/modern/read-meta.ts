@@ -4,7 +4,7 @@ import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
 import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { canonicalText } from "../../wire/canonical.js";
-import { extentOf, isEmpty, type JsonObject, objectAt, without } from "../../wire/json.js";
+import { extentOf, isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */
@@ -49,10 +49,14 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
     throw malformed(`_meta["${META.clientCapabilities}"] must be there and be an object`);
   }
   const info = objectAt(meta, META.clientInfo);
+  const known = knownTo(principal);
+  if (known.last !== undefined && says(known.last, scope, capabilities, info)) return known.last;
   const text = JSON.stringify([scope, capabilities, info]);
-  const clients = comeBefore.get(principal) ?? new Map<string, Client>();
-  const before = clients.get(text);
-  if (before !== undefined) return before;
+  const before = known.byText.get(text);
+  if (before !== undefined) {
+    known.last = before;
+    return before;
+  }
   const declared = isEmpty(capabilities) ? "" : canonicalText(capabilities);
   if (declared.length > LONGEST_CAPABILITIES) throw tooLong(META.clientCapabilities, LONGEST_CAPABILITIES);
   if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong(META.clientInfo, LONGEST_INFO);
@@ -65,8 +69,9 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
     ...(info !== undefined && { info }),
   };
   if (text.length > LONGEST_KEPT) return client;
-  if (clients.size >= MOST_KEPT) clients.clear();
-  comeBefore.set(principal, clients.set(text, client));
+  if (known.byText.size >= MOST_KEPT) known.byText.clear();
+  known.byText.set(text, client);
+  known.last = client;
   return client;
 }
 
@@ -74,10 +79,32 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
  * Who says of itself what it said before is the same object, so that others can keep by it what they know of it. By
  * what was said, for each principal.
  */
-const comeBefore = new WeakMap<Principal, Map<string, Client>>();
+const comeBefore = new WeakMap<Principal, Known>();
+interface Known {
+  readonly byText: Map<string, Client>;
+  /** Who came last mostly comes next, and is found without writing any text. */
+  last: Client | undefined;
+}
 const MOST_KEPT = 100;
 /** In characters. */
 const LONGEST_KEPT = 2_000;
+
+function knownTo(principal: Principal): Known {
+  let known = comeBefore.get(principal);
+  if (known === undefined) {
+    known = { byText: new Map(), last: undefined };
+    comeBefore.set(principal, known);
+  }
+  return known;
+}
+
+const says = (
+  client: Client,
+  scope: string,
+  capabilities: JsonObject,
+  info: JsonObject | undefined,
+): boolean =>
+  client.scope === scope && isSame(client.capabilities, capabilities) && isSame(client.info, info);
 
 /** @throws GatewayError -32602 for a level that does not exist (server/utilities/logging, "Error Handling"). */
 export function readLogLevel(meta: JsonObject): LogLevel | undefined {

@@ -88,6 +88,20 @@ test("clients are kept apart by principal and by what they declare, not by how t
   expect(await affinity({})).not.toBe(one);
 });
 
+test("who says the same again is the same client, also where others came in between", async () => {
+  const known = async (name: string) => {
+    const meta = { ...modernMeta({ roots: {} }), [META.clientInfo]: { name, version: "1" } };
+    return (await ask(list({ _meta: meta }))).call?.client;
+  };
+  const one = await known("one");
+  expect(await known("one")).toBe(one);
+  const other = await known("other");
+  expect(other).not.toBe(one);
+  expect(other?.info).toMatchObject({ name: "other" });
+  expect(await known("one")).toBe(one);
+  expect(await known("other")).toBe(other);
+});
+
 test("only the keys of this hop are taken out of the parameters", async () => {
   const meta = {
     progressToken: 7,

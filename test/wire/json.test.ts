@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { canonicalText } from "../../src/wire/canonical.js";
+import { isSame } from "../../src/wire/json.js";
+import fc from "../support/fast-check.js";
+
+test.each([
+  [{}, {}, true],
+  [{ a: 1, b: [1, { c: null }] }, { b: [1, { c: null }], a: 1 }, true],
+  [{ a: 1 }, { a: 1, b: 2 }, false],
+  [{ a: 1, b: 2 }, { a: 1 }, false],
+  [{ a: 1 }, { b: 1 }, false],
+  [[1, 2], [2, 1], false],
+  [[], {}, false],
+  [{}, null, false],
+  [undefined, {}, false],
+  [undefined, undefined, true],
+  [{ toString: 1 }, {}, false],
+  [JSON.parse('{"__proto__":{"a":1}}'), {}, false],
+  [JSON.parse('{"__proto__":{"a":1}}'), JSON.parse('{"__proto__":{"a":2}}'), false],
+])("%j and %j: %j", (a, b, same) => {
+  expect(isSame(a, b)).toBe(same);
+  expect(isSame(b, a)).toBe(same);
+});
+
+test("it agrees with the canonical text", () => {
+  const parsed = fc.json({ maxDepth: 3 }).map((json) => JSON.parse(json) as unknown);
+  fc.assert(
+    fc.property(parsed, parsed, (a, b) => {
+      expect(isSame(a, b)).toBe(canonicalText(a) === canonicalText(b));
+      expect(isSame(a, structuredClone(a))).toBe(true);
+    }),
+  );
+});
