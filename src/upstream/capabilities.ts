@@ -50,12 +50,29 @@ export function inWordsOf(revision: string, promised: JsonObject): JsonObject {
  * The same for a server of 2026-07-28: its clients cannot tell it that their roots have changed, and tasks are an
  * extension, which must not be enabled in any other revision (SEP-2663, "Backward Compatibility").
  */
-export function inModernWords(promised: JsonObject, { capabilities }: Client): JsonObject {
+function inModernWords(promised: JsonObject, { capabilities }: Client): JsonObject {
   const tasks = objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION);
   const others = objectAt(promised, "extensions");
   return {
     ...promised,
     ...(Object.hasOwn(promised, "roots") && { roots: {} }),
     ...(tasks !== undefined && { extensions: { ...others, [TASKS_EXTENSION]: tasks } }),
+  };
+}
+
+/**
+ * What servers of 2026-07-28 are promised for each client: the same object for as long as it is the same, so that
+ * others can keep by it what they made of it.
+ */
+export function modernPromises(aggregated: () => boolean): (client: Client) => JsonObject {
+  const known = new WeakMap<Client, { readonly aggregated: boolean; readonly promised: JsonObject }>();
+  return (client) => {
+    if (isEmpty(client.capabilities)) return NOTHING;
+    const now = aggregated();
+    const before = known.get(client);
+    if (before?.aggregated === now) return before.promised;
+    const promised = inModernWords(relayable(client, now), client);
+    known.set(client, { aggregated: now, promised });
+    return promised;
   };
 }

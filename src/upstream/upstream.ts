@@ -19,7 +19,7 @@ import {
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { CallsApart } from "./calls-apart.js";
-import { canBeAsked, inModernWords, relayable } from "./capabilities.js";
+import { canBeAsked, modernPromises, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
 import { unlessAborted } from "./conversation/waiting.js";
@@ -58,6 +58,7 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #shared: Supervisor;
   readonly #leases: Leases;
   readonly #apart: CallsApart;
+  readonly #modernPromise: (client: Client) => JsonObject;
   #facts: ServerFacts | undefined;
   #era: Met["era"] | undefined;
 
@@ -79,6 +80,7 @@ class SupervisedUpstream implements StartableUpstream {
       supervise: (tenancy, after) => this.#supervise(tenancy, after),
     });
     this.#apart = new CallsApart(this.#leases, server.transport.kind);
+    this.#modernPromise = modernPromises(() => settings.aggregated());
   }
 
   get state(): UpstreamState {
@@ -124,7 +126,7 @@ class SupervisedUpstream implements StartableUpstream {
   audience(client: Client): Audience {
     if (this.#era !== "modern") return audienceFor(this.#server.lease, client, this.#promise(client));
     // One connection serves all, and what is promised goes with each request.
-    const promised = inModernWords(this.#promise(client), client);
+    const promised = this.#modernPromise(client);
     return Object.keys(promised).length === 0 ? EVERYBODY : audienceOf(promised);
   }
 
@@ -295,7 +297,7 @@ class SupervisedUpstream implements StartableUpstream {
         verdict: this.#verdict,
         observer: this.#news.hearerFor(tenancy, () => this.#era),
         promised: tenancy?.promised ?? {},
-        promise: (client) => inModernWords(this.#promise(client), client),
+        promise: this.#modernPromise,
         owner: tenancy?.session,
         roots,
         refusedQuestion: onRefusedQuestion,

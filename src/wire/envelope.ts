@@ -12,6 +12,15 @@ export interface RpcError {
 /** Keeps what no name on the wire can collide with, and what JSON.stringify passes over. */
 export const RESULT_TEXT = Symbol("result text");
 
+/** For requests that say the same of their client again and again; see `PreparedMeta`. */
+export const PREPARED_META = Symbol("prepared _meta");
+
+/** The `_meta` of a request as text, and the other parameters: whoever sends it need not write the text anew. */
+export interface PreparedMeta {
+  readonly text: string;
+  readonly others: JsonObject;
+}
+
 /** One JSON-RPC message. Which of the members are there tells request, notification and response apart. */
 export interface Envelope {
   readonly jsonrpc: "2.0";
@@ -22,6 +31,7 @@ export interface Envelope {
   readonly error?: RpcError;
   /** The text of `result` as it came, where it is known; see `readMessages`. */
   readonly [RESULT_TEXT]?: string | Buffer;
+  readonly [PREPARED_META]?: PreparedMeta;
 }
 
 export interface Request extends Envelope {

@@ -1,6 +1,6 @@
 /** A call as a 2026-07-28 server understands it: the body and the headers that must agree with it, made together. */
 import type { Call } from "../../core/call.js";
-import type { Request } from "../../wire/envelope.js";
+import { PREPARED_META, type Request } from "../../wire/envelope.js";
 import { encodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { mirroredName } from "../../wire/mirrored-name.js";
@@ -47,23 +47,42 @@ export function writeRequest(
   id: number,
   speaker: Speaker,
 ): WrittenRequest {
+  const headers = standardHeaders(method, mirroredName(method, params));
+  const { meta, text } = metaOf(speaker);
+  if (speaker.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
+    // A new member goes in front: behind the copied ones it costs 20 times as much, and more again to write out.
+    const whole = { _meta: meta, ...params };
+    const prepared = { text, others: params };
+    return { request: { jsonrpc: "2.0", id, method, params: whole, [PREPARED_META]: prepared }, headers };
+  }
   const _meta: JsonObject = {
     ...objectAt(params, "_meta"),
-    [META.protocolVersion]: MODERN_REVISION,
-    [META.clientInfo]: speaker.info,
-    [META.clientCapabilities]: speaker.capabilities,
+    ...meta,
     ...(speaker.logLevel !== undefined && { [META.logLevel]: speaker.logLevel }),
   };
-  return {
-    // A new member goes in front: behind the copied ones it costs 20 times as much, and more again to write out.
-    request: {
-      jsonrpc: "2.0",
-      id,
-      method,
-      params: Object.hasOwn(params, "_meta") ? { ...params, _meta } : { _meta, ...params },
-    },
-    headers: standardHeaders(method, mirroredName(method, params)),
-  };
+  return { request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } }, headers };
+}
+
+/** What is said of a client in every request for it: written once, for as long as the client is the same. */
+interface ClientMeta {
+  readonly capabilities: JsonObject;
+  readonly meta: JsonObject;
+  readonly text: string;
+}
+const metas = new WeakMap<JsonObject, ClientMeta>();
+
+function metaOf({ info, capabilities }: Speaker): ClientMeta {
+  let known = metas.get(info);
+  if (known?.capabilities !== capabilities) {
+    const meta = {
+      [META.protocolVersion]: MODERN_REVISION,
+      [META.clientInfo]: info,
+      [META.clientCapabilities]: capabilities,
+    };
+    known = { capabilities, meta, text: JSON.stringify(meta) };
+    metas.set(info, known);
+  }
+  return known;
 }
 
 /** Made once per method and name, which come again and again; emptied when there are too many to come again. */
