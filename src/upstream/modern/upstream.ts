@@ -90,15 +90,7 @@ export class ModernConnection implements Connection {
     return this.#calls.size > 0 ? undefined : this.#lastHeard;
   }
 
-  readonly call = async (call: Call): Promise<Reply> => {
-    const first = await this.#send(call);
-    if (first.error?.code !== CODE.headerMismatch || call.method !== "tools/call") {
-      return this.#read(call, first);
-    }
-    // The tool's schema, and with it the headers it asks for, has changed since it was listed.
-    const item = await this.#relist(call);
-    return this.#read(call, await this.#send(call, item));
-  };
+  readonly call = (call: Call): Promise<Reply> => this.#send(call, call.route?.item, true);
 
   async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
     const speaker = this.#speaker(client);
@@ -160,24 +152,31 @@ export class ModernConnection implements Connection {
     return { ...reply, result: Payload.ofObject({ ...reply.result.object, inputRequests }) };
   }
 
-  async #send(call: Call, item = call.route?.item): Promise<Envelope> {
+  /** `item`: the tool's list entry. One function for all of it: each that only passes a call on costs 0.3 µs. */
+  async #send(call: Call, item: JsonObject | undefined, mayBeOld: boolean): Promise<Reply> {
     const { signal, client, logLevel } = call;
     const open = new OpenCall(nextId(), call);
     this.#calls.add(open);
     // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
     const untold = this.#channel.association === "pipe" && !signal.aborted;
     if (untold) open.attach(call, () => this.#tellCancelled(open.id, signal));
+    let message: Envelope;
     try {
       const { request, headers } = writeCall(call, open.id, this.#speaker(client, logLevel), item);
-      const hear = (message: Envelope): void => this.#hear(message, open);
+      const hear = (heard: Envelope): void => this.#hear(heard, open);
       const answer = await this.#channel.exchange(request, { headers, signal, hear });
-      if (answer.message.error !== undefined) this.#suspect(answer);
-      return answer.message;
+      ({ message } = answer);
+      if (message.error !== undefined) this.#suspect(answer);
     } finally {
       open.detach();
       this.#lastHeard = performance.now();
       this.#calls.remove(open, client.affinity, this.#lastHeard);
     }
+    if (mayBeOld && message.error?.code === CODE.headerMismatch && call.method === "tools/call") {
+      // The tool's schema, and with it the headers it asks for, has changed since it was listed.
+      return this.#send(call, await this.#relist(call), false);
+    }
+    return this.#read(call, message);
   }
 
   async #request(
