@@ -4,7 +4,7 @@ import { configOfCommand } from "../config/from-command.js";
 import { workersObstacle } from "../config/workers.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway.js";
-import { giveBackAfterStart } from "../telemetry/spare-memory.js";
+import { giveBackSpareMemory } from "../telemetry/spare-memory.js";
 import { messageOf } from "./error-facts.js";
 import { EXIT, fromPerson, UsageError } from "./exit.js";
 import {
@@ -104,7 +104,7 @@ async function run(served: Served, shell: Shell, log: Log, follow: () => () => v
     return EXIT.failed;
   }
   const unfollow = follow();
-  const keep = giveBackAfterStart(log);
+  const keep = giveBackSpareMemory(log);
   try {
     return await ending;
   } finally {

@@ -1,7 +1,7 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 import { configOfUrl } from "../config/from-command.js";
 import type { Gateway } from "../gateway.js";
-import { giveBackAfterStart } from "../telemetry/spare-memory.js";
+import { giveBackSpareMemory } from "../telemetry/spare-memory.js";
 import { EXIT, fromPerson, UsageError } from "./exit.js";
 import { type ConfigFlags, orphansFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
@@ -50,6 +50,6 @@ function parseHeader(line: string): [string, string] {
 async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
   // There is nobody to ask for credentials here: whoever sets the environment started us (basic/authorization).
   const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
-  const keep = giveBackAfterStart(log);
+  const keep = giveBackSpareMemory(log);
   return ended(gateway, shell, log, hostGone).finally(keep);
 }

@@ -1,8 +1,10 @@
-/** What a gateway gives back once it has started, and when. */
+/** What a gateway gives back when it has nothing to do, and when. */
 import { getHeapSpaceStatistics } from "node:v8";
 import { afterEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
-import { collectGarbage, giveBackAfterStart } from "../../src/telemetry/spare-memory.js";
+import { giveBackSpareMemory, V8 } from "../../src/telemetry/spare-memory.js";
+
+const MIB = 1024 * 1024;
 
 afterEach(() => {
   vi.useRealTimers();
@@ -10,7 +12,7 @@ afterEach(() => {
 });
 
 /** A process that looks at itself when `look` says how busy it was (0 to 1) since it last did. */
-function watched(collect: () => Promise<void>) {
+function watched(all = vi.fn(async () => {})) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   let utilization = 1;
   vi.spyOn(performance, "eventLoopUtilization").mockImplementation(() => ({
@@ -18,53 +20,97 @@ function watched(collect: () => Promise<void>) {
     idle: 0,
     active: 0,
   }));
+  const room = { young: MIB };
+  const young = vi.fn(() => {});
   const debug = vi.fn();
-  const stop = giveBackAfterStart({ ...SILENT, debug }, collect);
-  return {
-    debug,
-    stop,
-    look(busy: number) {
-      utilization = busy;
-      vi.advanceTimersByTime(500);
-    },
+  const stop = giveBackSpareMemory({ ...SILENT, debug }, { all, young, youngRoom: () => room.young });
+  const look = (busy: number, times = 1) => {
+    utilization = busy;
+    vi.advanceTimersByTime(500 * times);
   };
+  return { all, young, room, debug, stop, look };
 }
 
-test("memory is given back once, when the process has nothing to do for the first time", () => {
-  const collect = vi.fn(async () => {});
-  const { look } = watched(collect);
+test("all memory is given back once, when the process has nothing to do for the first time", () => {
+  const { all, young, look } = watched();
   look(0.9);
   look(0.2);
-  expect(collect).not.toHaveBeenCalled();
+  expect(all).not.toHaveBeenCalled();
   look(0.01);
-  expect(collect).toHaveBeenCalledOnce();
-  look(0.01);
-  expect(collect).toHaveBeenCalledOnce();
-  expect(vi.getTimerCount()).toBe(0);
+  expect(all).toHaveBeenCalledOnce();
+  look(0.01, 100);
+  expect(all).toHaveBeenCalledOnce();
+  expect(young).not.toHaveBeenCalled();
 });
 
-test("a process that ends before that waits for nothing", () => {
-  const { stop } = watched(async () => {});
+test("the room for young objects is given back whenever the process comes to rest", () => {
+  const { all, young, room, look } = watched();
+  look(0);
+  room.young = 32 * MIB;
+  look(1, 20);
+  expect(young).not.toHaveBeenCalled();
+  look(0);
+  expect(young).toHaveBeenCalledOnce();
+  look(0, 11);
+  expect(young).toHaveBeenCalledOnce();
+  // V8 makes it smaller at the second of two, between which next to nothing was made.
+  look(0);
+  expect(young).toHaveBeenCalledTimes(2);
+  room.young = MIB;
+  look(0, 100);
+  expect(young).toHaveBeenCalledTimes(2);
+  expect(all).toHaveBeenCalledOnce();
+});
+
+test("a rest that was interrupted begins anew", () => {
+  const { young, room, look } = watched();
+  look(0);
+  room.young = 32 * MIB;
+  look(0, 12);
+  expect(young).toHaveBeenCalledOnce();
+  look(1);
+  look(0, 12);
+  expect(young).toHaveBeenCalledTimes(2);
+  look(0);
+  expect(young).toHaveBeenCalledTimes(3);
+});
+
+test("a process that ends looks no more", () => {
+  const { stop } = watched();
   stop();
   expect(vi.getTimerCount()).toBe(0);
 });
 
 test("where it cannot be done the gateway goes on", async () => {
   const error = new Error("built without an inspector");
-  const { look, debug } = watched(() => Promise.reject(error));
+  const { look, debug } = watched(vi.fn(() => Promise.reject(error)));
   look(0);
   await vi.waitFor(() => expect(debug).toHaveBeenCalledWith({ error }, "memory could not be given back"), {
     timeout: 30_000,
   });
 });
 
-test("the room for young objects shrinks to what they need", async () => {
-  const kept: object[] = [];
-  while (youngBytes() < 8 * 1024 * 1024) for (let i = 0; i < 10_000; i += 1) kept.push({ i });
-  kept.length = 0;
-  await collectGarbage();
-  expect(youngBytes()).toBeLessThan(4 * 1024 * 1024);
+test("when all is collected, the room for young objects shrinks to what they need", async () => {
+  makeRoom();
+  await V8.all();
+  expect(V8.youngRoom()).toBeLessThan(4 * MIB);
 });
 
+test("what is young can be collected alone, and nobody else gets the means to do it", () => {
+  makeRoom();
+  const kept = Array.from({ length: 1000 }, (_, i) => ({ i }));
+  V8.young();
+  expect(youngBytes()).toBeLessThan(MIB);
+  expect(kept.at(-1)).toEqual({ i: 999 });
+  expect(globalThis.gc).toBeUndefined();
+});
+
+/** Until V8 has found that young objects need more of it. */
+function makeRoom(): void {
+  const kept: object[] = [];
+  while (V8.youngRoom() < 8 * MIB) for (let i = 0; i < 10_000; i += 1) kept.push({ i });
+  kept.length = 0;
+}
+
 const youngBytes = (): number =>
-  getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space")?.space_size ?? 0;
+  getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space")?.space_used_size ?? 0;
