@@ -2,11 +2,11 @@
 import type { Change, ChangeFeed, Interest } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
-import type { Audience, ListKind } from "../core/upstream.js";
+import type { Audience } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";
-import type { Snapshot } from "./snapshot.js";
+import type { Mark } from "./snapshot.js";
 import { isWithin } from "./uris.js";
 import type { CatalogView, Visible } from "./view.js";
 import { within } from "./within.js";
@@ -27,17 +27,11 @@ interface Follow {
   readonly stop: () => void;
 }
 
-/** What is remembered of a list: not the list itself, which may be large and is replaced. */
-interface Told {
-  readonly id: number;
-  readonly revision: string;
-}
-
 interface Subscriber {
   readonly client: Client;
   readonly hear: (change: Change) => void;
   /** The lists it wants to hear of, as they were when it subscribed or was told last. */
-  readonly told: Map<ListKind, Told>;
+  readonly told: Mark[];
   /** By exposed URI; undefined while nobody who can be followed owns it. */
   readonly follows: Map<string, Follow | undefined>;
 }
@@ -67,8 +61,11 @@ export class Changes implements ChangeFeed {
     const subscriber: Subscriber = {
       client,
       hear,
-      told: new Map([...interest.lists].map((kind) => [kind, asTold(view.list(kind))])),
-      follows: new Map([...interest.resources].map((uri) => [uri, this.#follow(client, view, uri)])),
+      told: [...interest.lists].map((kind) => view.list(kind).mark),
+      follows:
+        interest.resources.size === 0
+          ? NONE
+          : new Map([...interest.resources].map((uri) => [uri, this.#follow(client, view, uri)])),
     };
     this.#subscribers.add(subscriber);
     return () => this.#end(subscriber);
@@ -145,10 +142,11 @@ export class Changes implements ChangeFeed {
 
   #compare(subscriber: Subscriber): void {
     const view = this.#options.view(subscriber.client);
-    for (const [kind, before] of subscriber.told) {
-      const now = view.list(kind);
-      if (now.id === before.id) continue;
-      subscriber.told.set(kind, asTold(now));
+    for (const [at, before] of subscriber.told.entries()) {
+      const { kind } = before;
+      const now = view.list(kind).mark;
+      if (now === before) continue;
+      subscriber.told[at] = now;
       if (now.revision !== before.revision) this.#tell(subscriber, { kind: "list", list: kind });
     }
     for (const [uri, follow] of subscriber.follows) {
@@ -203,4 +201,5 @@ export class Changes implements ChangeFeed {
   }
 }
 
-const asTold = ({ id, revision }: Snapshot): Told => ({ id, revision });
+/** Of those who follow nothing, which are nearly all. */
+const NONE: Map<string, Follow | undefined> = new Map();

@@ -20,6 +20,12 @@ export const LIST_MEMBERS: Readonly<Record<ListKind, { readonly key: string; rea
   resourceTemplates: { key: "uriTemplate", list: "resourceTemplates" },
 };
 
+/** What is remembered of a list by those who shall hear that it changed: not the list, which may be large. */
+export interface Mark {
+  readonly kind: ListKind;
+  readonly revision: string;
+}
+
 /** Equal source lists merge into one of these, so that most clients share it and its prepared text. */
 export class Snapshot {
   /** Unique in this process. */
@@ -27,6 +33,7 @@ export class Snapshot {
   readonly #byExposed = new Map<string, Route | undefined>();
   #byOwn: Map<string, readonly Route[]> | undefined;
   #revision: string | undefined;
+  #mark: Mark | undefined;
   readonly #pages = new Map<number, Payload>();
 
   constructor(
@@ -78,6 +85,12 @@ export class Snapshot {
       this.#revision = hash.digest("base64url").slice(0, 12);
     }
     return this.#revision;
+  }
+
+  /** The same object each time. */
+  get mark(): Mark {
+    this.#mark ??= { kind: this.kind, revision: this.revision };
+    return this.#mark;
   }
 
   /** The result that shows the page of `cursor`, or the first one; its text is made once. */

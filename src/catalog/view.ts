@@ -15,70 +15,108 @@ import { isWebAddress } from "./uris.js";
 /** Whether a client may see something; what it may not see does not exist for it. */
 export type Visible = (client: Client, route: Route) => boolean;
 
-export interface CatalogView {
-  readonly scope: Scope;
-  list(kind: ListKind): Snapshot;
-  /**
-   * Where `name` leads: an exposed name or URI, a URI that tells its server by its form, or a server's own name
-   * (an app in a host's window knows no other) when exactly one server in the view has it, or one of which the
-   * client has fetched a page.
-   */
-  find(kind: ListKind, name: string): Route | undefined;
-  /**
-   * Where the tool or prompt leads that `server` itself calls `own`, whether or not it is listed at this moment;
-   * undefined when the view has no such server.
-   */
-  owned(kind: "tools" | "prompts", server: string, own: string): Route | undefined;
-  /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
-  absentOwner(kind: ListKind, name: string): string | undefined;
+/** What all views have in common. */
+export interface Surroundings {
+  readonly naming: Naming;
+  readonly learned: LearnedUris;
+  readonly pages: ShownPages;
+  /** Whether the list that a server has for this client is known now. */
+  readonly isKnown: (client: Client, server: string, kind: ListKind) => boolean;
+  /** False for a server that has said it offers no resources. */
+  readonly mayHaveResources: (server: string) => boolean;
 }
 
 export interface ViewParts {
   readonly client: Client;
   readonly scope: Scope;
   readonly lists: Readonly<Record<ListKind, Snapshot>>;
-  readonly naming: Naming;
   readonly visible: Visible | undefined;
-  readonly learned: LearnedUris;
-  readonly pages: ShownPages;
-  /** Whether the list of a server is known now. */
-  readonly isKnown: (server: string, kind: ListKind) => boolean;
-  /** False for a server that has said it offers no resources. */
-  readonly mayHaveResources: (server: string) => boolean;
+  readonly surroundings: Surroundings;
 }
 
-export function catalogView(parts: ViewParts): CatalogView {
-  const { client, scope, lists } = parts;
+/** There is one for every session, so it is one object and no more. */
+export class CatalogView {
+  readonly scope: Scope;
+  readonly #client: Client;
+  readonly #lists: Readonly<Record<ListKind, Snapshot>>;
+  readonly #visible: Visible | undefined;
+  readonly #surroundings: Surroundings;
 
-  function find(kind: ListKind, name: string): Route | undefined {
-    const found = lists[kind].find(name);
+  constructor({ client, scope, lists, visible, surroundings }: ViewParts) {
+    this.scope = scope;
+    this.#client = client;
+    this.#lists = lists;
+    this.#visible = visible;
+    this.#surroundings = surroundings;
+  }
+
+  list(kind: ListKind): Snapshot {
+    return this.#lists[kind];
+  }
+
+  /**
+   * Where `name` leads: an exposed name or URI, a URI that tells its server by its form, or a server's own name
+   * (an app in a host's window knows no other) when exactly one server in the view has it, or one of which the
+   * client has fetched a page.
+   */
+  find(kind: ListKind, name: string): Route | undefined {
+    const found = this.#lists[kind].find(name);
     if (found !== undefined) return found;
     const isUri = kind === "resources" || kind === "resourceTemplates";
     // What several servers list under one address has no owner, whatever else it looks like.
-    const routed = isUri && !lists[kind].has(name) ? byForm(kind, name) : undefined;
-    const own = routed ?? lists[kind].findOwn(name);
+    const routed = isUri && !this.#lists[kind].has(name) ? this.#byForm(kind, name) : undefined;
+    const own = routed ?? this.#lists[kind].findOwn(name);
     if (own !== undefined || kind !== "tools") return own;
-    return parts.pages.meant(client.affinity, lists.tools.ownersOf(name));
+    return this.#surroundings.pages.meant(this.#client.affinity, this.#lists.tools.ownersOf(name));
   }
 
-  function byForm(kind: ListKind, uri: string): Route | undefined {
-    for (const space of scope.spaces) {
+  /**
+   * Where the tool or prompt leads that `server` itself calls `own`, whether or not it is listed at this moment;
+   * undefined when the view has no such server.
+   */
+  owned(kind: "tools" | "prompts", server: string, own: string): Route | undefined {
+    const space = this.scope.spaces.find(({ name }) => name === server);
+    if (space === undefined) return undefined;
+    const listed = this.#lists[kind].ownersOf(own).find(({ upstream }) => upstream === server);
+    if (listed !== undefined) return listed;
+    const override = kind === "tools" ? space.overrides?.of(own) : undefined;
+    const name = override?.name ?? own;
+    const nameIn = ({ prefix }: ServerSpace): string => exposedName(prefix, name, this.#surroundings.naming);
+    const [exposed, whole] = [nameIn(space), nameIn(space.whole ?? space)];
+    return { upstream: server, target: own, exposed, ...(whole !== exposed && { whole }), kind };
+  }
+
+  /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
+  absentOwner(kind: ListKind, name: string): string | undefined {
+    const absent = this.scope.spaces.filter(
+      (space) =>
+        !this.#surroundings.isKnown(this.#client, space.name, kind) && this.#couldShow(space, kind, name),
+    );
+    const byPrefix = absent.filter(
+      ({ prefix }) => prefix !== "" && name.startsWith(exposedStart(prefix, this.#surroundings.naming)),
+    );
+    const candidates = byPrefix.length > 0 ? byPrefix : absent.filter(({ prefix }) => prefix === "");
+    return candidates.length === 1 ? candidates[0]?.name : undefined;
+  }
+
+  #byForm(kind: ListKind, uri: string): Route | undefined {
+    for (const space of this.scope.spaces) {
       const own = space.uris?.reveal(uri);
-      if (own !== undefined) return routeTo(space, kind, own, uri);
+      if (own !== undefined) return this.#routeTo(space, kind, own, uri);
     }
-    const open = scope.spaces.filter((space) => space.uris === undefined || isWebAddress(uri));
-    return soleOwner(open, kind, uri);
+    const open = this.scope.spaces.filter((space) => space.uris === undefined || isWebAddress(uri));
+    return this.#soleOwner(open, kind, uri);
   }
 
   /** Of servers whose URIs look alike: who gave it, whose template makes it, or who alone could have it. */
-  function soleOwner(open: readonly ServerSpace[], kind: ListKind, uri: string): Route | undefined {
-    const routes = open.flatMap((space) => routeTo(space, kind, uri, uri) ?? []);
+  #soleOwner(open: readonly ServerSpace[], kind: ListKind, uri: string): Route | undefined {
+    const routes = open.flatMap((space) => this.#routeTo(space, kind, uri, uri) ?? []);
     if (routes.length <= 1) return routes[0];
-    const given = parts.learned.owners(client.affinity, uri);
+    const given = this.#surroundings.learned.owners(this.#client.affinity, uri);
     const givers = routes.filter(({ upstream }) => given.includes(upstream));
     if (givers.length > 0) return givers.length === 1 ? givers[0] : undefined;
     const makers = new Set(
-      lists.resourceTemplates.entries
+      this.#lists.resourceTemplates.entries
         .filter(({ route }) => couldExpandTo(route.target, uri))
         .map(({ route }) => route.upstream),
     );
@@ -86,9 +124,9 @@ export function catalogView(parts: ViewParts): CatalogView {
   }
 
   /** The route of a URI that stands in no list; filters count for it as if it did. */
-  function routeTo(space: ServerSpace, kind: ListKind, target: string, exposed: string): Route | undefined {
-    if (!space.passes(kind, target) || !parts.mayHaveResources(space.name)) return undefined;
-    if (scope.part !== undefined && !scope.part.passes(kind, exposed)) return undefined;
+  #routeTo(space: ServerSpace, kind: ListKind, target: string, exposed: string): Route | undefined {
+    if (!space.passes(kind, target) || !this.#surroundings.mayHaveResources(space.name)) return undefined;
+    if (this.scope.part !== undefined && !this.scope.part.passes(kind, exposed)) return undefined;
     const whole = space.whole === undefined ? exposed : exposeUri(space.whole, target);
     const route: Route = {
       upstream: space.name,
@@ -97,41 +135,18 @@ export function catalogView(parts: ViewParts): CatalogView {
       ...(whole !== exposed && { whole }),
       kind,
     };
-    return parts.visible === undefined || parts.visible(client, route) ? route : undefined;
-  }
-
-  function owned(kind: "tools" | "prompts", server: string, own: string): Route | undefined {
-    const space = scope.spaces.find(({ name }) => name === server);
-    if (space === undefined) return undefined;
-    const listed = lists[kind].ownersOf(own).find(({ upstream }) => upstream === server);
-    if (listed !== undefined) return listed;
-    const override = kind === "tools" ? space.overrides?.of(own) : undefined;
-    const name = override?.name ?? own;
-    const nameIn = ({ prefix }: ServerSpace): string => exposedName(prefix, name, parts.naming);
-    const [exposed, whole] = [nameIn(space), nameIn(space.whole ?? space)];
-    return { upstream: server, target: own, exposed, ...(whole !== exposed && { whole }), kind };
-  }
-
-  function absentOwner(kind: ListKind, name: string): string | undefined {
-    const absent = scope.spaces.filter(
-      (space) => !parts.isKnown(space.name, kind) && couldShow(space, kind, name),
-    );
-    const byPrefix = absent.filter(
-      ({ prefix }) => prefix !== "" && name.startsWith(exposedStart(prefix, parts.naming)),
-    );
-    const candidates = byPrefix.length > 0 ? byPrefix : absent.filter(({ prefix }) => prefix === "");
-    return candidates.length === 1 ? candidates[0]?.name : undefined;
+    return this.#visible === undefined || this.#visible(this.#client, route) ? route : undefined;
   }
 
   /** Of what is hidden nobody hears, nor that its server is away. */
-  function couldShow(space: ServerSpace, kind: ListKind, name: string): boolean {
+  #couldShow(space: ServerSpace, kind: ListKind, name: string): boolean {
     const { whole = space } = space;
     const isName = kind === "tools" || kind === "prompts";
-    const inWhole = isName ? exposedName(whole.prefix, name, parts.naming) : exposeUri(whole, name);
+    const inWhole = isName
+      ? exposedName(whole.prefix, name, this.#surroundings.naming)
+      : exposeUri(whole, name);
     const elsewhere = space === whole ? {} : { whole: inWhole };
     const route: Route = { upstream: space.name, target: name, exposed: name, ...elsewhere, kind };
-    return parts.visible === undefined || parts.visible(client, route);
+    return this.#visible === undefined || this.#visible(this.#client, route);
   }
-
-  return { scope, list: (kind) => lists[kind], find, owned, absentOwner };
 }

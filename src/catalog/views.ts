@@ -10,7 +10,7 @@ import type { Scope } from "./scopes.js";
 import type { ServerLists } from "./server-lists.js";
 import type { ShownPages } from "./shown-pages.js";
 import { Snapshot } from "./snapshot.js";
-import { type CatalogView, catalogView, type Visible } from "./view.js";
+import { CatalogView, type Surroundings, type Visible } from "./view.js";
 
 export interface ViewsOptions {
   readonly scopes: ReadonlyMap<string, Scope>;
@@ -30,6 +30,7 @@ const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
 export class Views {
   readonly #options: ViewsOptions;
+  readonly #surroundings: Surroundings;
   /**
    * By scope and affinity, which decide what servers show a client; and by principal where rules hide some of
    * that: the same person may come back with a token that grants less.
@@ -44,6 +45,16 @@ export class Views {
 
   constructor(options: ViewsOptions) {
     this.#options = options;
+    const { servers, naming, learned, pages } = options;
+    const facts = (server: string) => servers.get(server)?.facts;
+    this.#surroundings = {
+      naming,
+      learned,
+      pages,
+      isKnown: (client, server, kind) => servers.get(server)?.read(client, kind) !== undefined,
+      mayHaveResources: (server) =>
+        facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
+    };
   }
 
   /** Some list of some audience is another one now. Lets go of everything that nobody looks at any more. */
@@ -85,23 +96,12 @@ export class Views {
   }
 
   #make(client: Client, visible: Visible | undefined): CatalogView {
-    const { scopes, servers, naming, learned, pages } = this.#options;
-    const scope = scopes.get(client.scope) ?? NOWHERE;
+    const scope = this.#options.scopes.get(client.scope) ?? NOWHERE;
     const lists = Object.fromEntries(
       LIST_KINDS.map((kind) => [kind, this.#listOf(client, scope, kind)]),
     ) as Record<ListKind, Snapshot>;
-    const facts = (server: string) => servers.get(server)?.facts;
-    const parts = {
-      client,
-      naming,
-      visible,
-      learned,
-      pages,
-      isKnown: (server: string, kind: ListKind) => servers.get(server)?.read(client, kind) !== undefined,
-      mayHaveResources: (server: string) =>
-        facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
-    };
-    const whole = catalogView({ ...parts, scope, lists });
+    const parts = { client, scope, visible, surroundings: this.#surroundings };
+    const whole = new CatalogView({ ...parts, lists });
     if (visible === undefined) return whole;
     const readable = (uri: string) => {
       const route = whole.find("resources", uri);
@@ -110,7 +110,7 @@ export class Views {
     const seen = Object.fromEntries(
       LIST_KINDS.map((kind) => [kind, this.#part(lists[kind], (route) => visible(client, route), readable)]),
     ) as Record<ListKind, Snapshot>;
-    return catalogView({ ...parts, scope, lists: seen });
+    return new CatalogView({ ...parts, lists: seen });
   }
 
   /** The list of a scope. Every other one is cut out of the whole, whose names are the ones rules are about. */

@@ -35,9 +35,7 @@ export class Connections {
       return;
     }
     this.#open += 1;
-    socket.once("close", () => {
-      this.#open -= 1;
-    });
+    socket.on("close", this.#closed);
     if (this.#open <= max * CROWDED) return;
     this.#surplus.add(socket);
     this.#tell();
@@ -59,6 +57,11 @@ export class Connections {
   isSurplus(socket: Socket): boolean {
     return this.#surplus.has(socket);
   }
+
+  /** One for all sockets, as each may stay open for hours with a stream. */
+  readonly #closed = (): void => {
+    this.#open -= 1;
+  };
 
   #tell(): void {
     const now = performance.now();

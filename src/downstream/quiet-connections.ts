@@ -44,7 +44,8 @@ export class QuietConnections {
   readonly watch = (socket: Socket): void => {
     this.#timer ??= setInterval(this.#look, this.#stepMs).unref();
     this.#open.add(socket);
-    socket.once("close", () => {
+    // It comes once, and `once` would keep five objects with each stream for that.
+    socket.on("close", () => {
       this.#open.delete(socket);
       if (this.#open.size > 0) return;
       clearInterval(this.#timer);

@@ -16,33 +16,50 @@ import { FrameError } from "../wire/envelope.js";
 export function readBody(request: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
     if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge(limit);
-    const chunks: Buffer[] = [];
-    let size = 0;
+    /**
+     * Undefined when it is over: what listens stays as long as the request, which an event stream keeps, and would
+     * keep the body.
+     */
+    let reading: Reading | undefined = { resolve, reject, chunks: [], size: 0 };
     const take = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size <= limit) {
-        chunks.push(chunk);
+      if (reading === undefined) return;
+      reading.size += chunk.length;
+      if (reading.size <= limit) {
+        reading.chunks.push(chunk);
         return;
       }
       request.off("data", take);
       request.resume();
-      reject(tooLarge(limit));
+      reading.reject(tooLarge(limit));
+      reading = undefined;
     };
     request.on("data", take);
     const finish = (): void => {
-      const body = joined(chunks);
+      if (reading === undefined) return;
+      const body = joined(reading.chunks);
       // A replacement character would let policy judge another text than the one that was sent.
-      if (isUtf8(body)) resolve(body.toString("utf8"));
-      else reject(new FrameError(-32700, "the body is not valid UTF-8"));
+      if (isUtf8(body)) reading.resolve(body.toString("utf8"));
+      else reading.reject(new FrameError(-32700, "the body is not valid UTF-8"));
+      reading = undefined;
     };
     // Not for good: with a listener that stays, calls of the past outlive the young generation, 10 µs of collecting each.
     request.once("end", () => {
-      if (size < LARGE_BYTES) finish();
+      if (reading === undefined || reading.size < LARGE_BYTES) finish();
       else void myTurn().then(finish);
     });
     // Node's server gives one to every request that is cut off.
-    request.on("error", (cause) => reject(gone(cause)));
+    request.on("error", (cause) => {
+      reading?.reject(gone(cause));
+      reading = undefined;
+    });
   });
+}
+
+interface Reading {
+  readonly resolve: (text: string) => void;
+  readonly reject: (error: unknown) => void;
+  readonly chunks: Buffer[];
+  size: number;
 }
 
 /** Most bodies come in one piece, which needs no copy. */

@@ -2,7 +2,7 @@
 import type { StopSignal } from "../../core/stop.js";
 
 export class Gate {
-  readonly #waiting = new Set<() => void>();
+  #waiting: readonly (() => void)[] = NOBODY;
 
   /** Resolves at the next `wake`, after `ms`, or when `signal` aborts. */
   wait(ms: number, signal: StopSignal): Promise<void> {
@@ -11,12 +11,12 @@ export class Gate {
       const wake = () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", wake);
-        this.#waiting.delete(wake);
+        this.#waiting = this.#waiting.filter((other) => other !== wake);
         resolve();
       };
       const timer = setTimeout(wake, ms);
       signal.addEventListener("abort", wake);
-      this.#waiting.add(wake);
+      this.#waiting = [...this.#waiting, wake];
     });
   }
 
@@ -24,3 +24,6 @@ export class Gate {
     for (const wake of this.#waiting) wake();
   }
 }
+
+/** Each session has a gate, and hardly ever does anybody wait at one. */
+const NOBODY: readonly (() => void)[] = [];

@@ -25,7 +25,8 @@ interface Open {
 }
 
 export class Questions {
-  readonly #open = new Map<MessageId, Open>();
+  /** Most sessions never ask anything. */
+  #open: Map<MessageId, Open> | undefined;
   #lastId = 0;
   #closed = false;
 
@@ -33,7 +34,7 @@ export class Questions {
 
   /** How many wait for an answer. */
   get size(): number {
-    return this.#open.size;
+    return this.#open?.size ?? 0;
   }
 
   /**
@@ -49,9 +50,11 @@ export class Questions {
     signal: StopSignal,
   ): Promise<Answer> {
     if (this.#closed || signal.aborted) throw cancelled();
-    if (this.#open.size >= this.limits.maxOpen) {
+    if (this.size >= this.limits.maxOpen) {
       throw new GatewayError("overloaded", "downstream", "too many questions are open in this session");
     }
+    this.#open ??= new Map();
+    const open = this.#open;
     this.#lastId += 1;
     const id = this.#lastId;
     const answerMs = this.limits.answerMs();
@@ -59,7 +62,7 @@ export class Questions {
       const over = () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
-        this.#open.delete(id);
+        open.delete(id);
       };
       const takeBack = (error: GatewayError, reason: string) => {
         over();
@@ -78,14 +81,14 @@ export class Questions {
         reject(error);
       };
       signal.addEventListener("abort", aborted);
-      this.#open.set(id, { settle, fail });
+      open.set(id, { settle, fail });
       if (!outlet.say(requestText(id, method, params))) fail(unreachable());
     });
   }
 
   /** Hands a response to the question it answers; false when there is none (any more) with that very id. */
   answer(message: Envelope): boolean {
-    const open = message.id === undefined ? undefined : this.#open.get(message.id);
+    const open = message.id === undefined ? undefined : this.#open?.get(message.id);
     if (open === undefined) return false;
     if (message.error !== undefined) open.settle({ kind: "error", error: message.error });
     else open.settle({ kind: "result", result: message.result ?? {} });
@@ -95,7 +98,7 @@ export class Questions {
   /** The session is over, or nothing more is heard of its host: every open question fails, and every later one. */
   close(): void {
     this.#closed = true;
-    for (const open of this.#open.values()) open.fail(cancelled());
+    for (const open of this.#open?.values() ?? []) open.fail(cancelled());
   }
 }
 

@@ -42,11 +42,11 @@ export class Session {
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
   readonly taskTokens = new TaskTokens();
-  readonly #drained = new Set<() => void>();
+  #drained: readonly (() => void)[] = NOBODY;
   readonly #calls = new Map<MessageId, InFlight>();
   #client: Client;
   #usedAt = performance.now();
-  #promised: ReadonlySet<ListKind> = new Set();
+  #promised: ReadonlySet<ListKind> = NOTHING;
   #initialized = false;
   #ended = false;
 
@@ -133,7 +133,9 @@ export class Session {
   /** Resolves when no request is in flight. */
   drained(): Promise<void> {
     if (this.#calls.size === 0) return Promise.resolve();
-    return new Promise((resolve) => void this.#drained.add(resolve));
+    return new Promise((resolve) => {
+      this.#drained = [...this.#drained, resolve];
+    });
   }
 
   /**
@@ -165,8 +167,11 @@ export class Session {
 
   #forgetCall(id: MessageId): void {
     this.#calls.delete(id);
-    if (this.#calls.size > 0 || this.#drained.size === 0) return;
+    if (this.#calls.size > 0 || this.#drained === NOBODY) return;
     for (const drained of this.#drained) drained();
-    this.#drained.clear();
+    this.#drained = NOBODY;
   }
 }
+
+const NOTHING: ReadonlySet<never> = new Set();
+const NOBODY: readonly (() => void)[] = [];

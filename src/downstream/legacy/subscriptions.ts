@@ -12,9 +12,9 @@ const MAX_FOLLOWED = 1000;
 const MAX_CHARACTERS = 262_144;
 
 export class Subscriptions {
-  #lists: ReadonlySet<ListKind> = new Set();
-  #resources: ReadonlySet<string> = new Set();
-  #stop: () => void = () => {};
+  #lists: ReadonlySet<ListKind> = NOTHING;
+  #resources: ReadonlySet<string> = NOTHING;
+  #stop: () => void = noStop;
   #client: Client;
   #closed = false;
 
@@ -80,7 +80,7 @@ export class Subscriptions {
   close(): void {
     this.#closed = true;
     this.#stop();
-    this.#stop = () => {};
+    this.#stop = noStop;
   }
 
   /**
@@ -93,7 +93,7 @@ export class Subscriptions {
     const wanted = lists.size > 0 || resources.size > 0;
     this.#stop = wanted
       ? this.feed.subscribe(this.#client, { lists, resources }, (change) => this.#tell(change))
-      : () => {};
+      : noStop;
     this.#lists = lists;
     this.#resources = resources;
     stopOld();
@@ -107,6 +107,10 @@ export class Subscriptions {
     );
   }
 }
+
+/** Each session has subscriptions, and most follow nothing. */
+const NOTHING: ReadonlySet<never> = new Set();
+const noStop = (): void => {};
 
 const LIST_CHANGED: Readonly<Record<ListKind, string>> = {
   tools: "notifications/tools/list_changed",

@@ -4,15 +4,17 @@
 const REMEMBERED = 1000;
 
 export class TaskTokens {
-  readonly #tokens = new Set<unknown>();
+  /** Hardly any session has one. */
+  #tokens: Set<unknown> | undefined;
 
   add(token: string | number): void {
+    this.#tokens ??= new Set();
     this.#tokens.add(token);
     const [oldest] = this.#tokens;
     if (this.#tokens.size > REMEMBERED) this.#tokens.delete(oldest);
   }
 
   has(token: unknown): boolean {
-    return this.#tokens.has(token);
+    return this.#tokens?.has(token) === true;
   }
 }

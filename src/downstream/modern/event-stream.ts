@@ -81,22 +81,28 @@ export class EventStream implements Outlet {
   #write(text: string): void {
     const response = this.#response;
     if (this.#ended || response.destroyed) return;
-    if (!this.#streaming) {
-      this.#streaming = true;
-      this.#limits.counted(1);
-      response.writeHead(200, {
-        "content-type": "text/event-stream",
-        "cache-control": "no-cache",
-        // Asks nginx and its like not to hold events back.
-        "x-accel-buffering": "no",
-      });
-    }
-    if (response.writableLength > this.#limits.budgetBytes) {
+    if (!this.#streaming) this.#begin(text);
+    else if (response.writableLength > this.#limits.budgetBytes) {
       this.#limits.tooSlow();
       response.destroy();
-      return;
-    }
+    } else response.write(text);
+  }
+
+  #begin(text: string): void {
+    const response = this.#response;
+    this.#streaming = true;
+    this.#limits.counted(1);
+    response.writeHead(200, {
+      "content-type": "text/event-stream",
+      "cache-control": "no-cache",
+      // Asks nginx and its like not to hold events back.
+      "x-accel-buffering": "no",
+    });
+    // One packet; but put in front of the text, the head would stay the 24 strings that Node made it of.
+    response.cork();
+    response.flushHeaders();
     response.write(text);
+    response.uncork();
   }
 
   #closed(): void {
