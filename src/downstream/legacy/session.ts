@@ -7,6 +7,7 @@ import { GatewayError } from "../../core/errors.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { MessageId } from "../../wire/envelope.js";
+import { CallsInFlight, type InFlight } from "./calls-in-flight.js";
 import type { General } from "./place.js";
 import { type QuestionLimits, Questions } from "./questions.js";
 import type { Revision } from "./revision.js";
@@ -26,11 +27,6 @@ export interface SessionParts {
   readonly questions: QuestionLimits;
 }
 
-interface InFlight {
-  readonly controller: Stop;
-  readonly over: (why: "cancelled" | "ended") => void;
-}
-
 export class Session {
   readonly id: string;
   readonly revision: Revision;
@@ -43,7 +39,7 @@ export class Session {
   logLevel: LogLevel | undefined;
   readonly taskTokens = new TaskTokens();
   #drained: readonly (() => void)[] = NOBODY;
-  readonly #calls = new Map<MessageId, InFlight>();
+  readonly #calls = new CallsInFlight();
   #client: Client;
   #usedAt = performance.now();
   #promised: ReadonlySet<ListKind> = NOTHING;
@@ -111,9 +107,9 @@ export class Session {
    * to its end before `finish`, after everybody who listens to the signal has had their last word.
    */
   begin(id: MessageId, over: (why: "cancelled" | "ended") => void): Stop | undefined {
-    if (this.#calls.has(id)) return undefined;
+    if (this.#calls.get(id) !== undefined) return undefined;
     const controller = new Stop();
-    this.#calls.set(id, { controller, over });
+    this.#calls.add({ id, controller, over });
     return controller;
   }
 
@@ -146,7 +142,7 @@ export class Session {
     const found = this.#calls.get(id);
     if (found === undefined) return;
     const said = reason === undefined ? undefined : new GatewayError("cancelled", "downstream", reason);
-    this.#giveUp(id, found, "cancelled", said);
+    this.#giveUp(found, "cancelled", said);
   }
 
   /** Ends everything it holds. Calls in flight are aborted; their places are told so by whoever serves them. */
@@ -155,12 +151,15 @@ export class Session {
     this.#ended = true;
     this.subscriptions.close();
     this.questions.close();
-    for (const [id, call] of this.#calls) this.#giveUp(id, call, "ended");
+    for (const call of this.#calls.all()) {
+      // Giving one up may have ended another.
+      if (this.isInFlight(call.id, call.controller)) this.#giveUp(call, "ended");
+    }
     this.general.close();
   }
 
-  #giveUp(id: MessageId, call: InFlight, why: "cancelled" | "ended", reason?: GatewayError): void {
-    this.#forgetCall(id);
+  #giveUp(call: InFlight, why: "cancelled" | "ended", reason?: GatewayError): void {
+    this.#forgetCall(call.id);
     call.controller.abort(reason);
     call.over(why);
   }

@@ -1,0 +1,46 @@
+/**
+ * The requests of one session that are in flight, by their ids. Most hosts have one at a time, and a Map that is filled
+ * and emptied with every call leaves its old tables in the old generation.
+ */
+import type { Stop } from "../../core/stop.js";
+import type { MessageId } from "../../wire/envelope.js";
+
+export interface InFlight {
+  readonly id: MessageId;
+  readonly controller: Stop;
+  readonly over: (why: "cancelled" | "ended") => void;
+}
+
+export class CallsInFlight {
+  #first: InFlight | undefined;
+  /** Those that came while there was another. */
+  #others: Map<MessageId, InFlight> | undefined;
+
+  get size(): number {
+    return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0);
+  }
+
+  get(id: MessageId): InFlight | undefined {
+    return this.#first?.id === id ? this.#first : this.#others?.get(id);
+  }
+
+  /** `call` must have an id that no other has. */
+  add(call: InFlight): void {
+    if (this.#first === undefined) {
+      this.#first = call;
+      return;
+    }
+    this.#others ??= new Map();
+    this.#others.set(call.id, call);
+  }
+
+  delete(id: MessageId): void {
+    if (this.#first?.id === id) this.#first = undefined;
+    else this.#others?.delete(id);
+  }
+
+  all(): readonly InFlight[] {
+    const others = [...(this.#others?.values() ?? [])];
+    return this.#first === undefined ? others : [this.#first, ...others];
+  }
+}
