@@ -3,6 +3,7 @@ import { lookup } from "node:dns";
 import { isIP } from "node:net";
 import type { Dispatcher } from "undici";
 import { HttpConnections, type PooledRequest } from "./http-connections.js";
+import { SHARED_READ } from "./shared-read.js";
 import { buildConnector } from "./undici-client.js";
 
 export interface HttpPoolOptions {
@@ -76,6 +77,7 @@ export class HttpPool {
       timeout: connectTimeoutMs,
       // A peer that vanished without a word is noticed, streams that are silent for long included.
       keepAliveInitialDelay: 15_000,
+      onread: SHARED_READ,
       ...(ca === undefined ? {} : { ca }),
     });
     this.#open = () => {
