@@ -85,22 +85,31 @@ function metaOf({ info, capabilities }: Speaker): ClientMeta {
   return known;
 }
 
-/** Made once per method and name, which come again and again; emptied when there are too many to come again. */
-const standard = new Map<string, Headers>();
+/**
+ * Made once per name and method, which come again and again; emptied when there are too many to come again. Two steps,
+ * as a key made of both would be a new text to hash for every call.
+ */
+const standard = new Map<string | undefined, Map<string, Headers>>();
 const MOST_STANDARD = 2_000;
+let standards = 0;
 
 function standardHeaders(method: string, name: string | undefined): Headers {
-  const key = name === undefined ? method : `${method} ${name}`;
-  let headers = standard.get(key);
-  if (headers === undefined) {
-    headers = {
-      [HEADER.protocolVersion]: MODERN_REVISION,
-      [HEADER.method]: method,
-      ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
-    };
-    if (standard.size >= MOST_STANDARD) standard.clear();
-    standard.set(key, headers);
+  return standard.get(name)?.get(method) ?? makeStandardHeaders(method, name);
+}
+
+function makeStandardHeaders(method: string, name: string | undefined): Headers {
+  if (standards >= MOST_STANDARD) {
+    standard.clear();
+    standards = 0;
   }
+  const headers = {
+    [HEADER.protocolVersion]: MODERN_REVISION,
+    [HEADER.method]: method,
+    ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
+  };
+  const ofName = standard.get(name) ?? new Map<string, Headers>();
+  standard.set(name, ofName.set(method, headers));
+  standards += 1;
   return headers;
 }
 
