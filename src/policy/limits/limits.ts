@@ -36,6 +36,7 @@ export class Limits {
   /** Belongs below `access`: what is refused there costs nothing here. */
   get middleware(): Middleware {
     return (next: Handler): Handler => {
+      if (this.#limits.length === 0) return next;
       const charge = this.#charge.bind(this);
       return async function limits(call) {
         // Who asks after a task asks for nothing new: its call has paid.
