@@ -77,10 +77,10 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
 /** Every line says which worker wrote it. */
 function naming(worker: number, logger: Logger): Logger {
   const say =
-    (level: keyof Logger): Logger["info"] =>
+    (level: "error" | "warn" | "info" | "debug"): Logger["info"] =>
     (fields, sentence) =>
       logger[level]({ worker, ...fields }, sentence);
-  return { error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug") };
+  return { ...logger, error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug") };
 }
 
 /** Whoever read our output has gone: a closed pipe ends nothing by itself. Any other failure is one. */

@@ -13,9 +13,9 @@ export class Alarms {
   #timer: NodeJS.Timeout | undefined;
 
   /** Calls `ring` after `ms`, no less exactly than a timer would, unless it is stopped or put off before. */
-  set(ms: number, ring: () => void): Alarm {
+  set(ms: number, ring: () => void, now = performance.now()): Alarm {
     const alarm = new Alarm(this, ring);
-    alarm.putOff(ms);
+    alarm.putOff(ms, now);
     return alarm;
   }
 

@@ -12,6 +12,8 @@ export interface Logger {
   info(fields: LogFields, sentence: string): void;
   /** Everything else. */
   debug(fields: LogFields, sentence: string): void;
+  /** True where `debug` writes nothing, so that what every call would say there need not be put together. */
+  readonly skipsDebug?: boolean;
 }
 
 /** Says nothing; for tests, and for parts that run without a log. */

@@ -45,7 +45,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
         let watching = true;
         let expired = false;
         let capped = timeoutMs >= capMs;
-        const alarm = alarms.set(timeoutMs, timeOut);
+        const alarm = alarms.set(timeoutMs, timeOut, start);
         let excused = false;
 
         function timeOut(): void {

@@ -19,6 +19,8 @@ export function accessLog(logger: Logger): Middleware {
       const start = performance.now();
       return next(call).then((reply) => {
         const outcome = outcomeOf(call, reply);
+        const isQuiet = QUIET.has(outcome);
+        if (isQuiet && logger.skipsDebug === true) return reply;
         const line = {
           call: call.id,
           method: call.method.slice(0, LONGEST_TARGET),
@@ -28,7 +30,7 @@ export function accessLog(logger: Logger): Middleware {
           outcome,
           ms: Math.round((performance.now() - start) * 100) / 100,
         };
-        if (QUIET.has(outcome)) logger.debug(line, "call");
+        if (isQuiet) logger.debug(line, "call");
         else logger.info(line, "call");
         return reply;
       });

@@ -52,7 +52,8 @@ export function createLogger(options: LoggerOptions): Logger {
     (fields, sentence) => {
       if (out.isLevelEnabled(level)) out[level](redactor.fields(fields), redactor.text(sentence));
     };
-  return { error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug") };
+  const skipsDebug = !out.isLevelEnabled("debug");
+  return { error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug"), skipsDebug };
 }
 
 /** @throws RangeError when the text is no level. */

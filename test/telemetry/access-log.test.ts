@@ -7,10 +7,11 @@ import { rescue } from "../../src/policy/rescue.js";
 import { accessLog } from "../../src/telemetry/access-log.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
 
-async function linesOf(call: Call, handler: () => Promise<Reply>) {
+async function linesOf(call: Call, handler: () => Promise<Reply>, skipsDebug = false) {
   const lines: [string, LogFields][] = [];
   const logger = {
     ...SILENT,
+    skipsDebug,
     info: (fields: LogFields) => void lines.push(["info", fields]),
     debug: (fields: LogFields) => void lines.push(["debug", fields]),
   };
@@ -35,6 +36,14 @@ test("a call that went well leaves one quiet line with who, what, where and how 
       },
     ],
   ]);
+});
+
+test("where nobody reads the quiet lines, the others are written all the same", async () => {
+  expect(await linesOf(fakeCall(), async () => textResult("all is well"), true)).toEqual([]);
+  const refused = async () => {
+    throw new GatewayError("queue_full", "gateway", "busy");
+  };
+  expect(await linesOf(fakeCall(), refused, true)).toMatchObject([["info", { outcome: "queue_full" }]]);
 });
 
 test("a refused call is worth a look", async () => {

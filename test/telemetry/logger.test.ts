@@ -34,6 +34,11 @@ describe("the log as JSON", () => {
     expect(JSON.parse(log.text())).toMatchObject({ nasty: nasty.join("") });
   });
 
+  test("it says whether anything is written at debug", () => {
+    expect(keptLog().logger.skipsDebug).toBe(true);
+    expect(keptLog({ level: "debug" }).logger.skipsDebug).toBe(false);
+  });
+
   test("below the level nothing is written", () => {
     const log = keptLog({ env: { CARDEA_LOG_LEVEL: "warn" } });
     log.logger.info({}, "no");
