@@ -12,7 +12,7 @@ import { createMeasure } from "./measure.mjs";
 import { plot } from "./plot.mjs";
 import { cpuMs, openStreams, rssMiB, stopAll } from "./processes.mjs";
 import { circumstances, conditions, writeSection } from "./results.mjs";
-import { cardea, httpServers, httpUpstream, toolOfEach } from "./targets.mjs";
+import { cardea, httpServers, httpUpstream, passThrough, toolOfEach } from "./targets.mjs";
 
 const measure = createMeasure({ seconds: 1.5, warmSeconds: 0.5, rounds: 3, again: 20 });
 const era = "modern";
@@ -41,19 +41,23 @@ const CURVES = {
     title: "Processor time of a call, by sessions",
     x: "legacy sessions that call at once",
     y: "µs a call",
-    figures: { "µs a call": "cpuUs" },
+    figures: { "µs a call": "cpuUs", "of the pass-through": "rulerUs" },
     /** One gateway for all: what earlier sessions leave behind would show. */
     async run() {
       const upstream = await httpUpstream();
+      const ruler = await passThrough(upstream);
       // A server takes 32 calls at once and lets 100 wait; the rest would be refused, as it should.
       const gateway = await cardea(httpServers(upstream, 20));
       const points = [];
       for (const size of [1, 4, 16, 64, 250, 500, 1000, 2000]) {
+        const targets = { gateway, ruler: { ...ruler, job: { tools: ["echo"] } } };
         const job = { era: "legacy", sessions: size, tools: toolOfEach(20) };
-        points.push({ size, ...(await measured(gateway, job)) });
+        const run = await measure.interleave(targets, job);
+        points.push({ size, ...run.gateway, rulerUs: run.ruler.cpuUs });
         console.log(`  ${JSON.stringify(points.at(-1))}`);
       }
       await gateway.stop();
+      await ruler.stop();
       await upstream.stop();
       return points;
     },
