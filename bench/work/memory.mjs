@@ -36,7 +36,7 @@ async function streams(servers, era) {
   const before = rssMiB(gateway.pids);
   const many = await openStreams(gateway, { era, streams: STREAMS });
   // At rest for so long, it has given back what only their opening took.
-  await wait(9000);
+  await wait(10_000);
   const each = ((rssMiB(gateway.pids) - before) * 1024) / STREAMS;
   for (const some of [first, many]) await some.close();
   await gateway.stop();

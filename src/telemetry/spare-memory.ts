@@ -12,8 +12,10 @@ const LOOK_MS = 500;
 const QUIET = 0.05;
 /**
  * V8 makes the room smaller at a collection before which little was allocated for 5 s. So the young objects are
- * collected when the rest begins, and again after so many looks, as long as it is not yet over.
+ * collected after so many looks at rest, and again after so many more, as long as it is not yet over. Not at the first
+ * look: who works a little every second would pay for a collection every second.
  */
+const FIRST_LOOK = 4;
 const LOOKS_BETWEEN = 12;
 /** So much room for young objects, in bytes, is worth no collection. */
 const LITTLE = 8 * 1024 * 1024;
@@ -47,8 +49,9 @@ export function giveBackSpareMemory(logger: Logger, collector: Collector = V8): 
       isStarting = false;
       collector.all().catch(failed);
     } else {
-      if (quietLooks % LOOKS_BETWEEN === 0 && collector.youngRoom() > LITTLE) collector.young();
       quietLooks += 1;
+      const isTime = quietLooks % LOOKS_BETWEEN === FIRST_LOOK;
+      if (isTime && collector.youngRoom() > LITTLE) collector.young();
     }
   }, LOOK_MS);
   timer.unref();

@@ -49,6 +49,8 @@ test("the room for young objects is given back whenever the process comes to res
   room.young = 32 * MIB;
   look(1, 20);
   expect(young).not.toHaveBeenCalled();
+  look(0, 3);
+  expect(young).not.toHaveBeenCalled();
   look(0);
   expect(young).toHaveBeenCalledOnce();
   look(0, 11);
@@ -66,13 +68,24 @@ test("a rest that was interrupted begins anew", () => {
   const { young, room, look } = watched();
   look(0);
   room.young = 32 * MIB;
-  look(0, 12);
+  look(0, 4 + 11);
   expect(young).toHaveBeenCalledOnce();
   look(1);
-  look(0, 12);
-  expect(young).toHaveBeenCalledTimes(2);
+  look(0, 3);
+  expect(young).toHaveBeenCalledOnce();
   look(0);
-  expect(young).toHaveBeenCalledTimes(3);
+  expect(young).toHaveBeenCalledTimes(2);
+});
+
+test("who works a little every second pays for no collection", () => {
+  const { young, room, look } = watched();
+  look(0);
+  room.young = 32 * MIB;
+  for (let second = 0; second < 60; second += 1) {
+    look(0.5);
+    look(0);
+  }
+  expect(young).not.toHaveBeenCalled();
 });
 
 test("a process that ends looks no more", () => {
