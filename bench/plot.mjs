@@ -20,7 +20,7 @@ export function plot({ title, x, y, series }) {
     const dots = points.map(
       ([a, b]) => `<circle cx="${across(a)}" cy="${up(b)}" r="3"><title>${a}: ${short(b)}</title></circle>`,
     );
-    return `<g fill="${colour}"><polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join("")}<text x="${PLOT.left + i * 200}" y="36">${name}</text></g>`;
+    return `<g fill="${colour}"><polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join("")}<text x="${PLOT.left + 20 + i * 200}" y="36">${name}</text></g>`;
   });
   const columns = xs.map(
     (at) => `<text x="${across(at)}" y="${PLOT.bottom + 16}" text-anchor="middle">${short(at)}</text>`,
