@@ -3,6 +3,7 @@
  * its origin, never decompressed, and abortable at any moment.
  */
 import type { Headers } from "./channel.js";
+import { endTogether } from "./end-together.js";
 import type { HttpConnection, PooledRequest } from "./http-connections.js";
 import type { HttpTarget } from "./http-target.js";
 import { ResponseHeaders } from "./response-headers.js";
@@ -115,13 +116,23 @@ export class HttpRequest implements PooledRequest {
     if (this.#done) return;
     const path = this.#redirectTo;
     if (path === undefined) {
-      this.#done = true;
-      this.#receiver.end();
+      endTogether(this);
       return;
     }
     this.#redirectTo = undefined;
     this.#abort = undefined;
     this.#dispatch(path);
+  }
+
+  /** Called in `endTogether`. */
+  end(): void {
+    if (this.#done) return;
+    this.#done = true;
+    try {
+      this.#receiver.end();
+    } catch (error) {
+      this.#receiver.fail(error as Error, true);
+    }
   }
 
   onError(error: Error): void {

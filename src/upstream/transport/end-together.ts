@@ -1,0 +1,24 @@
+/** Responses that came to their end in one turn of the event loop, handed on together when all of them are read. */
+
+/** `end` must not throw. */
+export interface Ending {
+  end(): void;
+}
+
+/** Not yet handed on, in the order in which they came. */
+let waiting: Ending[] = [];
+
+/**
+ * Calls `end` at the end of this turn. What comes of it (answers to hosts, mostly) is then written in one go, and not
+ * each between two reads: whoever reads those answers is woken once for all of them, and waking is the dearest part of
+ * a write to another process (3 to 4 µs a call). undici asks for the same turn, so it costs none.
+ */
+export function endTogether(ending: Ending): void {
+  if (waiting.push(ending) === 1) setImmediate(endAll);
+}
+
+function endAll(): void {
+  const ending = waiting;
+  waiting = [];
+  for (const each of ending) each.end();
+}
