@@ -48,7 +48,7 @@ export function paramHeaders(inputSchema: unknown): ParamHeaders {
   if (!isObject(inputSchema)) return NONE;
   let found = known.get(inputSchema);
   if (found === undefined) {
-    found = read(inputSchema);
+    found = isAnnotated(inputSchema) ? read(inputSchema) : NONE;
     known.set(inputSchema, found);
   }
   return found;
@@ -61,6 +61,18 @@ export function argumentAt(args: JsonObject | undefined, path: readonly string[]
   return value;
 }
 
+/** Whether there is an annotation anywhere in `schema`, in its place or not; hardly any tool has one. */
+export function isAnnotated(schema: JsonObject): boolean {
+  // A stack of our own: a schema may be nested as deeply as messages may.
+  const open: object[] = [schema];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (Object.hasOwn(value, ANNOTATION)) return true;
+    for (const inner of Object.values(value))
+      if (typeof inner === "object" && inner !== null) open.push(inner);
+  }
+  return false;
+}
+
 interface Place {
   readonly schema: unknown;
   readonly path: readonly string[];
@@ -71,7 +83,6 @@ interface Place {
 function read(root: JsonObject): ParamHeaders {
   const headers = new Map<string, ParamHeader>();
   let fault: string | undefined;
-  // A stack of our own: a schema may be nested as deeply as messages may.
   const places: Place[] = [{ schema: root, path: [], reachable: true }];
   for (let place = places.pop(); place !== undefined; place = places.pop()) {
     const { schema, path } = place;

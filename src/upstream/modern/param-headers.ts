@@ -1,12 +1,13 @@
 /** The `x-mcp-header` annotations of a tool taken away, for servers that are not reached over HTTP. */
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { isAnnotated } from "../../wire/param-headers.js";
 
 const ANNOTATION = "x-mcp-header";
 
 /** The very same object when it has none. Only places where an annotation can be valid are looked at. */
 export function withoutParamHeaders(tool: JsonObject): JsonObject {
   const schema = objectAt(tool, "inputSchema");
-  if (schema === undefined) return tool;
+  if (schema === undefined || !isAnnotated(schema)) return tool;
   const stripped = strip(schema);
   return stripped === schema ? tool : { ...tool, inputSchema: stripped };
 }
