@@ -14,7 +14,7 @@ import { cpuMs, openStreams, rssMiB, stopAll } from "./processes.mjs";
 import { circumstances, conditions, writeSection } from "./results.mjs";
 import { cardea, httpServers, httpUpstream, passThrough, toolOfEach } from "./targets.mjs";
 
-const measure = createMeasure({ seconds: 1.5, warmSeconds: 0.5, rounds: 3, again: 20 });
+const measure = createMeasure({ roundSeconds: 0.6, rounds: 7, again: 60, seconds: 1.5, warmSeconds: 0.5 });
 const era = "modern";
 const plain = ({ url }) => ({ echo: { type: "http", url, prefix: "" } });
 

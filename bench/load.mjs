@@ -1,7 +1,9 @@
 /**
- * Hosts that call as fast as they are answered, and check every answer. Prints one line of JSON.
+ * Hosts that call as fast as they are answered, and check every answer. Prints `warm` once they are, and for each line
+ * it reads one of JSON: what came of calling for `seconds`.
  * `node load.mjs '{"url","era","sessions","seconds","warmSeconds","work","tool"|"tools","bytes","key"}'`
  */
+import { createInterface } from "node:readline";
 import { openHost } from "./hosts/eras.mjs";
 
 const job = {
@@ -19,7 +21,7 @@ const job = {
 /** Session i calls the tool i, i + tools.length, …: one server takes so many calls at once and no more. */
 const tools = job.tools ?? [job.tool];
 
-const latencies = [];
+let latencies = [];
 let errors = 0;
 let firstError;
 const fail = (what) => {
@@ -93,18 +95,19 @@ const round = async (seconds, record) => {
 };
 await round(job.warmSeconds, false);
 process.stdout.write("warm\n");
-const start = performance.now();
-await round(job.seconds, true);
-const seconds = (performance.now() - start) / 1000;
-latencies.sort((a, b) => a - b);
-const at = (q) => latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))] ?? 0;
-const calls = latencies.length;
-process.stdout.write(
-  `${JSON.stringify({ calls, seconds, perSecond: calls / seconds, p50: at(0.5), p99: at(0.99), max: at(1), errors, firstError })}\n`,
-);
-// Whoever reads this looks at the memory of the other side first, with the sessions still open.
-process.stdin.once("end", () => {
-  for (const host of hosts) host.end();
-  process.exit(0);
-});
-process.stdin.resume();
+// Each line asks for a round. At the end of them the sessions are closed; until then whoever measures may look at what
+// they cost the other side at rest.
+for await (const _ of createInterface({ input: process.stdin })) {
+  latencies = [];
+  errors = 0;
+  const start = performance.now();
+  await round(job.seconds, true);
+  const seconds = (performance.now() - start) / 1000;
+  latencies.sort((a, b) => a - b);
+  const at = (q) => latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))] ?? 0;
+  const calls = latencies.length;
+  const figures = { calls, seconds, perSecond: calls / seconds, p50: at(0.5), p99: at(0.99), max: at(1) };
+  process.stdout.write(`${JSON.stringify({ ...figures, errors, firstError })}\n`);
+}
+for (const host of hosts) host.end();
+process.exit(0);

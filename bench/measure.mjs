@@ -1,5 +1,5 @@
 /** Measures several targets in turn, round by round, and says what came of them. */
-import { load } from "./processes.mjs";
+import { openLoad } from "./processes.mjs";
 
 /** A round in which others took more than this of one core is measured again. */
 const DISTURBED = 0.15;
@@ -10,43 +10,58 @@ export const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(
 const FIRST_SECONDS = 1.5;
 
 /**
- * A measuring run: how long a round takes, how many there are, and how often it may be measured again because
- * others were busy. `notes` tells what it came to.
- * @param {{ seconds: number, warmSeconds: number, rounds: number, again: number }} settings
+ * A measuring run: how long a round takes, how many there are, and how often one may be measured again because
+ * others were busy; and how long it takes where there are no rounds. `notes` tells what it came to.
+ * @param {{ roundSeconds: number, rounds: number, again: number, seconds: number, warmSeconds: number }} settings
  */
-export function createMeasure({ seconds, warmSeconds, rounds, again }) {
+export function createMeasure({ roundSeconds, rounds, again, seconds, warmSeconds }) {
   const notes = { rounds: 0, repeated: 0, disturbed: 0, errors: 0, firstError: undefined };
   let left = again;
 
   const warmed = new Set();
 
-  /** One measurement of one target. */
-  async function once(target, job = {}) {
-    if (!warmed.has(target.url)) {
-      warmed.add(target.url);
-      await load(target, { ...job, seconds: 0.1, warmSeconds: FIRST_SECONDS });
-    }
-    const run = await load(target, { seconds, warmSeconds, ...job });
+  /** Sessions at a target that are warm. */
+  async function open(target, job) {
+    const first = !warmed.has(target.url);
+    warmed.add(target.url);
+    return openLoad(target, { warmSeconds: first ? FIRST_SECONDS : warmSeconds, ...job });
+  }
+
+  async function measured(load) {
+    const run = await load.round();
     notes.errors += run.errors;
     notes.firstError ??= run.firstError;
     return run;
   }
 
+  /** One measurement of one target. */
+  async function once(target, job = {}) {
+    const load = await open(target, { seconds, ...job });
+    const run = await measured(load);
+    await load.close();
+    return run;
+  }
+
   /**
-   * Every target in every round, forwards and backwards by turns, so that none is always the first.
+   * Every target in every round, forwards and backwards by turns, so that none is always the first. Rounds are short,
+   * and sessions stay open for all of them: a machine that is slower for some seconds is so for every target.
    * @param targets by name; `job` of a target is what it is asked for beyond the common one
    * @returns by name the medians; `against(name, other, figure)`: the median of the ratios of each round; and `calm`:
    * whether most rounds were disturbed by nobody
    */
   async function interleave(targets, job = {}) {
     const names = Object.keys(targets);
+    const loads = {};
+    for (const name of names) {
+      loads[name] = await open(targets[name], { seconds: roundSeconds, ...job, ...targets[name].job });
+    }
     const kept = [];
     let worse = [];
     while (kept.length + worse.length < rounds) {
       const round = {};
       notes.rounds += 1;
       for (const name of notes.rounds % 2 === 0 ? names.toReversed() : names) {
-        round[name] = await once(targets[name], { ...job, ...targets[name].job });
+        round[name] = await measured(loads[name]);
       }
       const busiest = Math.max(...names.map((name) => round[name].othersShare));
       if (busiest <= DISTURBED) kept.push(round);
@@ -55,6 +70,7 @@ export function createMeasure({ seconds, warmSeconds, rounds, again }) {
         notes.repeated += 1;
       } else worse = [...worse, round];
     }
+    for (const load of Object.values(loads)) await load.close();
     notes.disturbed += worse.length;
     const all = [...kept, ...worse];
     const of = (name, figure) => all.map((round) => round[name][figure]);

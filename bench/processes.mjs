@@ -107,32 +107,38 @@ function familyMs() {
 }
 
 /**
- * Runs the load generator on core 1 against `target`. To what it measured come `cpuUs` (the target's processor
- * time per call), `rss` (the target's memory at the end, in MiB) and `othersShare` (what others took of one core).
+ * Starts the load generator on core 1 against `target`, and resolves when it is warm. To what it measures in a round
+ * come `cpuUs` (the target's processor time per call), `rss` (the target's memory at the end, in MiB) and `othersShare`
+ * (what others took of one core). Between rounds its sessions stay open.
  */
-export async function load(target, job) {
-  const child = start(job.core ?? 1, [
-    "load.mjs",
-    JSON.stringify({ url: target.url, key: target.key, ...job }),
-  ]);
-  let before = 0;
-  let others = 0;
-  for await (const line of createInterface({ input: child.stdout })) {
-    if (line === "warm") {
-      others = othersMs();
-      before = cpuMs(target.pids);
-      continue;
-    }
-    const result = JSON.parse(line);
-    const cpu = cpuMs(target.pids) - before;
-    const rss = rssMiB(target.pids);
-    const othersShare = Math.max(0, othersMs() - others) / (result.seconds * 1000);
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.stdin.end();
-    await ended;
-    return { ...result, cpuUs: (cpu * 1000) / Math.max(1, result.calls), rss, othersShare };
-  }
-  throw new Error(`the load generator ended without a result: ${child.lastWords}`);
+export async function openLoad(target, job) {
+  const described = JSON.stringify({ url: target.url, key: target.key, ...job });
+  const child = start(job.core ?? 1, ["load.mjs", described]);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`the load generator ended without a result: ${child.lastWords}`);
+    return value;
+  };
+  await next();
+  return {
+    async round() {
+      const others = othersMs();
+      const before = cpuMs(target.pids);
+      child.stdin.write("go\n");
+      const result = JSON.parse(await next());
+      const cpu = cpuMs(target.pids) - before;
+      const rss = rssMiB(target.pids);
+      const othersShare = Math.max(0, othersMs() - others) / (result.seconds * 1000);
+      return { ...result, cpuUs: (cpu * 1000) / Math.max(1, result.calls), rss, othersShare };
+    },
+    async close() {
+      if (child.exitCode !== null) return;
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.stdin.end();
+      await ended;
+    },
+  };
 }
 
 /** Opens idle event streams at `target`; resolves to `{ ms, close }` when all are open. */

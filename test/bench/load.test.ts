@@ -40,8 +40,8 @@ interface Result {
 async function load(url: string, job: object): Promise<Result> {
   const brief = { url, sessions: 3, warmSeconds: 0.05, seconds: 0.2, ...job };
   const child = node("bench/load.mjs", [JSON.stringify(brief)]);
+  child.stdin?.end("go\n");
   const result = await line(child, /^\{/);
-  child.stdin?.end();
   return JSON.parse(result) as Result;
 }
 
