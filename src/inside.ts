@@ -3,7 +3,7 @@ import type { JudgeQuestion } from "./between-calls.js";
 import { type Catalog, createCatalog } from "./catalog/catalog.js";
 import type { Config, ServerConfig } from "./config/config.js";
 import type { Call } from "./core/call.js";
-import { compose, type Handler, type Middleware } from "./core/handler.js";
+import { compose, type Handler, type Middleware, observed } from "./core/handler.js";
 import { LIST_KINDS } from "./core/upstream.js";
 import { checkedArguments } from "./policy/checks/arguments.js";
 import { checkedResults } from "./policy/checks/results.js";
@@ -74,9 +74,8 @@ export function createInside(config: Config, options: InsideOptions, before?: In
   const handle = compose(
     [
       locate(catalog, tasks), // outermost: log, metrics and policy know the server and the tool of every call
-      accessLog(logger), // refusals are logged like everything else
-      callMetrics(metrics),
-      waits.middleware, // a question and the round that answers it are two calls
+      // refusals are logged like everything else; a question and the round that answers it are two calls
+      observed([accessLog(logger), callMetrics(metrics), waits.observer]),
       rescue(logger, redact), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
       ...(config.servers.some(givesArguments) ? [givenArguments] : []), // rules judge what the server will get

@@ -40,6 +40,8 @@ export class CircuitBreaker {
   #probesPassed = 0;
   /** Calls that were let through before the last turn say nothing about what came after. */
   #turn = 0;
+  /** One for all calls that are let through in this turn. */
+  #leave = this.#leaver();
 
   constructor(settings: Partial<BreakerSettings> = {}) {
     this.#settings = { ...DEFAULTS, ...settings };
@@ -59,22 +61,26 @@ export class CircuitBreaker {
 
   /** Lets a call through, or not. Whoever was let through must call the returned function once. */
   enter(): ((verdict: Verdict) => void) | undefined {
-    const turn = this.#turn;
-    if (this.#openedAt === undefined) {
-      return (verdict) => {
-        if (verdict !== "none" && turn === this.#turn) this.#count(verdict === "failure");
-      };
-    }
+    if (this.#openedAt === undefined) return this.#leave;
     if (this.#probing || this.retryAfterMs > 0) return undefined;
     this.#probing = true;
+    const turn = this.#turn;
     return (verdict) => {
       if (turn === this.#turn) this.#probed(verdict);
+    };
+  }
+
+  #leaver(): (verdict: Verdict) => void {
+    const turn = this.#turn;
+    return (verdict) => {
+      if (verdict !== "none" && turn === this.#turn) this.#count(verdict === "failure");
     };
   }
 
   /** Forgets all failures: the server was started anew, so they were another's. */
   reset(): void {
     this.#turn += 1;
+    this.#leave = this.#leaver();
     this.#openedAt = undefined;
     this.#probing = false;
     this.#counted.fill(0);

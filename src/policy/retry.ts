@@ -14,20 +14,18 @@ export interface RetrySettings {
 /** Belongs outside the breaker, which has to see each attempt for what it was. */
 export function retry({ budget, onRetry }: RetrySettings): Middleware {
   return (next: Handler): Handler => {
-    async function attempt(call: Call): Promise<Reply> {
+    function attempt(call: Call): Promise<Reply> {
       let heard = false;
       const notify = (notice: Notice): void => {
         heard = true;
         call.notify(notice);
       };
-      try {
-        return await next({ ...call, notify });
-      } catch (error) {
+      return next({ ...call, notify }).catch((error: unknown) => {
         // Whoever has heard of progress would hear of it from the beginning again.
         if (heard || call.signal.aborted || !mayHelp(error) || !budget.take()) throw error;
         onRetry?.();
         return next(call);
-      }
+      });
     }
     return function retry(call) {
       budget.count();

@@ -1,6 +1,6 @@
 /** One line per call: who wanted what, which server had it, how it ended and how long it took. */
 import type { Call } from "../core/call.js";
-import type { Handler, Middleware } from "../core/handler.js";
+import type { Observer } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { targetOf } from "../core/methods.js";
 import { outcomeOf } from "./outcome.js";
@@ -13,28 +13,25 @@ const LONGEST_TARGET = 200;
  * Writes the line when the reply is there: at `debug` when all went well, at `info` when the call was refused
  * or failed. Arguments and results stay out. Belongs outside `rescue`, so that it sees refusals as replies.
  */
-export function accessLog(logger: Logger): Middleware {
-  return (next: Handler): Handler =>
-    function accessLog(call) {
-      const start = performance.now();
-      return next(call).then((reply) => {
-        const outcome = outcomeOf(call, reply);
-        const isQuiet = QUIET.has(outcome);
-        if (isQuiet && logger.skipsDebug === true) return reply;
-        const line = {
-          call: call.id,
-          method: call.method.slice(0, LONGEST_TARGET),
-          target: targetName(call),
-          upstream: call.route?.upstream,
-          principal: call.client.principal.id,
-          outcome,
-          ms: Math.round((performance.now() - start) * 100) / 100,
-        };
-        if (isQuiet) logger.debug(line, "call");
-        else logger.info(line, "call");
-        return reply;
-      });
-    };
+export function accessLog(logger: Logger): Observer {
+  return {
+    ends(call, reply, ms) {
+      const outcome = outcomeOf(call, reply);
+      const isQuiet = QUIET.has(outcome);
+      if (isQuiet && logger.skipsDebug === true) return;
+      const line = {
+        call: call.id,
+        method: call.method.slice(0, LONGEST_TARGET),
+        target: targetName(call),
+        upstream: call.route?.upstream,
+        principal: call.client.principal.id,
+        outcome,
+        ms: Math.round(ms * 100) / 100,
+      };
+      if (isQuiet) logger.debug(line, "call");
+      else logger.info(line, "call");
+    },
+  };
 }
 
 const targetName = (call: Call): string | undefined =>

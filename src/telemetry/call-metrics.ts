@@ -1,7 +1,7 @@
 /** Counts and times the calls of hosts, as they see them. */
 import type { Call, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
+import type { Handler, Middleware, Observer } from "../core/handler.js";
 import { errorType, methodLabel, serverLabel } from "./labels.js";
 import type { FinishedCall, Metrics } from "./metrics.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
@@ -10,18 +10,15 @@ import { type Outcome, outcomeOf } from "./outcome.js";
  * Belongs outside `rescue`, so that refusals are counted as what they are. A round that ends in
  * `input_required` is a call of its own: the time until the host comes back with answers is in none of them.
  */
-export function callMetrics(metrics: Metrics): Middleware {
-  return (next: Handler): Handler =>
-    function callMetrics(call) {
-      const start = performance.now();
-      return next(call).then((reply) => {
-        const outcome = outcomeOf(call, reply);
-        // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
-        const label = outcome === "error" ? "tool_error" : outcome;
-        metrics.called(finished(call, start, serverSideError(reply, outcome)), label);
-        return reply;
-      });
-    };
+export function callMetrics(metrics: Metrics): Observer {
+  return {
+    ends(call, reply, ms) {
+      const outcome = outcomeOf(call, reply);
+      // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
+      const label = outcome === "error" ? "tool_error" : outcome;
+      metrics.called(finished(call, ms, serverSideError(reply, outcome)), label);
+    },
+  };
 }
 
 /** Times the calls that go to one server, queueing not included; belongs right around the server. */
@@ -30,23 +27,23 @@ export function upstreamMetrics(metrics: Metrics): Middleware {
     function upstreamMetrics(call) {
       const start = performance.now();
       const answered = (reply: Reply): Reply => {
-        metrics.forwarded(finished(call, start, clientSideError(call, reply)));
+        metrics.forwarded(finished(call, performance.now() - start, clientSideError(call, reply)));
         return reply;
       };
       const failed = (error: unknown): never => {
-        metrics.forwarded(finished(call, start, "_OTHER"));
+        metrics.forwarded(finished(call, performance.now() - start, "_OTHER"));
         throw error;
       };
       return next(call).then(answered, failed);
     };
 }
 
-function finished(call: Call, start: number, error: string | undefined): FinishedCall {
+function finished(call: Call, ms: number, error: string | undefined): FinishedCall {
   return {
     method: methodLabel(call.method),
     server: serverLabel(call),
     tool: call.method === "tools/call" ? (call.route?.target ?? "") : "",
-    seconds: (performance.now() - start) / 1000,
+    seconds: ms / 1000,
     ...(error !== undefined && { errorType: error }),
   };
 }

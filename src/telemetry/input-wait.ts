@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { Handler, Middleware } from "../core/handler.js";
+import type { Observer } from "../core/handler.js";
 import { questionKind } from "../core/methods.js";
 import { upTo } from "../core/up-to.js";
 import { isObject, type JsonObject } from "../wire/json.js";
@@ -92,15 +92,13 @@ export class InputWaits {
   }
 
   /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
-  readonly middleware: Middleware = (next: Handler): Handler => {
-    const inputWait: Handler = (call) => {
+  readonly observer: Observer = {
+    begins: (call) => {
       if (call.answers !== undefined) this.#answered(call, call.answers.state);
-      return next(call).then((reply) => {
-        if (reply.kind === "input_required") this.#asked(call, reply);
-        return reply;
-      });
-    };
-    return inputWait;
+    },
+    ends: (call, reply) => {
+      if (reply.kind === "input_required") this.#asked(call, reply);
+    },
   };
 
   #asked(call: Call, reply: InputRequired): void {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { compose } from "../../src/core/handler.js";
+import { compose, observed } from "../../src/core/handler.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { rescue } from "../../src/policy/rescue.js";
 import { accessLog } from "../../src/telemetry/access-log.js";
@@ -15,7 +15,7 @@ async function linesOf(call: Call, handler: () => Promise<Reply>, skipsDebug = f
     info: (fields: LogFields) => void lines.push(["info", fields]),
     debug: (fields: LogFields) => void lines.push(["debug", fields]),
   };
-  await compose([accessLog(logger), rescue(SILENT)], handler)(call);
+  await compose([observed([accessLog(logger)]), rescue(SILENT)], handler)(call);
   return lines;
 }
 

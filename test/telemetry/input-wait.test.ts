@@ -1,6 +1,7 @@
 /** How long calls wait for input. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Reply } from "../../src/core/call.js";
+import { observed } from "../../src/core/handler.js";
 import { Stop } from "../../src/core/stop.js";
 import { InputWaits } from "../../src/telemetry/input-wait.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
@@ -22,7 +23,7 @@ const done: Reply = { kind: "result", result: Payload.ofObject({ content: [] }) 
 test("the time between a question and its answer is counted for the server and the kind of question", async () => {
   const metrics = new Metrics({ version: "1", process: false });
   const replies = [asks("elicitation/create", "one"), done];
-  const handle = new InputWaits(metrics).middleware(async () => replies.shift() ?? done);
+  const handle = observed([new InputWaits(metrics).observer])(async () => replies.shift() ?? done);
   await handle(fakeCall("tools/call", { name: "quiz__start" }, { route }));
   vi.advanceTimersByTime(4_000);
   await handle(
@@ -35,7 +36,7 @@ test("the time between a question and its answer is counted for the server and t
 
 test("an answer to a question that was never asked here is not counted", async () => {
   const metrics = new Metrics({ version: "1", process: false });
-  const handle = new InputWaits(metrics).middleware(async () => done);
+  const handle = observed([new InputWaits(metrics).observer])(async () => done);
   await handle(
     fakeCall("tools/call", { name: "quiz__start" }, { route, answers: { responses: {}, state: "other" } }),
   );
@@ -65,7 +66,7 @@ describe("the questions that are open", () => {
   test("are known by server, kind, principal and since when, and by nothing of what they say", async () => {
     vi.setSystemTime("2026-11-20T08:00:00Z");
     const waits = waiting();
-    const handle = waits.middleware(async () => asks("elicitation/create", "one"));
+    const handle = observed([waits.observer])(async () => asks("elicitation/create", "one"));
     await handle(fakeCall("tools/call", { name: "quiz__start" }, { route }));
     expect(waits.open()).toEqual([
       { server: "quiz", kind: "elicitation", principal: "anonymous", since: "2026-11-20T08:00:00.000Z" },
@@ -75,7 +76,7 @@ describe("the questions that are open", () => {
   test("take little memory, whatever their servers want to be told again", async () => {
     const waits = waiting();
     const states = Array.from({ length: 50 }, (_, at) => String(at).padEnd(1024 * 1024, "x"));
-    const handle = waits.middleware(async () => asks("elicitation/create", states.pop() ?? ""));
+    const handle = observed([waits.observer])(async () => asks("elicitation/create", states.pop() ?? ""));
     const before = heapUsed();
     while (states.length > 0) await handle(fakeCall("tools/call", {}, { route }));
     expect(waits.open()).toHaveLength(50);
@@ -85,7 +86,7 @@ describe("the questions that are open", () => {
   test("are open until they are answered", async () => {
     const waits = waiting();
     const replies = [asks("elicitation/create", "one"), done];
-    const handle = waits.middleware(async () => replies.shift() ?? done);
+    const handle = observed([waits.observer])(async () => replies.shift() ?? done);
     await handle(fakeCall("tools/call", {}, { route }));
     await handle(fakeCall("tools/call", {}, { route, answers: { responses: {}, state: "one" } }));
     expect(waits.open()).toEqual([]);
@@ -94,7 +95,7 @@ describe("the questions that are open", () => {
   test("are no longer open when nobody waits for them, one by one", async () => {
     const waits = waiting();
     const { reply, gone, hearers } = watched("one");
-    await waits.middleware(async () => reply)(fakeCall("tools/call", {}, { route }));
+    await observed([waits.observer])(async () => reply)(fakeCall("tools/call", {}, { route }));
     gone("a");
     expect(waits.open().map(({ kind }) => kind)).toEqual(["sampling"]);
     gone("b");
@@ -110,7 +111,7 @@ describe("the questions that are open", () => {
       const waits = waiting();
       const stop = new Stop();
       const call = fakeCall("tools/call", {}, { route, client, signal: stop.signal });
-      await waits.middleware(async () => asks("roots/list", "one"))(call);
+      await observed([waits.observer])(async () => asks("roots/list", "one"))(call);
       stop.abort();
       expect(waits.open()).toHaveLength(left);
     }
@@ -119,7 +120,9 @@ describe("the questions that are open", () => {
   test("are kept for as long as they can be answered", async () => {
     const waits = new InputWaits(new Metrics({ version: "1", process: false }), () => 7_200_000);
     vi.advanceTimersByTime(1);
-    await waits.middleware(async () => asks("roots/list", "one"))(fakeCall("tools/call", {}, { route }));
+    await observed([waits.observer])(async () => asks("roots/list", "one"))(
+      fakeCall("tools/call", {}, { route }),
+    );
     vi.advanceTimersByTime(3_600_001);
     expect(waits.open()).toHaveLength(1);
     vi.advanceTimersByTime(3_600_001);
@@ -129,7 +132,9 @@ describe("the questions that are open", () => {
   test("are forgotten after an hour, when no state is good any more", async () => {
     const waits = waiting();
     vi.advanceTimersByTime(1);
-    await waits.middleware(async () => asks("roots/list", "one"))(fakeCall("tools/call", {}, { route }));
+    await observed([waits.observer])(async () => asks("roots/list", "one"))(
+      fakeCall("tools/call", {}, { route }),
+    );
     vi.advanceTimersByTime(3_600_001);
     expect(waits.open()).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { compose } from "../../src/core/handler.js";
+import { compose, observed } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { rescue } from "../../src/policy/rescue.js";
 import { callMetrics, upstreamMetrics } from "../../src/telemetry/call-metrics.js";
@@ -20,7 +20,7 @@ async function sample(series: string): Promise<number | undefined> {
 }
 
 const run = (call: Call, handler: () => Promise<Reply>): Promise<Reply> =>
-  compose([callMetrics(metrics), rescue(SILENT), upstreamMetrics(metrics)], handler)(call);
+  compose([observed([callMetrics(metrics)]), rescue(SILENT), upstreamMetrics(metrics)], handler)(call);
 
 describe("calls", () => {
   test("a call is counted by method, server and outcome, and timed by tool", async () => {
