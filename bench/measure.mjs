@@ -6,6 +6,25 @@ const DISTURBED = 0.15;
 
 export const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
+/**
+ * By name the medians; `against(name, other, figure)`: the median of the ratios of each round; and `calm`: whether most
+ * rounds were disturbed by nobody.
+ */
+function summary(names, kept, worse) {
+  const all = [...kept, ...worse];
+  const of = (name, figure) => all.map((round) => round[name][figure]);
+  const figures = ["perSecond", "p50", "p99", "cpuUs", "rss"];
+  const medians = (name) => Object.fromEntries(figures.map((figure) => [figure, median(of(name, figure))]));
+  return {
+    ...Object.fromEntries(names.map((name) => [name, medians(name)])),
+    kept,
+    worse,
+    calm: kept.length > worse.length,
+    against: (name, other, figure) =>
+      median(of(name, figure).map((value, i) => value / of(other, figure)[i])),
+  };
+}
+
 /** A target that was never called runs as slowly as it ever will. */
 const FIRST_SECONDS = 1.5;
 
@@ -46,18 +65,18 @@ export function createMeasure({ roundSeconds, rounds, again, seconds, warmSecond
    * Every target in every round, forwards and backwards by turns, so that none is always the first. Rounds are short,
    * and sessions stay open for all of them: a machine that is slower for some seconds is so for every target.
    * @param targets by name; `job` of a target is what it is asked for beyond the common one
-   * @returns by name the medians; `against(name, other, figure)`: the median of the ratios of each round; and `calm`:
-   * whether most rounds were disturbed by nobody
+   * @param before what came of the same work done by other processes, to be taken together with these
+   * @param share how many processes of each target there will be: each does its share of the rounds
    */
-  async function interleave(targets, job = {}) {
+  async function interleave(targets, job = {}, { before, share = 1 } = {}) {
     const names = Object.keys(targets);
     const loads = {};
     for (const name of names) {
       loads[name] = await open(targets[name], { seconds: roundSeconds, ...job, ...targets[name].job });
     }
     const kept = [];
-    let worse = [];
-    while (kept.length + worse.length < rounds) {
+    const worse = [];
+    while (kept.length + worse.length < Math.ceil(rounds / share)) {
       const round = {};
       notes.rounds += 1;
       for (const name of notes.rounds % 2 === 0 ? names.toReversed() : names) {
@@ -68,20 +87,11 @@ export function createMeasure({ roundSeconds, rounds, again, seconds, warmSecond
       else if (left > 0) {
         left -= 1;
         notes.repeated += 1;
-      } else worse = [...worse, round];
+      } else worse.push(round);
     }
     for (const load of Object.values(loads)) await load.close();
     notes.disturbed += worse.length;
-    const all = [...kept, ...worse];
-    const of = (name, figure) => all.map((round) => round[name][figure]);
-    const figures = ["perSecond", "p50", "p99", "cpuUs", "rss"];
-    const medians = (name) => Object.fromEntries(figures.map((figure) => [figure, median(of(name, figure))]));
-    return {
-      ...Object.fromEntries(names.map((name) => [name, medians(name)])),
-      calm: kept.length * 2 > rounds,
-      against: (name, other, figure) =>
-        median(of(name, figure).map((value, i) => value / of(other, figure)[i])),
-    };
+    return summary(names, [...(before?.kept ?? []), ...kept], [...(before?.worse ?? []), ...worse]);
   }
 
   return { once, interleave, notes };

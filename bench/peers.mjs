@@ -120,7 +120,7 @@ async function firstAnswer({ url, job }, child) {
 
 build();
 install();
-const measure = createMeasure({ roundSeconds: 0.6, rounds: 11, again: 60, seconds: 2, warmSeconds: 1 });
+const measure = createMeasure({ roundSeconds: 0.6, rounds: 12, again: 60, seconds: 2, warmSeconds: 1 });
 const rows = [];
 const figures = [];
 const absent = [];

@@ -2,6 +2,7 @@
 import type { ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
 import { workersObstacle } from "../config/workers.js";
+import { callsSoFar } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway.js";
 import { giveBackSpareMemory } from "../telemetry/spare-memory.js";
@@ -104,7 +105,7 @@ async function run(served: Served, shell: Shell, log: Log, follow: () => () => v
     return EXIT.failed;
   }
   const unfollow = follow();
-  const keep = giveBackSpareMemory(log);
+  const keep = giveBackSpareMemory(log, () => callsSoFar() === 0);
   try {
     return await ending;
   } finally {

@@ -1,5 +1,6 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 import { configOfUrl } from "../config/from-command.js";
+import { callsSoFar } from "../core/call.js";
 import type { Gateway } from "../gateway.js";
 import { giveBackSpareMemory } from "../telemetry/spare-memory.js";
 import { EXIT, fromPerson, UsageError } from "./exit.js";
@@ -50,6 +51,6 @@ function parseHeader(line: string): [string, string] {
 async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
   // There is nobody to ask for credentials here: whoever sets the environment started us (basic/authorization).
   const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
-  const keep = giveBackSpareMemory(log);
+  const keep = giveBackSpareMemory(log, () => callsSoFar() === 0);
   return ended(gateway, shell, log, hostGone).finally(keep);
 }

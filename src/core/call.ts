@@ -58,6 +58,9 @@ export function nextCallId(): number {
   return lastCallId;
 }
 
+/** How many calls there have been in this process. */
+export const callsSoFar = (): number => lastCallId;
+
 /** The owner of an exposed name or URI. */
 export interface Route {
   /** The server, by its key in the config. */

@@ -17,6 +17,11 @@ const QUIET = 0.05;
  */
 const FIRST_LOOK = 4;
 const LOOKS_BETWEEN = 12;
+/**
+ * After so many looks at rest everything is collected once, where calls came before there was a chance to. Not at the
+ * first: V8 forgets with it what it has learned of the code, and for half a second calls take three times as long.
+ */
+const LONG_LOOKS = 60;
 /** So much room for young objects, in bytes, is worth no collection. */
 const LITTLE = 8 * 1024 * 1024;
 
@@ -31,12 +36,17 @@ export interface Collector {
 }
 
 /**
- * Collects everything when the start is over, where that is little, and from then on what is young whenever the
- * process has come to rest. Call what it returns to end that.
+ * Collects everything once, when the start is over, and otherwise what is young whenever the process has come to rest.
+ * Call what it returns to end that.
+ * @param isUnused whether no call has come so far
  */
-export function giveBackSpareMemory(logger: Logger, collector: Collector = V8): () => void {
+export function giveBackSpareMemory(
+  logger: Logger,
+  isUnused: () => boolean,
+  collector: Collector = V8,
+): () => void {
   let before = performance.eventLoopUtilization();
-  let isStarting = true;
+  let allIsDue = true;
   let quietLooks = 0;
   const failed = (error: unknown): void => logger.debug({ error }, "memory could not be given back");
   const timer = setInterval(() => {
@@ -45,13 +55,16 @@ export function giveBackSpareMemory(logger: Logger, collector: Collector = V8): 
     before = now;
     if (utilization > QUIET) {
       quietLooks = 0;
-    } else if (isStarting) {
-      isStarting = false;
+      return;
+    }
+    quietLooks += 1;
+    const isTime = quietLooks % LOOKS_BETWEEN === FIRST_LOOK;
+    if (allIsDue && (quietLooks >= LONG_LOOKS || isUnused())) {
+      allIsDue = false;
+      quietLooks = 0;
       collector.all().catch(failed);
-    } else {
-      quietLooks += 1;
-      const isTime = quietLooks % LOOKS_BETWEEN === FIRST_LOOK;
-      if (isTime && collector.youngRoom() > LITTLE) collector.young();
+    } else if (isTime && collector.youngRoom() > LITTLE) {
+      collector.young();
     }
   }, LOOK_MS);
   timer.unref();

@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 /** A process that looks at itself when `look` says how busy it was (0 to 1) since it last did. */
-function watched(all = vi.fn(async () => {})) {
+function watched(all = vi.fn(async () => {}), isUnused = () => true) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   let utilization = 1;
   vi.spyOn(performance, "eventLoopUtilization").mockImplementation(() => ({
@@ -23,7 +23,11 @@ function watched(all = vi.fn(async () => {})) {
   const room = { young: MIB };
   const young = vi.fn(() => {});
   const debug = vi.fn();
-  const stop = giveBackSpareMemory({ ...SILENT, debug }, { all, young, youngRoom: () => room.young });
+  const stop = giveBackSpareMemory({ ...SILENT, debug }, isUnused, {
+    all,
+    young,
+    youngRoom: () => room.young,
+  });
   const look = (busy: number, times = 1) => {
     utilization = busy;
     vi.advanceTimersByTime(500 * times);
@@ -41,6 +45,21 @@ test("all memory is given back once, when the process has nothing to do for the 
   look(0.01, 100);
   expect(all).toHaveBeenCalledOnce();
   expect(young).not.toHaveBeenCalled();
+});
+
+test("where calls came before there was time for it, all memory is given back when none come for half a minute", () => {
+  const { all, room, young, look } = watched(undefined, () => false);
+  room.young = 32 * MIB;
+  look(1);
+  look(0, 59);
+  look(1);
+  look(0, 59);
+  expect(all).not.toHaveBeenCalled();
+  expect(young).toHaveBeenCalled();
+  look(0);
+  expect(all).toHaveBeenCalledOnce();
+  look(0, 1000);
+  expect(all).toHaveBeenCalledOnce();
 });
 
 test("the room for young objects is given back whenever the process comes to rest", () => {
