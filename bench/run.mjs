@@ -32,7 +32,7 @@ const only = values.only?.split(",");
 const measure = createMeasure(
   quick
     ? { roundSeconds: 0.25, rounds: 7, again: 0, seconds: 0.5, warmSeconds: 0.25 }
-    : { roundSeconds: 0.6, rounds: 12, again: 60, seconds: 2, warmSeconds: 0.5 },
+    : { roundSeconds: 0.5, rounds: 12, again: 60, seconds: 2, warmSeconds: 0.5 },
 );
 
 const wanted = WORK.filter(({ goals, slow = false }) =>
@@ -71,7 +71,7 @@ const state = conditions(measure.notes);
 console.log(state);
 
 if (!quick && only === undefined) {
-  const head = `${circumstances("npm run bench")}; medians of 12 rounds of 0.6 s, P1 to P3 with three processes of each. ${state}`;
+  const head = `${circumstances("npm run bench")}; medians of 12 rounds of 0.5 s, P1 to P3 with three processes of each. ${state}`;
   writeSection("bench", "Cardea's goals", `${head}\n\n${asTable(rows)}`);
 }
 if (quick && rows.some(({ aboveFloor }) => !aboveFloor)) process.exitCode = 1;
