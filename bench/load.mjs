@@ -99,7 +99,6 @@ process.stdout.write("warm\n");
 // they cost the other side at rest.
 for await (const _ of createInterface({ input: process.stdin })) {
   latencies = [];
-  errors = 0;
   const start = performance.now();
   await round(job.seconds, true);
   const seconds = (performance.now() - start) / 1000;
@@ -108,6 +107,8 @@ for await (const _ of createInterface({ input: process.stdin })) {
   const calls = latencies.length;
   const figures = { calls, seconds, perSecond: calls / seconds, p50: at(0.5), p99: at(0.99), max: at(1) };
   process.stdout.write(`${JSON.stringify({ ...figures, errors, firstError })}\n`);
+  // Not sooner: what went wrong while they got warm counts, too.
+  errors = 0;
 }
 for (const host of hosts) host.end();
 process.exit(0);

@@ -47,7 +47,7 @@ test("all memory is given back once, when the process has nothing to do for the 
   expect(young).not.toHaveBeenCalled();
 });
 
-test("where calls came before there was time for it, all memory is given back when none come for half a minute", () => {
+test("where calls came before there was time for it, all memory is given back after half a minute of rest", () => {
   const { all, room, young, look } = watched(undefined, () => false);
   room.young = 32 * MIB;
   look(1);
