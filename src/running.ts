@@ -118,6 +118,8 @@ function forgivingAfterRestart(breaker: CircuitBreaker): UpstreamObserver {
   return {
     unavailable() {
       lost = true;
+      // From here on its calls wait for the next attempt to open a connection, not for the breaker.
+      breaker.reset();
     },
     ready() {
       if (lost) breaker.reset();

@@ -14,6 +14,7 @@ export type ErrorCode =
   | "cancelled"
   | "upstream_unavailable"
   | "upstream_closed"
+  | "upstream_rejected"
   | "outcome_unknown"
   | "state_rejected"
   | "too_large"
@@ -38,6 +39,7 @@ export const ERRORS: Readonly<Record<ErrorCode, { readonly rpc: number; readonly
   cancelled: { rpc: -31499, http: 200 },
   upstream_unavailable: { rpc: -31503, http: 200 },
   upstream_closed: { rpc: -31502, http: 200 },
+  upstream_rejected: { rpc: -31502, http: 200 },
   outcome_unknown: { rpc: -31502, http: 200 },
   state_rejected: { rpc: -32602, http: 200 },
   too_large: { rpc: -31413, http: 413 },
@@ -50,6 +52,10 @@ export interface GatewayErrorOptions {
   /** Whether trying the same again can help. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
+  /** The server itself answered, and would answer the same request in the same way: it is not repeated. */
+  readonly answered?: boolean;
+  /** The connection is gone, and its supervisor opens it again after a backoff: the way to the server is its matter. */
+  readonly supervised?: boolean;
   /** The rule or limit that refused, by name. */
   readonly rule?: string;
   /** The server it is about, by its key in the config. */

@@ -14,9 +14,18 @@ export interface BreakerSettings {
   readonly openMs: number;
   /** How many calls in a row must succeed, one at a time, before it closes; default 3. */
   readonly successes: number;
+  /** How long a call that tries it may take before another is let through as well; default 2 s. */
+  readonly probeMs: number;
 }
 
-const DEFAULTS: BreakerSettings = { ratio: 0.5, calls: 20, windowMs: 10_000, openMs: 10_000, successes: 3 };
+const DEFAULTS: BreakerSettings = {
+  ratio: 0.5,
+  calls: 20,
+  windowMs: 10_000,
+  openMs: 10_000,
+  successes: 3,
+  probeMs: 2_000,
+};
 /** The window moves in steps of a tenth of its length. */
 const SLOTS = 10;
 
@@ -36,7 +45,8 @@ export class CircuitBreaker {
   /** The number of the newest slot, counted from the start of time. */
   #newest = 0;
   #openedAt: number | undefined;
-  #probing = false;
+  /** Until when no other call is let through, because one is trying. */
+  #probingUntil = 0;
   #probesPassed = 0;
   /** Calls that were let through before the last turn say nothing about what came after. */
   #turn = 0;
@@ -62,11 +72,16 @@ export class CircuitBreaker {
   /** Lets a call through, or not. Whoever was let through must call the returned function once. */
   enter(): ((verdict: Verdict) => void) | undefined {
     if (this.#openedAt === undefined) return this.#leave;
-    if (this.#probing || this.retryAfterMs > 0) return undefined;
-    this.#probing = true;
+    const now = performance.now();
+    if (this.retryAfterMs > 0 || now < this.#probingUntil) return undefined;
+    const until = now + this.#settings.probeMs;
+    this.#probingUntil = until;
     const turn = this.#turn;
     return (verdict) => {
-      if (turn === this.#turn) this.#probed(verdict);
+      if (turn !== this.#turn) return;
+      // A later probe may be under way, which this one does not end.
+      if (this.#probingUntil === until) this.#probingUntil = 0;
+      this.#probed(verdict);
     };
   }
 
@@ -82,7 +97,7 @@ export class CircuitBreaker {
     this.#turn += 1;
     this.#leave = this.#leaver();
     this.#openedAt = undefined;
-    this.#probing = false;
+    this.#probingUntil = 0;
     this.#counted.fill(0);
     this.#failed.fill(0);
   }
@@ -94,7 +109,6 @@ export class CircuitBreaker {
   }
 
   #probed(verdict: Verdict): void {
-    this.#probing = false;
     if (verdict === "failure") this.#open();
     if (verdict !== "success") return;
     this.#probesPassed += 1;
@@ -128,6 +142,17 @@ const HOP_FAILURES: ReadonlySet<ErrorCode> = new Set([
   "timed_out",
 ]);
 
+function verdictOf(error: unknown): Verdict {
+  if (!(error instanceof GatewayError)) return "none";
+  const { code, options } = error;
+  if (code === "upstream_rejected") return "success";
+  if (!HOP_FAILURES.has(code)) return "none";
+  // A lost connection pauses calls by itself, and not longer than its backoff.
+  if (options.supervised === true) return "none";
+  // An answer that cannot be read is an answer.
+  return code === "upstream_closed" && options.answered === true ? "success" : "failure";
+}
+
 /** While the breaker is open, calls fail at once instead of waiting for a server that is known to be down. */
 export function circuitBreaker(breaker: CircuitBreaker, server: string): Middleware {
   return (next: Handler): Handler =>
@@ -139,7 +164,7 @@ export function circuitBreaker(breaker: CircuitBreaker, server: string): Middlew
         return reply;
       };
       const failed = (error: unknown): never => {
-        leave(error instanceof GatewayError && HOP_FAILURES.has(error.code) ? "failure" : "none");
+        leave(verdictOf(error));
         throw error;
       };
       return next(call).then(answered, failed);

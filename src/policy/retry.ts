@@ -37,6 +37,9 @@ export function retry({ budget, onRetry }: RetrySettings): Middleware {
 
 const LOST: ReadonlySet<ErrorCode> = new Set(["upstream_unavailable", "upstream_closed"]);
 
-/** Who is told when to come back need not come back before. */
+/** A server that answered would answer the same again; and who is told when to come back need not come back before. */
 const mayHelp = (error: unknown): boolean =>
-  error instanceof GatewayError && LOST.has(error.code) && error.options.retryAfterMs === undefined;
+  error instanceof GatewayError &&
+  LOST.has(error.code) &&
+  error.options.answered !== true &&
+  error.options.retryAfterMs === undefined;

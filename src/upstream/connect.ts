@@ -280,15 +280,19 @@ function isElsewhere(error: unknown): boolean {
 }
 
 const isUnreachable = (error: unknown): boolean =>
-  error instanceof GatewayError && error.code === "upstream_unavailable";
+  error instanceof GatewayError &&
+  (error.code === "upstream_unavailable" || error.code === "upstream_rejected");
 
 /** Whatever went wrong, the server is not there for those who wait for it. */
 function explained({ name }: ServerConfig, error: unknown): unknown {
   if (error instanceof HandshakeRefused) {
     return unavailable(name, `${name} refused initialize: ${error.error.message}`, error);
   }
-  const closed = error instanceof GatewayError && error.code === "upstream_closed";
-  return closed ? unavailable(name, error.message, error) : error;
+  if (!(error instanceof GatewayError)) return error;
+  if (error.code === "upstream_closed") return unavailable(name, error.message, error);
+  if (error.code !== "upstream_rejected") return error;
+  const { message, options } = error;
+  return new GatewayError("upstream_unavailable", "upstream", message, { ...options, retryable: false });
 }
 
 function tooLate({ name, connectTimeoutMs }: ServerConfig, words: string): GatewayError {

@@ -3,7 +3,6 @@
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
 import type { Connection } from "./connection.js";
-import { HttpStatusError } from "./transport/channel.js";
 
 /** After so long (ms) without a word a connection is asked. While a call is under way it is not: it may be busy. */
 const QUIET_MS = 60_000;
@@ -74,8 +73,7 @@ async function signOfLife(
       });
     }
     if (!(error instanceof GatewayError)) throw error;
-    // Whoever refuses is alive. Above 500 it may be a proxy that speaks, with nobody behind it.
-    const { cause } = error;
-    return cause instanceof HttpStatusError && cause.status < 500 ? undefined : error;
+    // From 500 on it may be a proxy that speaks, with nobody behind it.
+    return error.options.answered === true ? undefined : error;
   }
 }

@@ -202,6 +202,7 @@ export class Supervisor {
       server,
       cause,
       retryable: this.#state !== "stopped",
+      supervised: true,
       ...(this.#state === "backoff" && left > 0 && { retryAfterMs: left }),
     });
   }

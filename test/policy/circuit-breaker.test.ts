@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { GatewayError } from "../../src/core/errors.js";
+import { type ErrorCode, GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
 import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
 import { fakeCall, rawResult, textResult } from "../support/fake-call.js";
 import fc from "../support/fast-check.js";
@@ -31,6 +31,9 @@ function guarded() {
     handle: () => handle(fakeCall()),
   };
 }
+
+const failed = (code: ErrorCode, options: GatewayErrorOptions = {}): Promise<never> =>
+  Promise.reject(new GatewayError(code, "upstream", "no", options));
 
 const failing = async () => {
   throw new GatewayError("upstream_closed", "upstream", "gone");
@@ -73,6 +76,13 @@ describe("a closed breaker", () => {
     ["a refusal", () => Promise.reject(new GatewayError("queue_full", "gateway", "busy"))],
     ["a client that gives up", () => Promise.reject(new GatewayError("cancelled", "downstream", "bored"))],
     ["a fault of ours", () => Promise.reject(new TypeError("oops"))],
+    ["a request that the server turned down", () => failed("upstream_rejected", { answered: true })],
+    ["an answer that cannot be read", () => failed("upstream_closed", { answered: true })],
+    ["a connection that is being opened again", () => failed("upstream_closed", { supervised: true })],
+    [
+      "a connection that is not yet open again",
+      () => failed("upstream_unavailable", { supervised: true, retryAfterMs: 900 }),
+    ],
   ])("%s says nothing about the way to the server", async (_, answer) => {
     const server = guarded();
     await server.run(50, answer);
@@ -128,6 +138,37 @@ describe("an open breaker", () => {
     await server.run(1, () => Promise.reject(new GatewayError("cancelled", "downstream", "bored")));
     expect(server.breaker.state).toBe("half_open");
     expect(await server.run(1)).toEqual(["reply"]);
+  });
+
+  test("waits two seconds for a call that tries it, and then lets another through as well", async () => {
+    const server = await opened();
+    vi.advanceTimersByTime(10_000);
+    let end = (_: ReturnType<typeof textResult>): void => {};
+    const first = server.run(
+      1,
+      () =>
+        new Promise((resolve) => {
+          end = resolve;
+        }),
+    );
+    vi.advanceTimersByTime(1999);
+    const [refused] = await server.run(1);
+    expect(refused).toMatchObject({ code: "upstream_unavailable" });
+    vi.advanceTimersByTime(1);
+    expect(await server.run(3)).toEqual(["reply", expect.any(GatewayError), expect.any(GatewayError)]);
+    await server.run(1);
+    await server.run(1);
+    expect(server.breaker.state).toBe("closed");
+    end(textResult("late"));
+    expect(await first).toEqual(["reply"]);
+    expect(server.breaker.state).toBe("closed");
+  });
+
+  test("a request that the server turned down is a sign of life", async () => {
+    const server = await opened();
+    vi.advanceTimersByTime(10_000);
+    for (let at = 0; at < 3; at += 1) await server.run(1, () => failed("upstream_rejected"));
+    expect(server.breaker.state).toBe("closed");
   });
 
   test("closes at once when the server was started anew", async () => {

@@ -28,24 +28,47 @@ export function connectionError(target: HttpTarget, cause: Error, sent: boolean)
       });
 }
 
-/** It answered, but not with a response to what was sent. `what` says with what, where the status does not. */
-export function statusError(
-  target: HttpTarget,
-  status: number,
-  headers: ResponseHeaders,
-  body: Buffer,
-  what = describeStatus(target, status, headers),
-): GatewayError {
+export interface Answered {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body?: Buffer;
+  /** True when the request named a session: then 404 is about that, not about the request. */
+  readonly inSession: boolean;
+  /** What it answered with, where the status does not say it. */
+  readonly what?: string | undefined;
+}
+
+/**
+ * The server answered, but not with a response to what was sent: `upstream_rejected` where the answer shows that the
+ * server is there and has turned down this one request, else `upstream_unavailable`.
+ */
+export function statusError(target: HttpTarget, answered: Answered): GatewayError {
+  const { status, headers, body = NOTHING, what = describeStatus(target, status, headers) } = answered;
   const cause = new HttpStatusError(status, body.toString("utf8", 0, BODY_EXCERPT_BYTES), headers.all);
+  const sentence = `${target.name} ${what}`;
+  const server = target.name;
+  if (isRejection(answered)) {
+    return new GatewayError("upstream_rejected", "upstream", sentence, { cause, server, answered: true });
+  }
   const retryAfterMs = retryAfter(headers);
-  return new GatewayError("upstream_unavailable", "upstream", `${target.name} ${what}`, {
+  return new GatewayError("upstream_unavailable", "upstream", sentence, {
     cause,
-    server: target.name,
+    server,
     // Both say that the request was not worked on; other errors leave it open.
     retryable: status === 429 || status === 503,
+    answered: status < 500 && status !== 408,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
+
+/**
+ * Below 500 it is the server that speaks, and of this request alone. Credentials, an ended session, time-outs and
+ * overload concern every request.
+ */
+const isRejection = ({ status, inSession }: Answered): boolean =>
+  status < 500 && !(status === 401 || status === 408 || status === 429 || (status === 404 && inSession));
+
+const NOTHING = Buffer.alloc(0);
 
 function describeStatus(target: HttpTarget, status: number, headers: ResponseHeaders): string {
   if (status >= 300 && status < 400)

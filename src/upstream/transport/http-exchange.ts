@@ -185,6 +185,10 @@ export class HttpExchange implements HttpReceiver {
     }
   }
 
+  get #inSession(): boolean {
+    return Object.hasOwn(this.#headers, "mcp-session-id");
+  }
+
   #hold(chunk: Buffer): void {
     if (this.#large === undefined) {
       this.#large = new HeldBytes(MAX_ANSWER_BYTES);
@@ -203,7 +207,8 @@ export class HttpExchange implements HttpReceiver {
     const document = readDocument(this.#request, this.#status, body);
     if (document.response === undefined) {
       const { target } = this.#owner;
-      this.abandon(statusError(target, this.#status, this.#responseHeaders, body, document.refusal));
+      const [status, headers, what] = [this.#status, this.#responseHeaders, document.refusal];
+      this.abandon(statusError(target, { status, headers, body, what, inSession: this.#inSession }));
       return;
     }
     for (const other of document.others) this.#message(other);

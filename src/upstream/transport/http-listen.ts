@@ -80,7 +80,8 @@ export class HttpListen implements HttpReceiver {
       const passes = status === 409 || status === 429 || (status >= 500 && status !== 501);
       // It may be that it only cannot go on from there, having kept so few events; then it is listened to anew.
       if (status === 400 && this.#stream.lastEventId !== undefined) this.#stream.lastEventId = undefined;
-      else if (!passes) this.#giveUp(statusError(this.#settings.target, status, headers, Buffer.alloc(0)));
+      else if (!passes)
+        this.#giveUp(statusError(this.#settings.target, { status, headers, inSession: true }));
       return;
     }
     const missed = this.#everOpen && this.#stream.lastEventId === undefined;

@@ -14,7 +14,8 @@ export interface Sending {
   abandon(reason: GatewayError): void;
 }
 
-export function send(target: HttpTarget, outgoing: Outgoing): Sending {
+/** `inSession`: the request belongs to a session, whatever its headers say. */
+export function send(target: HttpTarget, outgoing: Outgoing, inSession = isInSession(outgoing)): Sending {
   let abandon: (reason: GatewayError) => void = () => {};
   const accepted = new Promise<void>((resolve, reject) => {
     let status = 0;
@@ -23,7 +24,7 @@ export function send(target: HttpTarget, outgoing: Outgoing): Sending {
     let size = 0;
     const finish = (): void => {
       if (status < 300) resolve();
-      else reject(statusError(target, status, headers, Buffer.concat(chunks)));
+      else reject(statusError(target, { status, headers, body: Buffer.concat(chunks), inSession }));
     };
     const http = new HttpRequest(target, outgoing, {
       head: (code, fields) => {
@@ -52,3 +53,5 @@ export function send(target: HttpTarget, outgoing: Outgoing): Sending {
   });
   return { accepted, abandon: (reason) => abandon(reason) };
 }
+
+const isInSession = ({ headers }: Outgoing): boolean => Object.hasOwn(headers, "mcp-session-id");

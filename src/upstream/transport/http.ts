@@ -120,6 +120,7 @@ class HttpChannel implements Channel, ExchangeOwner {
       {
         server,
         retryable: true,
+        supervised: true,
       },
     );
     this.#over = over;

@@ -9,7 +9,7 @@ import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { HttpPool } from "./http-pool.js";
-import { HttpRequest } from "./http-request.js";
+import { HttpRequest, type Outgoing } from "./http-request.js";
 import { type Sending, send } from "./http-send.js";
 import { type HttpServer, HttpTarget } from "./http-target.js";
 import type { Leftovers } from "./leftovers.js";
@@ -136,7 +136,10 @@ class SseChannel implements Channel {
       {
         head: (status, fields: ResponseHeaders) => {
           if (status < 300 && isEventStream(fields)) messages.begin();
-          else this.#end(statusError(target, status, fields, Buffer.alloc(0), describe(status)));
+          else {
+            const answered = { status, headers: fields, inSession: false, what: describe(status) };
+            this.#end(statusError(target, answered));
+          }
         },
         data: (chunk) => messages.push(chunk),
         end: () => this.#end(this.#closing("ended its event stream")),
@@ -159,12 +162,14 @@ class SseChannel implements Channel {
   }
 
   async #send(message: Envelope, headers: Headers | undefined): Promise<void> {
-    const sending = send(this.#target, {
+    const outgoing: Outgoing = {
       method: "POST",
       path: this.#endpoint ?? this.#target.path,
       headers: { ...this.#target.headers, "content-type": "application/json", ...headers },
       body: textOf(message),
-    });
+    };
+    // The endpoint itself is the session.
+    const sending = send(this.#target, outgoing, true);
     this.#sendings.add(sending);
     try {
       await sending.accepted;
@@ -190,6 +195,7 @@ class SseChannel implements Channel {
     return new GatewayError("upstream_closed", "upstream", `${name} ${what}`, {
       server: name,
       retryable: true,
+      supervised: true,
     });
   }
 
@@ -199,6 +205,7 @@ class SseChannel implements Channel {
       cause,
       server,
       retryable: true,
+      supervised: true,
     });
   }
 }

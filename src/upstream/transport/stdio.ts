@@ -161,7 +161,7 @@ class PipeChannel implements StdioChannel {
           "upstream_closed",
           "upstream",
           `${this.#options.name} answered with something that is no valid response: ${error.message}`,
-          { cause: error, server: this.#options.name },
+          { cause: error, server: this.#options.name, answered: true },
         ),
       );
     if (!answered) this.#skip(line);
@@ -214,6 +214,7 @@ class PipeChannel implements StdioChannel {
       cause: this.#over,
       server: this.#options.name,
       retryable: true,
+      supervised: true,
     });
   }
 
@@ -228,6 +229,7 @@ class PipeChannel implements StdioChannel {
     return new GatewayError("upstream_closed", "upstream", `${name} ${what}`, {
       server: name,
       retryable: true,
+      supervised: true,
     });
   }
 

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { createServer } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { GatewayError } from "../../../src/core/errors.js";
+import { type ErrorCode, GatewayError } from "../../../src/core/errors.js";
 import { type Channel, HttpStatusError } from "../../../src/upstream/transport/channel.js";
 import { type HttpOptions, openHttpChannel } from "../../../src/upstream/transport/http.js";
 import type { Envelope, Request } from "../../../src/wire/envelope.js";
@@ -369,56 +369,87 @@ describe("giving up", () => {
   });
 });
 
-describe("an answer that is no response is unavailable, with the status as the cause:", () => {
+describe("an answer that is no response says whether the server is there, with the status as the cause:", () => {
   const html = "<html>no</html>";
   test.each([
     [
       "401",
+      "upstream_unavailable",
       (_asked, response) => void response.writeHead(401, { "www-authenticate": "Bearer" }).end(html),
       "quiz answered 401: it wants credentials, or others than it was given",
     ],
     [
       "404",
+      "upstream_rejected",
       (_asked, response) => void response.writeHead(404).end(html),
       /^quiz answered 404: there is nothing at 127\.0\.0\.1:\d+\/mcp, or its session has ended$/,
     ],
     [
       "500",
+      "upstream_unavailable",
       (_asked, response) => void response.writeHead(500).end(html),
       "quiz answered with HTTP status 500",
     ],
     [
       "an error for another id",
+      "upstream_rejected",
       (_asked, response) =>
         json(response, { jsonrpc: "2.0", id: "server-error", error: { code: -32600, message: "x" } }, 400),
       "quiz answered with HTTP status 400",
     ],
     [
       "a result under an error status",
+      "upstream_unavailable",
       (asked, response) => json(response, { jsonrpc: "2.0", id: asked.id, result: {} }, 500),
       "quiz answered with HTTP status 500",
     ],
     [
       "a page",
+      "upstream_rejected",
       (_asked, response) => void response.writeHead(200, { "content-type": "text/html" }).end(html),
       "quiz answered with something that is no valid response: the message is not valid JSON",
     ],
     [
       "nothing",
+      "upstream_rejected",
       (_asked, response) => void response.writeHead(202).end(),
       "quiz answered a request with an empty body (HTTP status 202)",
     ],
     [
       "another response",
+      "upstream_rejected",
       (_asked, response) => json(response, { jsonrpc: "2.0", id: "7", result: {} }),
       "quiz answered with a message that is not the response to the request",
     ],
-  ] satisfies [string, Respond, string | RegExp][])("%s", async (_, respond, message) => {
-    const server = await serve(respond);
-    const error = await failure(open(server.url).exchange(request));
-    expect(error).toMatchObject({ code: "upstream_unavailable", source: "upstream", retryable: false });
-    expect(error.message).toMatch(message);
-    expect(error.cause).toBeInstanceOf(HttpStatusError);
+  ] satisfies [string, ErrorCode, Respond, string | RegExp][])(
+    "%s: %s",
+    async (_, code, respond, message) => {
+      const server = await serve(respond);
+      const error = await failure(open(server.url).exchange(request));
+      expect(error).toMatchObject({ code, source: "upstream", retryable: false });
+      expect(error.message).toMatch(message);
+      expect(error.cause).toBeInstanceOf(HttpStatusError);
+    },
+  );
+
+  test.each([
+    [300, {}, "upstream_rejected"],
+    [308, {}, "upstream_rejected"],
+    [400, {}, "upstream_rejected"],
+    [403, {}, "upstream_rejected"],
+    [404, {}, "upstream_rejected"],
+    [404, { "mcp-session-id": "s" }, "upstream_unavailable"],
+    [408, {}, "upstream_unavailable"],
+    [413, {}, "upstream_rejected"],
+    [429, {}, "upstream_unavailable"],
+    [431, { "mcp-session-id": "s" }, "upstream_rejected"],
+    [499, {}, "upstream_rejected"],
+    [500, {}, "upstream_unavailable"],
+    [502, {}, "upstream_unavailable"],
+    [599, {}, "upstream_unavailable"],
+  ])("status %i, asked with %j: %s", async (status, headers, code) => {
+    const server = await serve((_asked, response) => void response.writeHead(status).end());
+    expect(await failure(open(server.url).exchange(request, { headers }))).toMatchObject({ code });
   });
 
   test("the status, the headers and the beginning of the body can be looked at", async () => {
