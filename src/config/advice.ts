@@ -1,7 +1,7 @@
 /** What is allowed in a config, and may still surprise whoever wrote it. */
 import { basename } from "node:path";
+import { isLoopback } from "../core/loopback.js";
 import type { Config, ServerConfig } from "./config.js";
-import { isLoopbackName } from "./loopback.js";
 import type { Path } from "./tree.js";
 
 export interface Advice {
@@ -47,14 +47,14 @@ function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Fo
 function adviseAccess({ listen, auth }: Config): readonly Found[] {
   const { host, insecure } = listen.http;
   const found: Found[] = [];
-  if (auth === undefined && !isLoopbackName(host)) {
+  if (auth === undefined && !isLoopback(host)) {
     const path = ["listen", "http", insecure ? "insecure" : "host"];
     const message = insecure
       ? "whoever reaches this address may call every tool"
       : 'serve refuses to listen beyond this machine without "auth", or "insecure": true';
     found.push({ path, message });
   }
-  if (listen.admin.token === undefined && !isLoopbackName(listen.admin.host)) {
+  if (listen.admin.token === undefined && !isLoopback(listen.admin.host)) {
     const message = 'serve refuses to listen beyond this machine without a "token"';
     found.push({ path: ["listen", "admin", "host"], message });
   }
@@ -94,7 +94,7 @@ function adviseSecrets(args: readonly string[]): readonly Found[] {
 
 function adviseUrl(text: string): readonly Found[] {
   const { protocol, hostname } = new URL(text);
-  if (protocol !== "http:" || isLoopbackName(hostname)) return [];
+  if (protocol !== "http:" || isLoopback(hostname)) return [];
   return [{ path: ["url"], message: "plain http: to another machine; what is sent can be read and changed" }];
 }
 

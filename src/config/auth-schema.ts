@@ -1,6 +1,6 @@
 /** The shape of `auth`: who may come in over HTTP, by key or by token. */
 import { z } from "zod";
-import { isLoopbackName } from "./loopback.js";
+import { isLoopback } from "../core/loopback.js";
 
 /** Signatures made with a private key. `none` and the HS family are not among them and cannot be configured. */
 const TOKEN_ALGORITHMS = [
@@ -27,7 +27,7 @@ const address = z.string().refine(
   (text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url === undefined || url.hash !== "" || url.username !== "" || url.password !== "") return false;
-    return url.protocol === "https:" || (url.protocol === "http:" && isLoopbackName(url.hostname));
+    return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
   },
   { error: "must be a complete https: address (http: for this machine alone), without a fragment" },
 );

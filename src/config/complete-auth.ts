@@ -1,8 +1,8 @@
 /** Makes `auth` of the file complete, and finds what contradicts itself in it. */
+import { isLoopback } from "../core/loopback.js";
 import type { AuthShape } from "./auth-schema.js";
 import type { AuthConfig, ListenConfig } from "./config.js";
 import type { Findings } from "./findings.js";
-import { isLoopbackName } from "./loopback.js";
 
 /** `listen` as it will be, flags included. */
 export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: Findings): AuthConfig {
@@ -13,7 +13,7 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
   if (jwt === undefined && requiredScopes.length > 0) {
     findings.add(["auth"], 'auth.requiredScopes are scopes of tokens, and need "jwt"', "requiredScopes");
   }
-  if (jwt !== undefined && resource === undefined && !isLoopbackName(listen.http.host)) {
+  if (jwt !== undefined && resource === undefined && !isLoopback(listen.http.host)) {
     findings.add([], 'auth needs "resource": the URL under which hosts reach the gateway', "auth");
   }
   const hashes = new Set<string>();

@@ -4,6 +4,7 @@
  * rebinding a name of its own (GHSA-w48q-cv73-mx4w; spec 2026-07-28: basic/transports/streamable-http, "Security").
  */
 import { isIP } from "node:net";
+import { isLoopback } from "./loopback.js";
 
 export interface FrontDoor {
   /** Whether a `Host` header names this gateway. */
@@ -53,12 +54,6 @@ export function frontDoor({ bind, allowedHosts, allowedOrigins }: FrontDoorSetti
       return onLoopback && name !== undefined && isLoopback(name);
     },
   };
-}
-
-/** Whether `host` can be reached from this machine alone. Takes bind addresses and names as they stand in a Host. */
-export function isLoopback(host: string): boolean {
-  const name = bare(host);
-  return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
 }
 
 /** Whether no name server has a say in what a Host header means: it is an address, or the name of this machine. */

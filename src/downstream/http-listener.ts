@@ -3,9 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
-import { frontDoor, isLoopback } from "../core/front-door.js";
+import { frontDoor } from "../core/front-door.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
+import { isLoopback } from "../core/loopback.js";
 import { NO_PRESSURE, type Pressure, type Shed } from "../core/pressure.js";
 import { type Authentication, EVERYBODY_IS_ANONYMOUS } from "./authenticate/authentication.js";
 import { connectionLimit } from "./connection-limit.js";

@@ -9,8 +9,10 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
  */
 const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   wire: [],
-  config: [],
-  core: ["wire"],
+  // One definition, so that a config which passes its check is one that is served.
+  "core/loopback.ts": [],
+  config: ["core/loopback.ts"],
+  core: ["wire", "core/loopback.ts"],
   catalog: ["core", "wire"],
   telemetry: ["core", "wire"],
   policy: ["core", "wire", "config", "telemetry"],
@@ -20,6 +22,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "downstream/modern": ["core", "wire", "downstream/edge.ts"],
   downstream: [
     "core",
+    "core/loopback.ts",
     "wire",
     "config",
     "telemetry",
@@ -48,7 +51,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/legacy",
     "upstream/modern",
   ],
-  admin: ["core", "telemetry"],
+  admin: ["core", "core/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   cli: ["gateway.ts", "primary.ts", "examine.ts", "config", "telemetry", "core", "wire"],
   "main.ts": [

@@ -101,6 +101,12 @@ describe("beyond this machine", () => {
     expect(advice({ ...server, listen: { admin: { host: "::" } } })).toEqual([
       'serve refuses to listen beyond this machine without a "token"',
     ]);
+    // What serve takes for this machine, check does too, and nothing else.
+    for (const host of ["dev.localhost", "127.999.1.1"]) {
+      expect(advice({ ...server, listen: { http: { host } } })).toHaveLength(1);
+      expect(advice({ ...server, listen: { admin: { host } } })).toHaveLength(1);
+    }
+    expect(advice({ ...server, listen: { http: { host: "LOCALHOST" } } })).toEqual([]);
     const keys = [key("old", { expires: "2020-01-01" })];
     expect(advice({ ...server, listen: { http }, auth: { keys } })).toEqual(["the key of old has expired"]);
   });

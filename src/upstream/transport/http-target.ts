@@ -42,9 +42,13 @@ export class HttpTarget {
 }
 
 function basicCredentials(url: URL): string {
-  const user = decodeURIComponent(url.username);
-  return `Basic ${Buffer.from(`${user}:${decodeURIComponent(url.password)}`).toString("base64")}`;
+  const credentials = `${percentDecoded(url.username)}:${percentDecoded(url.password)}`;
+  return `Basic ${Buffer.from(credentials, "latin1").toString("base64")}`;
 }
+
+/** The bytes that a part of a URL stands for, one a character; a `%` without its two digits stands for itself. */
+const percentDecoded = (text: string): string =>
+  text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 
 /** Headers that HTTP itself needs to set, or that change how the message is framed. */
 const RESERVED = new Set([

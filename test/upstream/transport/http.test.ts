@@ -71,6 +71,9 @@ describe("a request", () => {
     const server = await serve((asked, response) => answer(asked, response));
     await open(server.url.replace("http://", "http://us%40er:pa%3Ass@")).exchange(request);
     expect(server.asked[0]?.headers.authorization).toBe(`Basic ${btoa("us@er:pa:ss")}`);
+    // A stray `%` is a character like any other, as it is for other clients.
+    await open(server.url.replace("http://", "http://us%er:100%@")).exchange(request);
+    expect(server.asked[1]?.headers.authorization).toBe(`Basic ${btoa("us%er:100%")}`);
   });
 
   test("one after the other uses one connection", async () => {
