@@ -5,8 +5,8 @@ import type { StopSignal } from "../core/stop.js";
 import { isBusy, type Lease, type Leases } from "./lease.js";
 import { Turns } from "./turns.js";
 
-/** How many connections one principal may have. */
-const MOST = { stdio: 8, http: 32 } as const;
+/** How many connections that belong to no session one principal may have. */
+export const MOST_OF_ONE = { stdio: 8, http: 32 } as const;
 /** How long (ms) those beyond the first are kept without use. */
 const SPARE_IDLE_MS = 60_000;
 
@@ -18,12 +18,12 @@ export class CallsApart {
 
   constructor(leases: Leases, kind: ServerConfig["transport"]["kind"]) {
     this.#leases = leases;
-    this.#most = MOST[kind];
+    this.#most = MOST_OF_ONE[kind];
   }
 
   /** Runs `call` over the lease, or over a spare one of the same tenants, that no other call is on. */
   async run(
-    { audience, promised, session }: Lease,
+    { audience, promised, session, principal }: Lease,
     signal: StopSignal,
     call: (lease: Lease) => Promise<Reply>,
   ): Promise<Reply> {
@@ -31,10 +31,14 @@ export class CallsApart {
     const places = Array.from({ length: this.#most }, (_, index) =>
       index === 0 ? key : `${key} #${index + 1}`,
     );
-    const { place, over } = await this.#turns.take(places, (one) => this.#isFree(one), signal);
+    const { place, over } = await this.#turns.take(
+      places,
+      (one) => this.#isFree(one, { principal, session }),
+      signal,
+    );
     try {
       const spare = place !== key;
-      const tenancy = { audience, promised, session, spare };
+      const tenancy = { audience, promised, session, principal, spare };
       return await call(this.#leases.use(place, tenancy, spare ? SPARE_IDLE_MS : undefined));
     } finally {
       over();
@@ -46,8 +50,8 @@ export class CallsApart {
     this.#turns.wake();
   }
 
-  #isFree(place: string): boolean {
+  #isFree(place: string, owner: Pick<Lease, "principal" | "session">): boolean {
     const lease = this.#leases.get(place);
-    return lease === undefined || !isBusy(lease.supervisor);
+    return lease === undefined ? this.#leases.hasRoom(owner) : !isBusy(lease.supervisor);
   }
 }

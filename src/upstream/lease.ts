@@ -3,6 +3,7 @@ import type { ServerConfig } from "../config/config.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import { mayTake, sharesWithOthers } from "../core/shares.js";
 import { type Audience, EVERYBODY } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { canBeAsked, classOf } from "./capabilities.js";
@@ -12,6 +13,8 @@ import type { Supervisor } from "./supervise.js";
 /** For whom a connection is kept. */
 export interface Tenancy {
   readonly audience: Audience;
+  /** The id of the principal in whose share it is: the first who wanted it. */
+  readonly principal: string;
   readonly promised: JsonObject;
   /** The one session whose connection it is; undefined where a principal may have several clients on it. */
   readonly session: Client | undefined;
@@ -32,6 +35,8 @@ export interface LeaseSettings {
   readonly supervise: (tenancy: Tenancy, after: Promise<void>) => Supervisor;
   /** How many there may be at once. */
   readonly max: number;
+  /** How many of those that belong to no session one principal may have: it can declare as many kinds as it likes. */
+  readonly perPrincipal: number;
   /** A lease that nobody used for so long (ms) ends. */
   readonly idleMs: number;
 }
@@ -64,6 +69,8 @@ interface Kept extends Lease {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
+type Owned = readonly [key: string, kept: Kept];
+
 /** The leases of one server, least recently used first. */
 export class Leases {
   readonly #settings: LeaseSettings;
@@ -83,7 +90,7 @@ export class Leases {
   /**
    * The lease of that key, made when there is none.
    *
-   * @throws GatewayError `overloaded` when there are as many as there may be, and all of them are in use;
+   * @throws GatewayError `overloaded` when the principal has as many as it may have, and all of them are in use;
    * `upstream_unavailable` when they were closed.
    */
   use(key: string, tenancy: Omit<Tenancy, "following">, idleMs = this.#settings.idleMs): Lease {
@@ -113,7 +120,8 @@ export class Leases {
 
   #make(key: string, tenancy: Omit<Tenancy, "following">, idleMs: number): Kept {
     if (this.#closed) throw stopped(this.#settings.server);
-    if (this.#kept.size >= this.#settings.max) this.#makeRoom();
+    const own = this.#crowd(tenancy);
+    if (own !== undefined) this.#makeRoom(own);
     const whole = { ...tenancy, following: new Following() };
     const supervisor = this.#settings.supervise(whole, this.#ending.get(key) ?? Promise.resolve());
     const kept: Kept = { ...whole, supervisor, usedAt: performance.now(), timer: undefined };
@@ -121,15 +129,35 @@ export class Leases {
     return kept;
   }
 
-  #makeRoom(): void {
-    const { server, max } = this.#settings;
-    for (const [key, kept] of this.#kept) {
-      if (inUse(kept)) continue;
-      this.#end(key, kept);
+  /** Whether another one may be made for `tenancy` without the end of one that is there. */
+  hasRoom(tenancy: Pick<Tenancy, "principal" | "session">): boolean {
+    return this.#crowd(tenancy) === undefined;
+  }
+
+  /** The principal's own leases of which one must make room for another; undefined when there is room. */
+  #crowd({ principal, session }: Pick<Tenancy, "principal" | "session">): readonly Owned[] | undefined {
+    const { max, perPrincipal } = this.#settings;
+    const own = [...this.#kept].filter(([, kept]) => kept.principal === principal);
+    if (session === undefined) {
+      const shared = own.filter(([, kept]) => kept.session === undefined);
+      if (shared.length >= perPrincipal) return shared;
+    }
+    const counted = sharesWithOthers({ id: principal }) ? own.length : 0;
+    return mayTake(max, this.#kept.size, counted) ? undefined : own;
+  }
+
+  #makeRoom(own: readonly Owned[]): void {
+    const idle = own.find(([, kept]) => !inUse(kept));
+    if (idle !== undefined) {
+      this.#end(...idle);
       return;
     }
-    const sentence = `${server.name} has ${max} connections that are kept for single clients, and all are in use`;
-    throw new GatewayError("overloaded", "gateway", sentence, { server: server.name, retryable: true });
+    const { name: server } = this.#settings.server;
+    const sentence =
+      own.length === 0
+        ? `${server} has as many connections for single clients as it may have, and none of them is yours`
+        : `the connections to ${server} that are kept for you alone (${own.length}) are all in use, and there may be no more`;
+    throw new GatewayError("overloaded", "gateway", sentence, { server, retryable: true });
   }
 
   #waitForIdle(key: string, kept: Kept, idleMs: number): void {

@@ -18,7 +18,7 @@ import {
 } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
-import { CallsApart } from "./calls-apart.js";
+import { CallsApart, MOST_OF_ONE } from "./calls-apart.js";
 import { canBeAsked, modernPromises, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
@@ -76,6 +76,7 @@ class SupervisedUpstream implements StartableUpstream {
       server,
       log: settings.log,
       max: settings.maxLeases,
+      perPrincipal: MOST_OF_ONE[server.transport.kind],
       idleMs: settings.leaseIdleMs,
       supervise: (tenancy, after) => this.#supervise(tenancy, after),
     });
@@ -245,6 +246,7 @@ class SupervisedUpstream implements StartableUpstream {
     const session = client.session && audience.key === client.affinity ? client : undefined;
     return this.#leases.use(audience.key, {
       audience,
+      principal: client.principal.id,
       promised: this.#promise(client),
       session,
       spare: false,

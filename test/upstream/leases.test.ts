@@ -1,6 +1,6 @@
 /** Who shares which connection, for how long, and what each is promised. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Client } from "../../src/core/client.js";
+import { ANONYMOUS, type Client } from "../../src/core/client.js";
 import { objectAt } from "../../src/wire/json.js";
 import { type FakeServer, HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
 import { calling, client, failure, meet, settled } from "../support/met-upstream.js";
@@ -291,6 +291,78 @@ describe("with a legacy server", () => {
     upstream.release(host.affinity);
     await settled();
     expect(server.channels[1]?.farewell).toMatchObject({ "mcp-session-id": "s1" });
+  });
+});
+
+describe("connections to a legacy server are shared between principals", () => {
+  const of = (id: string): Client => session({ principal: { id, groups: [], claims: {} } });
+  const kind = (id: string, number: number): Client =>
+    client({
+      principal: { id, groups: [], claims: {} },
+      affinity: `${id} ${number}`,
+      capabilities: { sampling: {}, experimental: { [`kind${number}`]: {} } },
+    });
+
+  test("one principal that uses all it can get leaves room for others, who are not disturbed", async () => {
+    const server = echoing().on("resources/subscribe", {});
+    const { upstream } = await meet(server, {}, { maxLeases: 8 });
+    const early = of("bob");
+    upstream.follow("x:early", early);
+    const greedy = Array.from({ length: 20 }, () => of("ann"));
+    const refused = greedy.filter((each, index) => {
+      try {
+        upstream.follow(`x:${index}`, each);
+        return false;
+      } catch (error) {
+        expect(error).toMatchObject({ code: "overloaded", retryable: true });
+        return true;
+      }
+    });
+    expect(refused).toHaveLength(15);
+    await settled();
+    expect(server.channels.filter(({ isClosed }) => isClosed)).toEqual([]);
+    for (const id of ["cid", "dan"]) expect(await channelOf(upstream, of(id))).toEqual(expect.any(Number));
+    await upstream.close();
+  });
+
+  test("what gives way to a principal's next one is its own oldest, however long others are idle", async () => {
+    const server = echoing();
+    const { upstream } = await meet(server, {}, { maxLeases: 8 });
+    await channelOf(upstream, of("bob"));
+    for (let at = 0; at < 20; at += 1) await channelOf(upstream, of("ann"));
+    await settled();
+    const open = server.channels.flatMap(({ number, isClosed }) => (isClosed ? [] : [number]));
+    expect(open).toEqual([0, 1, 17, 18, 19, 20, 21]);
+    await upstream.close();
+  });
+
+  test.each(["ann", ANONYMOUS.id])("thirty kinds of capabilities of %s start eight processes", async (id) => {
+    const server = echoing();
+    const { upstream } = await meet(server);
+    for (let at = 0; at < 30; at += 1) await channelOf(upstream, kind(id, at));
+    await settled();
+    expect(server.channels.filter(({ isClosed }) => !isClosed)).toHaveLength(1 + 8);
+    await upstream.close();
+  });
+
+  test("a kind for which no connection is left is refused, and another principal is served", async () => {
+    const server = legacyServer().on("tools/call", (params, asked) =>
+      params.name === "slow" ? SILENCE : { channel: asked.channel.number },
+    );
+    const { upstream } = await meet(server);
+    const slow = Array.from({ length: 8 }, (_, at) =>
+      calling({ client: kind("ann", at), params: { name: "slow" } }),
+    );
+    const replies = slow.map(({ call }) => failure(upstream.call(call)));
+    await settled();
+    expect(await failure(upstream.call(calling({ client: kind("ann", 9) }).call))).toMatchObject({
+      code: "overloaded",
+    });
+    expect(await channelOf(upstream, kind("bob", 1))).toBe(9);
+    for (const { giveUp } of slow) giveUp();
+    await Promise.all(replies);
+    expect(await channelOf(upstream, kind("ann", 9))).toBe(10);
+    await upstream.close();
   });
 });
 
