@@ -126,6 +126,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     judge: (server, client, question) => inEffect.inside.judge(server, client, question),
     aggregated: () => inEffect.inside.config.servers.length > 1,
     sealedState: sealedState({ key: keys.states, ttlMs: () => answerableMs(), ...worker }),
+    stateSecret: keys.rounds,
     tasks: new Tasks(keys.tasks, seat?.number),
   };
   const inEffect = new InEffect(config, insideOptions);

@@ -31,6 +31,8 @@ export interface InsideOptions extends RunningOptions {
   readonly redact: (text: string) => string;
   /** Seals the state that servers hand out with their questions. */
   readonly sealedState: Middleware;
+  /** Marks what the policy writes into those states; no server gets to see it. */
+  readonly stateSecret: string;
 }
 
 export interface Inside {
@@ -46,8 +48,8 @@ export interface Inside {
 
 /** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
 export function createInside(config: Config, options: InsideOptions, before?: Inside): Inside {
-  const { info, logger, redact, metrics, waits, sealedState, tasks } = options;
-  const policy = createPolicy(config, { metrics, logger }, before?.policy);
+  const { info, logger, redact, metrics, waits, sealedState, stateSecret, tasks } = options;
+  const policy = createPolicy(config, { metrics, logger, stateSecret }, before?.policy);
   const servers = runningServers(config, options, before);
   const catalog = createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),

@@ -6,6 +6,8 @@ export interface SecretKeys {
   readonly states: KeyObject;
   /** Seals the handles of tasks. */
   readonly tasks: KeyObject;
+  /** Marks what the policy writes into request states. */
+  readonly rounds: string;
 }
 
 /** Which gateway this is, among all of them; the same for all its workers, who share a secret. */
@@ -17,7 +19,11 @@ export function instanceOf(secret: string | undefined): string {
 /** Without a secret the keys are new at each start, and what was sealed before opens no more. */
 export function secretKeys(secret: string | undefined): SecretKeys {
   const material = secret === undefined ? randomBytes(32) : Buffer.from(secret, "utf8");
-  const derived = (use: string): KeyObject =>
-    createSecretKey(Buffer.from(hkdfSync("sha256", material, "cardea", use, 32)));
-  return { states: derived("request states"), tasks: derived("task handles") };
+  const bytes = (use: string): Buffer => Buffer.from(hkdfSync("sha256", material, "cardea", use, 32));
+  const derived = (use: string): KeyObject => createSecretKey(bytes(use));
+  return {
+    states: derived("request states"),
+    tasks: derived("task handles"),
+    rounds: bytes("policy rounds").toString("base64url"),
+  };
 }

@@ -1,4 +1,5 @@
 /** Lets a call through, or not, as the rules say; and what its server asks on the way, or not. */
+import { randomUUID } from "node:crypto";
 import type { RuleConfig } from "../config/config.js";
 import type { Call, Notice, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -9,11 +10,11 @@ import { TASK_METHODS } from "../core/tasks.js";
 import { isObject, type JsonObject, objectAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import type { Approvals } from "./approvals.js";
+import { type Approvals, canAsk } from "./approvals.js";
 import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
 import { type Redaction, redaction } from "./redaction.js";
-import { isOurs, type RoundState, readRound, writeRound } from "./round-state.js";
-import { argsOf } from "./rules/rule-book.js";
+import type { RoundState, RoundStates } from "./round-state.js";
+import { argsOf, type Decision } from "./rules/rule-book.js";
 import { TaskQuestions } from "./task-questions.js";
 
 /** A server that keeps asking what it may not ask is not answered for ever. */
@@ -26,7 +27,7 @@ const ASKING_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get"
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
  */
-export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
+export function access(judge: QuestionJudge, approvals: Approvals, states: RoundStates): Middleware {
   const redactions = new Map<RuleConfig, Redactions>();
   const taskQuestions = new TaskQuestions(judge);
 
@@ -34,25 +35,24 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
     async function access(call) {
       const { route } = call;
       if (route === undefined) return next(call);
-      const round = readRound(call.answers?.state);
+      const round = states.read(call.answers?.state);
       if (TASK_METHODS.has(call.method)) return ofTask(call, route, round, next);
       const matter = { on: "call", route, client: call.client, args: argsOf(call) } as const;
       const decision = judge.book.judge(matter);
       const { effect, rule } = decision;
-      if (rule !== undefined || effect !== "allow") judge.log.add(call, route, "call", decision);
+      // A later round is the same call: it counts once more only where it is refused.
+      const counts = call.answers?.state === undefined || effect === "hide" || effect === "deny";
+      if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
+        judge.log.add(call, route, "call", decision);
+      }
       if (effect === "hide") throw unknown(call, route);
       if (effect === "deny") {
         const scopes = call.client.principal.byToken ? judge.book.missingScopes(matter) : undefined;
         throw scopes === undefined ? denied(route, rule) : grantsTooLittle(route, rule, scopes);
       }
       if (effect === "approve" && rule !== undefined) {
-        if (!ASKING_METHODS.has(call.method)) throw asksNobody(call, route, rule);
-        if (round?.asked !== undefined) approvals.take(rule, call, route, round.asked);
-        else if (round?.approved !== rule.name && !approvals.isRemembered(rule, call, route)) {
-          // Asking now would throw away a round that the server has begun, and run its tool a second time.
-          if (call.answers?.state !== undefined) throw changedMeanwhile(route, rule);
-          return approvals.ask(rule, call, route);
-        }
+        const question = approval(call, route, rule, decision, round);
+        if (question !== undefined) return question;
         return forward(call, route, round, rule.name, next);
       }
       if (effect === "redact" && rule?.redact !== undefined) {
@@ -62,6 +62,44 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
       }
       return forward(call, route, round, undefined, next);
     };
+
+  /**
+   * The question to a person, as the reply to the call; undefined where the answer is there, and is yes.
+   * @throws GatewayError where it is not yes, or nobody can be asked
+   */
+  function approval(
+    call: Call,
+    route: Route,
+    rule: RuleConfig,
+    decision: Decision,
+    round: RoundState | undefined,
+  ): Reply | undefined {
+    const { log } = judge;
+    const refused = (error: GatewayError): GatewayError => {
+      log.add(call, route, "call", { ...decision, effect: "deny" });
+      return error;
+    };
+    if (!ASKING_METHODS.has(call.method)) throw refused(asksNobody(call, route, rule));
+    if (round?.asked !== undefined) {
+      const { nonce } = round.asked;
+      const isApproved = approvals.take(rule, call, route, round.asked);
+      log.answered(call, route, decision, isApproved ? "accepted" : "declined", nonce);
+      if (!isApproved) throw notApproved(route, rule);
+      return undefined;
+    }
+    if (round?.approved === rule.name) return undefined;
+    if (approvals.isRemembered(rule, call, route)) {
+      // A later round is the same call, and was counted with the first.
+      if (call.answers?.state === undefined) log.answered(call, route, decision, "remembered");
+      return undefined;
+    }
+    // Asking now would throw away a round that the server has begun, and run its tool a second time.
+    if (call.answers?.state !== undefined) throw refused(changedMeanwhile(route, rule));
+    if (!canAsk(call)) throw refused(hostCannotAsk(route, rule));
+    const nonce = randomUUID();
+    log.asked(call, route, decision, nonce);
+    return approvals.ask(rule, call, route, nonce);
+  }
 
   /** What was begun is not judged a second time, but what it asks and what it gives is. */
   async function ofTask(
@@ -95,7 +133,7 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
       const anyRefused = Object.keys(refused).length > 0;
       if (!anyRefused || Object.keys(asked).length > 0) {
         const now = { rounds, ...(approved !== undefined && { approved }), ...(anyRefused && { refused }) };
-        return wrapped({ ...reply, requests: asked }, now, judge.book.countsRounds);
+        return wrapped({ ...reply, requests: asked }, now);
       }
       refusedRounds += 1;
       if (refusedRounds > MOST_REFUSED_ROUNDS) throw keepsAsking(route);
@@ -103,6 +141,14 @@ export function access(judge: QuestionJudge, approvals: Approvals): Middleware {
       reply = await next({ ...call, answers: withRefusals(undefined, refused, reply.state) });
     }
     return asksThroughError(reply) ? judgedError(call, route, reply, rounds + 1) : reply;
+  }
+
+  /** Notes in the state what must be known in the next round; leaves it alone where that is nothing. */
+  function wrapped(reply: InputRequired, round: RoundState): Reply {
+    const { state, ...rest } = reply;
+    const plain = round.approved === undefined && round.refused === undefined && !judge.book.countsRounds;
+    if (plain && (state === undefined || !states.isOurs(state))) return reply;
+    return { ...rest, state: states.write({ ...round, ...(state !== undefined && { inner: state }) }) };
   }
 
   /** A legacy server may answer with an error that names pages a person must visit; that is a question too. */
@@ -146,14 +192,6 @@ function resumed(call: Call, round: RoundState | undefined): Call {
   if (round.asked !== undefined) return rest;
   const { state: _, ...given } = answers;
   return { ...rest, answers: withRefusals(given, round.refused ?? {}, round.inner) };
-}
-
-/** Notes in the state what must be known in the next round; leaves it alone where that is nothing. */
-function wrapped(reply: InputRequired, round: RoundState, counts: boolean): Reply {
-  const { state, ...rest } = reply;
-  const plain = round.approved === undefined && round.refused === undefined && !counts;
-  if (plain && (state === undefined || !isOurs(state))) return reply;
-  return { ...rest, state: writeRound({ ...round, ...(state !== undefined && { inner: state }) }) };
 }
 
 async function redactedCall(call: Call, { args, results }: Redactions): Promise<Call> {
@@ -221,6 +259,20 @@ const grantsTooLittle = (
       ...(rule !== undefined && { rule: rule.name }),
     },
   );
+
+const hostCannotAsk = (route: Route, { name }: RuleConfig): GatewayError =>
+  new GatewayError(
+    "denied",
+    "gateway",
+    `"${route.exposed}" needs a person's approval, and this host cannot ask for it`,
+    { rule: name, server: route.upstream },
+  );
+
+const notApproved = (route: Route, { name }: RuleConfig): GatewayError =>
+  new GatewayError("approval_declined", "downstream", `"${route.exposed}" was not approved`, {
+    rule: name,
+    server: route.upstream,
+  });
 
 const asksNobody = ({ method }: Call, { exposed, upstream }: Route, { name }: RuleConfig): GatewayError =>
   new GatewayError("denied", "gateway", `"${exposed}" needs an approval, which ${method} cannot ask for`, {

@@ -1,5 +1,5 @@
 /** Asks the person at the host before a call goes on, in the words every era has for it: an elicitation. */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
@@ -8,7 +8,7 @@ import { upTo } from "../core/up-to.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
 import { objectAt, stringAt, without } from "../wire/json.js";
-import { type RoundState, writeRound } from "./round-state.js";
+import type { RoundState, RoundStates } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
 
 const KEPT = 10_000;
@@ -22,25 +22,19 @@ export class Approvals {
   /** Approvals that hold for a time, by rule, principal and call. */
   readonly #remembered = new LRUCache<string, true>(upTo(KEPT));
 
+  readonly #states: Pick<RoundStates, "write">;
+
+  constructor(states: Pick<RoundStates, "write">) {
+    this.#states = states;
+  }
+
   isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
     return rule.rememberMs !== undefined && this.#remembered.has(digest(rule, call, route));
   }
 
-  /**
-   * The question, as the reply to the call.
-   *
-   * @throws GatewayError `denied` when the host cannot ask anybody.
-   */
-  ask(rule: RuleConfig, call: Call, route: Route): Reply {
-    if (!canAsk(call)) {
-      throw new GatewayError(
-        "denied",
-        "gateway",
-        `"${route.exposed}" needs a person's approval, and this host cannot ask for it`,
-        { rule: rule.name, server: route.upstream },
-      );
-    }
-    const asked = { rule: rule.name, nonce: randomUUID() };
+  /** The question, as the reply to the call; `nonce` is the one use of its answer. */
+  ask(rule: RuleConfig, call: Call, route: Route, nonce: string): Reply {
+    const asked = { rule: rule.name, nonce };
     return {
       kind: "input_required",
       requests: {
@@ -53,16 +47,16 @@ export class Approvals {
           },
         },
       },
-      state: writeRound({ asked, rounds: 0 }),
+      state: this.#states.write({ asked, rounds: 0 }),
     };
   }
 
   /**
-   * Takes the answer to the question; returns when it was yes.
+   * Takes the answer to the question, and returns whether it is yes.
    *
-   * @throws GatewayError `approval_declined`; `state_rejected` when the answer was used before.
+   * @throws GatewayError `state_rejected` when the answer was used before.
    */
-  take(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<RoundState["asked"]>): void {
+  take(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<RoundState["asked"]>): boolean {
     if (asked.rule !== rule.name || this.#spent.has(asked.nonce)) {
       throw new GatewayError(
         "state_rejected",
@@ -71,20 +65,16 @@ export class Approvals {
       );
     }
     this.#spent.set(asked.nonce, true);
-    if (stringAt(objectAt(call.answers?.responses, APPROVAL_KEY), "action") !== "accept") {
-      throw new GatewayError("approval_declined", "downstream", `"${route.exposed}" was not approved`, {
-        rule: rule.name,
-        server: route.upstream,
-      });
-    }
+    if (stringAt(objectAt(call.answers?.responses, APPROVAL_KEY), "action") !== "accept") return false;
     if (rule.rememberMs !== undefined) {
       this.#remembered.set(digest(rule, call, route), true, { ttl: rule.rememberMs });
     }
+    return true;
   }
 }
 
 /** `elicitation: {}` means forms; a host that can only show URLs cannot show ours. */
-function canAsk({ client }: Call): boolean {
+export function canAsk({ client }: Call): boolean {
   const elicitation = objectAt(client.capabilities, "elicitation");
   if (elicitation === undefined) return false;
   return !Object.hasOwn(elicitation, "url") || Object.hasOwn(elicitation, "form");

@@ -1,7 +1,9 @@
 /** The latest decisions of the policy, for the metrics, the log and `/api/v1/decisions`. */
+import { LRUCache } from "lru-cache";
 import type { JudgedKind } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
 import type { Logger } from "../core/logger.js";
+import { upTo } from "../core/up-to.js";
 import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
 import type { Decision } from "./rules/rule-book.js";
 import { judgedName } from "./rules/subject.js";
@@ -16,12 +18,18 @@ export interface DecisionRow {
   readonly target: string;
   readonly server: string;
   readonly principal: string;
+  /** `approve` where a person was, or is, to be asked; `decline` where that one did not say yes. */
   readonly effect: Effect;
+  /** What came of an approval; absent while nobody has answered, and for all other effects. */
+  readonly answer?: ApprovalAnswer;
   /** The rule's name, or `default`. */
   readonly rule: string;
   /** Why the rule's expression could not be answered, where it could not. */
   readonly failed?: string;
 }
+
+/** `remembered`: nobody was asked, because somebody had said yes to the same call a while ago. */
+export type ApprovalAnswer = "accepted" | "declined" | "remembered";
 
 /** How many are kept. */
 const KEPT = 1000;
@@ -29,6 +37,8 @@ const KEPT = 1000;
 export class DecisionLog {
   readonly #rows = new Array<DecisionRow | undefined>(KEPT);
   #written = 0;
+  /** Where the rows of open questions for an approval stand, by the one use of their answer. */
+  readonly #open = new LRUCache<string, number>(upTo(KEPT));
   readonly #metrics: Metrics;
   readonly #logger: Logger;
 
@@ -38,8 +48,27 @@ export class DecisionLog {
   }
 
   add(call: Call, route: Route, on: JudgedKind, decision: Decision): void {
-    const rule = decision.rule?.name ?? "default";
-    this.#metrics.decided(decision.effect, rule);
+    this.#count(this.#write(call, route, on, decision), decision);
+  }
+
+  /** A person is asked for an approval, whose answer will come with `nonce`. That decides, so nothing is counted yet. */
+  asked(call: Call, route: Route, decision: Decision, nonce: string): void {
+    this.#open.set(nonce, this.#written);
+    this.#write(call, route, "call", decision);
+  }
+
+  /** The approval that was asked for with `nonce` (undefined: nobody had to be asked) came to this. */
+  answered(call: Call, route: Route, decision: Decision, answer: ApprovalAnswer, nonce?: string): void {
+    const place = nonce === undefined ? undefined : this.#open.get(nonce);
+    if (nonce !== undefined) this.#open.delete(nonce);
+    const known = place === undefined || this.#written - place > KEPT ? undefined : this.#rows[place % KEPT];
+    const row = known ?? this.#write(call, route, "call", decision);
+    const decided: DecisionRow = { ...row, answer, effect: answer === "declined" ? "decline" : row.effect };
+    this.#rows[(known === undefined ? this.#written - 1 : (place ?? 0)) % KEPT] = decided;
+    this.#count(decided, decision);
+  }
+
+  #write(call: Call, route: Route, on: JudgedKind, decision: Decision): DecisionRow {
     const row: DecisionRow = {
       time: new Date().toISOString(),
       call: call.id,
@@ -49,14 +78,22 @@ export class DecisionLog {
       server: route.upstream,
       principal: call.client.principal.id,
       effect: decision.effect,
-      rule,
+      rule: decision.rule?.name ?? "default",
       ...(decision.failed !== undefined && { failed: decision.failed }),
     };
     this.#rows[this.#written % KEPT] = row;
     this.#written += 1;
-    if (decision.failed !== undefined) {
-      this.#logger.warn({ call: call.id, rule, why: decision.failed }, "a rule could not be answered");
-    } else if (decision.effect !== "allow") this.#logger.debug({ ...row }, "the policy decided");
+    return row;
+  }
+
+  #count({ time: _, ...row }: DecisionRow, { failed }: Decision): void {
+    this.#metrics.decided(row.effect, row.rule);
+    if (failed !== undefined) {
+      this.#logger.warn({ call: row.call, rule: row.rule, why: failed }, "a rule could not be answered");
+    } else if (row.effect !== "allow") {
+      // The line has a time of its own.
+      this.#logger.debug(row, "the policy decided");
+    }
   }
 
   /** The newest first. */

@@ -16,6 +16,7 @@ import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
 import { judgeLooseQuestion, type QuestionJudge, refusalOf } from "./questions.js";
+import { RoundStates } from "./round-state.js";
 import type { Answer } from "./rules/expression.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
@@ -114,15 +115,16 @@ export function createPolicy(
   const book = new RuleBook(rules, fallback);
   const memory = before?.[MEMORY];
   const log = memory?.log ?? new DecisionLog(parts.metrics, parts.logger);
-  const approvals = memory?.approvals ?? new Approvals();
+  const states = new RoundStates(parts.stateSecret);
+  const approvals = memory?.approvals ?? new Approvals(states);
   const limits = new Limits(config.limits ?? [], parts.metrics, memory?.limits);
   const spend: QuestionJudge["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const judge = { book, log, spend };
-  const judging = access(judge, approvals);
+  const judging = access(judge, approvals, states);
   const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
-    access: nothingToJudge ? onlyForLinks(judging) : judging,
+    access: nothingToJudge ? onlyForLinks(judging, states) : judging,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
     question: (client, server, targets, question) => {
       // Of nothing in particular: rules and limits that name targets are asked about each of them.
@@ -156,20 +158,27 @@ const callFor = (client: Client, { method, params }: JsonObject): Call => ({
   notify: () => {},
 });
 
-/** Where there are no rules, only those are judged whom a server may send to a page. */
+/**
+ * Where there are no rules, only those are judged whom a server may send to a page, and those who come back to a round
+ * that began under an earlier config, which had rules.
+ */
 const onlyForLinks =
-  (judging: Middleware): Middleware =>
+  (judging: Middleware, states: Pick<RoundStates, "isOurs">): Middleware =>
   (next) => {
     const judged = judging(next);
     return function onlyForLinks(call) {
       const { elicitation } = call.client.capabilities;
-      return isObject(elicitation) && Object.hasOwn(elicitation, "url") ? judged(call) : next(call);
+      if (isObject(elicitation) && Object.hasOwn(elicitation, "url")) return judged(call);
+      const state = call.answers?.state;
+      return state !== undefined && states.isOurs(state) ? judged(call) : next(call);
     };
   };
 
 export interface PolicyParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Marks what the policy writes into the states of rounds. Default: one of this process alone. */
+  readonly stateSecret?: string;
 }
 
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>

@@ -1,4 +1,5 @@
 /** What the policy must know again when a call comes back with answers, carried in the state of the round. */
+import { randomBytes } from "node:crypto";
 import type { QuestionKind } from "../core/methods.js";
 import { isObject, stringAt } from "../wire/json.js";
 
@@ -19,26 +20,45 @@ export interface RoundState {
   readonly inner?: string;
 }
 
-const MARK = "cardea/policy ";
+/** What a mark is made from where no secret is given: the states of this process, and of no other. */
+const OF_THIS_PROCESS = randomBytes(16).toString("base64url");
 
-export const writeRound = (round: RoundState): string => MARK + JSON.stringify(round);
+/**
+ * Writes and reads the states of rounds. Each begins with a secret mark. No server ever sees a state of the policy,
+ * so none can write one, in whatever config its call began; and what was written under one config is told apart from
+ * the states of servers under the next one, whatever rules that has.
+ */
+export class RoundStates {
+  readonly #mark: string;
 
-/** Undefined for a state that is the server's own. */
-export function readRound(state: string | undefined): RoundState | undefined {
-  if (state === undefined || !isOurs(state)) return undefined;
-  const round: unknown = JSON.parse(state.slice(MARK.length));
-  if (!isObject(round)) return undefined;
-  const { asked, refused, rounds } = round as Partial<RoundState>;
-  const approved = stringAt(round, "approved");
-  const inner = stringAt(round, "inner");
-  return {
-    ...(asked !== undefined && { asked }),
-    ...(approved !== undefined && { approved }),
-    ...(refused !== undefined && { refused }),
-    rounds: rounds ?? 0,
-    ...(inner !== undefined && { inner }),
-  };
+  /** @param secret the same in every process, and after a restart, where states are to be answered there */
+  constructor(secret: string = OF_THIS_PROCESS) {
+    this.#mark = `cardea/policy ${secret} `;
+  }
+
+  write(round: RoundState): string {
+    return this.#mark + JSON.stringify(round);
+  }
+
+  /** Whether the policy wrote it; every other state is a server's own. */
+  isOurs(state: string): boolean {
+    return state.startsWith(this.#mark);
+  }
+
+  /** Undefined for a state that is the server's own. */
+  read(state: string | undefined): RoundState | undefined {
+    if (state === undefined || !this.isOurs(state)) return undefined;
+    const round: unknown = JSON.parse(state.slice(this.#mark.length));
+    if (!isObject(round)) return undefined;
+    const { asked, refused, rounds } = round as Partial<RoundState>;
+    const approved = stringAt(round, "approved");
+    const inner = stringAt(round, "inner");
+    return {
+      ...(asked !== undefined && { asked }),
+      ...(approved !== undefined && { approved }),
+      ...(refused !== undefined && { refused }),
+      rounds: rounds ?? 0,
+      ...(inner !== undefined && { inner }),
+    };
+  }
 }
-
-/** A server that writes our mark gets its state wrapped, so that it can never speak for us. */
-export const isOurs = (state: string): boolean => state.startsWith(MARK);

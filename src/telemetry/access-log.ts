@@ -3,6 +3,7 @@ import type { Call } from "../core/call.js";
 import type { Observer } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { targetOf } from "../core/methods.js";
+import { absentServer } from "./labels.js";
 import { outcomeOf } from "./outcome.js";
 
 /** Outcomes of a day on which all is well; everything else is worth a look. */
@@ -23,7 +24,7 @@ export function accessLog(logger: Logger): Observer {
         call: call.id,
         method: call.method.slice(0, LONGEST_TARGET),
         target: targetName(call),
-        upstream: call.route?.upstream,
+        upstream: call.route?.upstream ?? absentServer(reply),
         principal: call.client.principal.id,
         outcome,
         ms: Math.round(ms * 100) / 100,

@@ -16,7 +16,7 @@ export function callMetrics(metrics: Metrics): Observer {
       const outcome = outcomeOf(call, reply);
       // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
       const label = outcome === "error" ? "tool_error" : outcome;
-      metrics.called(finished(call, ms, serverSideError(reply, outcome)), label);
+      metrics.called(finished(call, ms, serverSideError(reply, outcome), reply), label);
     },
   };
 }
@@ -38,10 +38,10 @@ export function upstreamMetrics(metrics: Metrics): Middleware {
     };
 }
 
-function finished(call: Call, ms: number, error: string | undefined): FinishedCall {
+function finished(call: Call, ms: number, error: string | undefined, reply?: Reply): FinishedCall {
   return {
     method: methodLabel(call.method),
-    server: serverLabel(call),
+    server: serverLabel(call, reply),
     tool: call.method === "tools/call" ? (call.route?.target ?? "") : "",
     seconds: ms / 1000,
     ...(error !== undefined && { errorType: error }),

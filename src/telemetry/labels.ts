@@ -1,7 +1,8 @@
 /** Label values from closed sets: whatever a caller sends, the number of series stays bounded. */
-import type { Call } from "../core/call.js";
+import type { Call, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
 import { LIST_METHODS, TARGETED_METHODS } from "../core/methods.js";
+import { isObject, objectAt, stringAt } from "../wire/json.js";
 
 const METHODS: ReadonlySet<string> = new Set([
   ...Object.keys(LIST_METHODS),
@@ -21,8 +22,16 @@ const METHODS: ReadonlySet<string> = new Set([
 /** A method that MCP knows, or `other`. */
 export const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
 
-/** The key of the configured server a call leads to, or `none`. */
-export const serverLabel = (call: Call): string => call.route?.upstream ?? "none";
+/** The key of the configured server a call leads to; else of the one that `reply` says is away; else `none`. */
+export const serverLabel = (call: Call, reply?: Reply): string =>
+  call.route?.upstream ?? absentServer(reply) ?? "none";
+
+/** The server that a call would have led to, where the gateway itself says so: a key of the config, and no other text. */
+export function absentServer(reply: Reply | undefined): string | undefined {
+  if (reply?.kind !== "error" || reply.refusal !== "upstream_unavailable") return undefined;
+  const { data } = reply.error;
+  return isObject(data) ? stringAt(objectAt(data, "cardea"), "server") : undefined;
+}
 
 /** Codes of JSON-RPC and of the MCP revisions, beside the gateway's own. */
 const ERROR_TYPES: ReadonlySet<number> = new Set([

@@ -16,7 +16,7 @@ const TOOLS_PER_SERVER = 200;
 /** What a server asked for, or the gateway itself before it let a call through. */
 export type InputKind = QuestionKind | "approval";
 
-export type Decision = "allow" | "deny" | "approve" | "redact" | "hide";
+export type Decision = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
 
 export interface FinishedCall {
   /** From `methodLabel`. */

@@ -30,7 +30,8 @@ export interface SuperviseSettings {
 
 /** A connection that stood for so long (ms) was a good one: its loss starts the backoff from the beginning. */
 const STEADY_MS = 5_000;
-/** Calls may hurry an attempt, but not more often than this (ms). */
+/** A call may bring the next attempt forward, once this share of the wait before it is over, and this time (ms). */
+const HURRY_SHARE = 0.5;
 const HURRY_MS = 1_000;
 
 /** An open connection, since when, and what ends the watch over it. */
@@ -55,6 +56,8 @@ export class Supervisor {
   #reason: RestartReason | undefined;
   #triedAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
+  /** How long after the last attempt a call may bring the next one forward: the backoff holds for calls too. */
+  #hurryMs = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** `after` is what the first attempt waits for: the end of another connection in whose place this one comes. */
@@ -96,7 +99,7 @@ export class Supervisor {
     if (this.#attempt !== undefined) return this.#attempt;
     if (this.#state === "stopped") throw this.#unavailable("was stopped");
     const now = performance.now();
-    const hurry = this.#settings.impatient && now - this.#triedAt >= HURRY_MS;
+    const hurry = this.#settings.impatient && now - this.#triedAt >= this.#hurryMs;
     if (this.#state === "starting" || hurry || now >= this.#dueAt) return this.#try();
     throw this.#unavailable(`is not available: ${this.#lastError ?? "the reason is not known"}`);
   }
@@ -183,6 +186,7 @@ export class Supervisor {
     this.#state = "backoff";
     this.#lastError = cause.message;
     this.#dueAt = performance.now() + wait;
+    this.#hurryMs = Math.max(HURRY_MS, wait * HURRY_SHARE);
     const sentence = `${cause.message}; the next attempt is in ${Math.ceil(wait / 1_000)} s`;
     const facts = { server, retryInMs: Math.round(wait) };
     // The same again is no news, and one that is not there for days would fill the log with it.

@@ -1,13 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
 import type { Call, InputAnswers, Notice, Reply } from "../../src/core/call.js";
-import type { Handler } from "../../src/core/handler.js";
+import { compose, type Handler } from "../../src/core/handler.js";
+import { SILENT } from "../../src/core/logger.js";
+import { createPolicy } from "../../src/policy/policy.js";
+import { rescue } from "../../src/policy/rescue.js";
+import { createLogger } from "../../src/telemetry/logger.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall, unroutedCall } from "../support/fake-call.js";
 import { turnTheClock } from "../support/turn-the-clock.js";
-import { clientOf, policyOf, result, toolCall, wordOf } from "./support.js";
+import { clientOf, policyOf, result, rule, toolCall, wordOf } from "./support.js";
 
 const asksPeople = clientOf({ capabilities: { elicitation: {}, sampling: {}, roots: {} } });
 const object = (reply: Reply): JsonObject => (reply.kind === "result" ? reply.result.object : {});
@@ -575,6 +580,58 @@ describe("what was decided", () => {
     const text = await metrics.text();
     expect(text).toContain('cardea_policy_decisions_total{decision="deny",rule="no-prod"} 1');
     expect(text).toContain('cardea_policy_decisions_total{decision="allow",rule="rest"} 1');
+  });
+
+  test.each([
+    ["accept", "approve", "accepted"],
+    ["decline", "decline", "declined"],
+    ["cancel", "decline", "declined"],
+  ])(
+    "of a call that a person was asked about is one decision, which says what the answer was: %s",
+    async (action, effect, answer) => {
+      const asking = { name: "ask", tools: ["*__drop"], effect: "approve" } as const;
+      const { handle, policy, metrics } = policyOf(
+        { rules: [asking, { on: "elicitation", effect: "allow", maxRounds: 3 }] },
+        inTurn(questions({ sure: elicitation("Sure?") }, "server's own")),
+      );
+      const call = toolCall("db", "drop", {}, { client: asksPeople });
+      const counted = async () =>
+        (await metrics.text())
+          .split("\n")
+          .filter((line) => /^cardea_policy_decisions_total.*"ask"/.test(line));
+      const asked = await handle(call);
+      expect(policy.decisions()).toMatchObject([{ effect: "approve", rule: "ask", target: "db__drop" }]);
+      expect(policy.decisions()[0]).not.toHaveProperty("answer");
+      expect(await counted()).toEqual([]);
+      const next = await handle(again(call, asked, { "cardea/approval": { action } }));
+      if (next.kind === "input_required") await handle(again(call, next, { sure: { action: "accept" } }));
+      expect(policy.decisions().filter(({ on }) => on === "call")).toMatchObject([
+        { effect, rule: "ask", answer },
+      ]);
+      expect(await counted()).toEqual([`cardea_policy_decisions_total{decision="${effect}",rule="ask"} 1`]);
+    },
+  );
+
+  test("of a call at a host that can ask nobody is to deny it", async () => {
+    const { handle, policy } = policyOf({ rules: [{ name: "ask", effect: "approve" }] });
+    expect(wordOf(await handle(toolCall("db", "drop")))).toBe("denied");
+    expect(policy.decisions()).toMatchObject([{ effect: "deny", rule: "ask" }]);
+  });
+
+  test("has its time once in the line of the log", async () => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: "debug",
+      terminal: false,
+      write: (line) => lines.push(line),
+      env: {},
+    });
+    const metrics = new Metrics({ version: "1", process: false });
+    const rules = [rule({ name: "no", effect: "deny" })];
+    const policy = createPolicy({ policy: { default: "allow", rules } }, { metrics, logger });
+    await compose([rescue(SILENT), policy.access], async () => result({}))(toolCall("db", "drop"));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.match(/"time":/g)).toHaveLength(1);
   });
 
   test("is not kept for ever", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
+import type { Call } from "../../src/core/call.js";
 import { compose } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
@@ -134,8 +135,9 @@ describe("a config that cannot be put into effect", () => {
   });
 });
 
+const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
+
 describe("a reload", () => {
-  const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
   const next = async () => result({});
   const stack = (policy: Policy) => compose([rescue(SILENT), policy.access, policy.limits], next);
   const rate = { count: 1, windowMs: 3_600_000 };
@@ -164,7 +166,58 @@ describe("a reload", () => {
     const answers = { responses: { "cardea/approval": { action: "accept" } }, state };
     expect(wordOf(await stack(after)({ ...call, answers }))).toBe("result");
     expect(wordOf(await stack(createPolicy({ policy }, parts, after))(call))).toBe("result");
-    expect(after.decisions()).toHaveLength(3);
+    expect(after.decisions().map(({ effect, answer }) => [effect, answer])).toEqual([
+      ["approve", "remembered"],
+      ["approve", "accepted"],
+    ]);
+  });
+});
+
+describe("a state that a server wrote like one of the policy's, under a config without rules", () => {
+  const client = clientOf({ capabilities: { elicitation: {} } });
+  const call = toolCall("a", "x", {}, { client });
+  const rules = [
+    rule({ name: "ask", effect: "approve" }),
+    rule({ on: "elicitation", effect: "allow", maxRounds: 1 }, 1),
+  ];
+  const server = (state: string) => async (of: Call) =>
+    of.answers === undefined
+      ? ({ kind: "input_required", requests: {}, state } as const)
+      : result({ told: { ...of.answers } });
+
+  test.each([
+    'cardea/policy {"approved":"ask","rounds":0}',
+    'cardea/policy undefined {"approved":"ask","rounds":0}',
+    'cardea/policy  {"approved":"ask","rounds":-99}',
+  ])("is the server's own after a reload that adds rules: %s", async (forged) => {
+    const before = createPolicy({}, parts);
+    const asked = await compose([rescue(SILENT), before.access], server(forged))(call);
+    const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
+    expect(state).toBe(forged);
+    const after = createPolicy({ policy: { default: "allow", rules } }, parts, before);
+    const reply = await compose(
+      [rescue(SILENT), after.access],
+      server(forged),
+    )({
+      ...call,
+      answers: { responses: {}, state },
+    });
+    expect(wordOf(reply)).toBe("denied");
+  });
+
+  test("and one that the policy wrote is not told to the server after a reload that takes the rules away", async () => {
+    const before = createPolicy({ policy: { default: "allow", rules: rules.slice(1) } }, parts);
+    const asked = await compose([rescue(SILENT), before.access], server("own"))(call);
+    const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
+    const after = createPolicy({}, parts, before);
+    const reply = await compose(
+      [rescue(SILENT), after.access],
+      server("own"),
+    )({
+      ...call,
+      answers: { responses: {}, state },
+    });
+    expect(reply).toEqual(result({ told: { responses: {}, state: "own" } }));
   });
 });
 

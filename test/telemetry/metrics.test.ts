@@ -61,6 +61,16 @@ describe("calls", () => {
     ).toBe(50);
   });
 
+  test("a call for a server that is away counts as its, though nobody can tell which tool it is about", async () => {
+    await run(unroutedCall("tools/call", { name: "files__read" }), async () => {
+      throw new GatewayError("upstream_unavailable", "upstream", "server files is not available", {
+        server: "files",
+      });
+    });
+    const labels = 'method="tools/call",server="files",outcome="upstream_unavailable"';
+    expect(await sample(`cardea_requests_total{${labels}}`)).toBe(1);
+  });
+
   test("a server with more than 200 tools shares one label among the rest", async () => {
     for (let i = 0; i < 250; i += 1) {
       const route = { upstream: "big", target: `t${i}`, exposed: `big__t${i}`, kind: "tools" } as const;

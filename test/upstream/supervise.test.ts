@@ -112,7 +112,7 @@ describe("a server that cannot be met", () => {
     await upstream.close();
   });
 
-  test("over HTTP is tried by a call at once, but not more than once a second", async () => {
+  test("over HTTP is tried by a call before its time, but not before half of the wait is over", async () => {
     const server = modernServer();
     server.refusal = down;
     const open = vi.fn(server.openChannel);
@@ -124,6 +124,9 @@ describe("a server that cannot be met", () => {
     expect(open).toHaveBeenCalledTimes(4);
     await failure(upstream.list("tools", undefined, never()));
     expect(open).toHaveBeenCalledTimes(4);
+    await vi.advanceTimersByTimeAsync(3_000);
+    await failure(upstream.list("tools", undefined, never()));
+    expect(open).toHaveBeenCalledTimes(4);
     await vi.advanceTimersByTimeAsync(500);
     await Promise.all([1, 2, 3].map(() => failure(upstream.list("tools", undefined, never()))));
     expect(open).toHaveBeenCalledTimes(5);
@@ -131,9 +134,24 @@ describe("a server that cannot be met", () => {
     expect(open).toHaveBeenCalledTimes(5);
     server.refusal = undefined;
     server.on("tools/list", { tools: [], resultType: "complete" });
-    await vi.advanceTimersByTimeAsync(1_000);
+    await vi.advanceTimersByTimeAsync(8_000);
     await upstream.list("tools", undefined, never());
     expect(upstream.state).toBe("ready");
+  });
+
+  test("over HTTP is tried a few times in minutes, however often it is called", async () => {
+    const server = modernServer();
+    server.refusal = down;
+    const open = vi.fn(server.openChannel);
+    const { upstream } = upstreamFor(server, { transport: HTTP }, { openChannel: open });
+    upstream.start();
+    for (let second = 0; second < 240; second += 1) {
+      await failure(upstream.call(calling().call));
+      await upstream.seek?.();
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(open.mock.calls.length).toBeLessThan(16);
+    await upstream.close();
   });
 
   test("on a pipe is not started by calls", async () => {

@@ -154,7 +154,14 @@ function drawQuestions(questions) {
   at("questions").replaceChildren(...(rows.length > 0 ? rows : [nothing(4, "Nobody is being asked.")]));
 }
 
-const EFFECT_CLASS = { allow: "good", deny: "bad", hide: "bad", approve: "warn", redact: "warn" };
+const EFFECT_CLASS = {
+  allow: "good",
+  deny: "bad",
+  hide: "bad",
+  approve: "warn",
+  decline: "bad",
+  redact: "warn",
+};
 
 function drawDecisions(decisions) {
   const rows = decisions.slice(0, SHOWN_DECISIONS).map((decision) => {

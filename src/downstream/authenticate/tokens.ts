@@ -40,8 +40,8 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
       requiredClaims: ["exp", "sub"],
     });
   });
-  const { sub: id = "", exp = 0 } = payload;
-  if (id === "" || id.length > LONGEST_ID) throw new AuthError("invalid", "the token's subject is no name");
+  const { exp = 0 } = payload;
+  const id = subjectOf(payload);
   if (id === ANONYMOUS.id || reserved.has(id)) {
     throw new AuthError("invalid", "the token's subject has the name of somebody else here");
   }
@@ -92,6 +92,25 @@ function wrongClaim(claim: string, reason: string): readonly [AuthFailure, strin
   if (claim === "nbf" && reason === "check_failed") return ["not_yet_valid", "the token is not valid yet"];
   return ["invalid", `the token's claim ${claim} is missing or wrong`];
 }
+
+/**
+ * Everything that belongs to a principal is kept by its id, so only a text that means one principal is taken: a list,
+ * a number or an object would be written the same way as the id of another one.
+ *
+ * @throws AuthError
+ */
+function subjectOf({ sub }: JWTPayload): string {
+  const subject: unknown = sub;
+  if (typeof subject !== "string")
+    throw new AuthError("invalid", "the token's subject (sub) is not a string");
+  if (subject === "" || subject.length > LONGEST_ID || HIDES.test(subject)) {
+    throw new AuthError("invalid", "the token's subject is no name");
+  }
+  return subject;
+}
+
+/** Controls separate ids in keys, surrogates without their pair are all written alike, and blanks alone name nobody. */
+const HIDES = /\p{Cc}|\p{Cs}|^\s|\s$/u;
 
 /** A claim may have dots in its name, as those named by a URL have; only then is it looked for as a path. */
 function groupsIn(claims: JsonObject, name: string): readonly string[] {

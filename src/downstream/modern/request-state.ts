@@ -49,10 +49,14 @@ export function sealedState({
 }: SealSettings): Middleware {
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
-  return (next) =>
-    function sealedState(call) {
-      return next(opened(call)).then((reply) => sealed(reply, call));
+  return (next) => {
+    const resumed = async (call: Call): Promise<Reply> => sealed(await next(opened(call)), call);
+    return function sealedState(call) {
+      // What cannot be opened is a rejection like every other failure: a handler never throws before it returns.
+      if (call.answers?.state !== undefined) return resumed(call);
+      return next(call).then((reply) => sealed(reply, call));
     };
+  };
 
   function sealed(reply: Reply, call: Call): Reply {
     if (reply.kind !== "input_required" || reply.state === undefined) return reply;

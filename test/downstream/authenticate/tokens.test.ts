@@ -198,6 +198,20 @@ describe("a token that is refused", () => {
       "the token's subject is no name",
       (from) => from.token({ sub: "x".repeat(501) }),
     ],
+    ...[["ci"], [], 7, true, { id: "ci" }, { toString: "ci", length: 2 }, null].map(
+      (sub): (typeof cases)[number] => [
+        `the subject ${JSON.stringify(sub)}`,
+        "invalid",
+        "the token's subject (sub) is not a string",
+        (from) => from.token({ sub }),
+      ],
+    ),
+    ...["ci\0session", "ci\n", " ci", "ci ", " ", "\ud800"].map((sub): (typeof cases)[number] => [
+      `the subject ${JSON.stringify(sub)}`,
+      "invalid",
+      "the token's subject is no name",
+      (from) => from.token({ sub }),
+    ]),
     [
       "the subject of whom nobody knows",
       "invalid",

@@ -188,3 +188,9 @@ test("other replies pass as they are", async () => {
 test("a key of another length is refused when the seal is made", () => {
   expect(() => sealedState({ key: createSecretKey(Buffer.alloc(16)) })).toThrow(RangeError);
 });
+
+test("a state that does not open is a rejection like any other failure, and never a throw", async () => {
+  const handler = sealedState({ key })(async () => textReply("done"));
+  const failed = handler({ ...first, answers: { responses: {}, state: "made up" } });
+  await expect(failed).rejects.toThrow("the requestState is not one of ours");
+});

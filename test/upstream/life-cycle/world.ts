@@ -108,6 +108,7 @@ export class World {
       judge: (_server, _client, question) => question,
       aggregated: () => true,
       sealedState: (next) => next,
+      stateSecret: "of the test",
       tasks: new Tasks(key()),
       openChannel: ({ transport }) => {
         const which = transport.kind === "stdio" ? transport.command : "";
