@@ -57,7 +57,8 @@ export class SteadyFeed implements ChangeFeed {
       const { client, interest, hear } = subscription;
       // The new one begins first, so that no server which both have is told to stop and start again.
       const stopOld = subscription.stop;
-      subscription.stop = this.#join(source, subscription);
+      // Where a server has no connection left on which a resource could be followed, the rest is heard all the same.
+      subscription.stop = source.subscribe(client, { ...interest, partly: true }, hear);
       stopOld();
       const missed: Change[] = [
         ...[...interest.lists].map((list): Change => ({ kind: "list", list })),
@@ -67,18 +68,6 @@ export class SteadyFeed implements ChangeFeed {
     }
   }
 
-  /** Where a server has no connection left on which a resource could be followed, the rest is heard all the same. */
-  #join(source: ChangeFeed, { client, interest, hear }: Subscription): () => void {
-    try {
-      return source.subscribe(client, interest, hear);
-    } catch (error) {
-      this.#logger.warn(
-        { error },
-        "a subscriber hears of lists alone: its resources cannot be followed any more",
-      );
-      return source.subscribe(client, { ...interest, resources: new Set() }, hear);
-    }
-  }
 
   /** One broken stream must not keep the others from hearing, nor the config from taking effect. */
   #tell(hear: Subscription["hear"], change: Change): void {

@@ -62,13 +62,24 @@ export class Changes implements ChangeFeed {
       client,
       hear,
       told: [...interest.lists].map((kind) => view.list(kind).mark),
-      follows:
-        interest.resources.size === 0
-          ? NONE
-          : new Map([...interest.resources].map((uri) => [uri, this.#follow(client, view, uri)])),
+      follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest),
     };
     this.#subscribers.add(subscriber);
     return () => this.#end(subscriber);
+  }
+
+  /** All or nothing: where one follow throws, those before it are stopped, as no subscriber would ever own them. */
+  #followAll(client: Client, view: CatalogView, { resources, partly }: Interest): Subscriber["follows"] {
+    const follows: Subscriber["follows"] = new Map();
+    try {
+      for (const uri of resources) {
+        follows.set(uri, partly ? this.#tryFollow(client, view, uri) : this.#follow(client, view, uri));
+      }
+    } catch (error) {
+      this.#stopAll(follows);
+      throw error;
+    }
+    return follows;
   }
 
   followable(client: Client, uris: readonly string[]): readonly string[] {
@@ -151,8 +162,18 @@ export class Changes implements ChangeFeed {
     }
     for (const [uri, follow] of subscriber.follows) {
       if (follow === undefined) {
-        subscriber.follows.set(uri, this.#follow(subscriber.client, view, uri));
+        subscriber.follows.set(uri, this.#tryFollow(subscriber.client, view, uri));
       }
+    }
+  }
+
+  /** Undefined where a server has no room for the client at the moment; the next change of a list tries again. */
+  #tryFollow(client: Client, view: CatalogView, uri: string): Follow | undefined {
+    try {
+      return this.#follow(client, view, uri);
+    } catch (error) {
+      this.#options.logger.info({ error }, "a resource cannot be followed at the moment");
+      return undefined;
     }
   }
 
@@ -187,17 +208,22 @@ export class Changes implements ChangeFeed {
   }
 
   /** One broken stream must not keep the others from hearing. */
-  #guard(tell: () => void): void {
+  #guard(step: () => void): void {
     try {
-      tell();
+      step();
     } catch (error) {
-      this.#options.logger.warn({ error }, "a subscriber could not be told of a change");
+      this.#options.logger.warn({ error }, "a subscriber of changes failed");
     }
   }
 
   #end(subscriber: Subscriber): void {
     if (!this.#subscribers.delete(subscriber)) return;
-    for (const follow of subscriber.follows.values()) follow?.stop();
+    this.#stopAll(subscriber.follows);
+  }
+
+  /** One server that fails to stop keeps no other follow alive. */
+  #stopAll(follows: Subscriber["follows"]): void {
+    for (const follow of follows.values()) this.#guard(() => follow?.stop());
   }
 }
 

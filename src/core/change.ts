@@ -11,12 +11,16 @@ export type Change =
 export interface Interest {
   readonly lists: ReadonlySet<ListKind>;
   readonly resources: ReadonlySet<string>;
+  /** True: a resource that cannot be followed at the moment is tried again later. Default: `subscribe` throws. */
+  readonly partly?: boolean;
 }
 
 export interface ChangeFeed {
   /**
    * Calls `hear` with each change of `client`'s own view that `interest` covers, until the returned function
    * is called. A list change is told only when the client's merged, filtered list really differs.
+   *
+   * @throws GatewayError `overloaded` when a server has no room for `client`; then nothing is followed.
    */
   subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void;
   /** Of `uris`, those whose updates will be delivered: somebody owns them and their server can be followed. */

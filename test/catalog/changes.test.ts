@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../src/catalog/catalog.js";
+import type { Changes } from "../../src/catalog/changes.js";
 import type { Route } from "../../src/core/call.js";
 import type { Change } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
+import { GatewayError } from "../../src/core/errors.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../../src/core/upstream.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, server, tool } from "./support.js";
@@ -316,6 +318,50 @@ describe("a resource", () => {
     expect(heard).toContainEqual({ kind: "resource", uri: exposed });
     stop();
     expect(files.followed).toEqual([]);
+  });
+
+  describe("beside one that its server has no room for", () => {
+    /** A server that follows all but `test://full` until there is room. */
+    function crowded() {
+      const files = fakeUpstream("files", { lists });
+      const follow = files.follow.bind(files);
+      let full = true;
+      files.follow = (uri, client) => {
+        if (full && uri === "test://full") throw new GatewayError("overloaded", "gateway", "no connection left");
+        return follow(uri, client);
+      };
+      return {
+        files,
+        makeRoom: () => {
+          full = false;
+        },
+      };
+    }
+    const both = [exposed, "files+test://full"];
+
+    test("is not left followed when the subscription fails", async () => {
+      const { files } = crowded();
+      const catalog = catalogOf([files]);
+      await settle();
+      expect(() => listen(catalog, { resources: both })).toThrow("no connection left");
+      expect(files.followed).toEqual([]);
+      expect((catalog.changes as Changes).size).toBe(0);
+    });
+
+    test("is followed by those who take what there is, and the other when there is room", async () => {
+      const { files, makeRoom } = crowded();
+      const catalog = catalogOf([files]);
+      await settle();
+      const interest = { lists: new Set<ListKind>(), resources: new Set(both.toReversed()), partly: true };
+      const stop = catalog.changes.subscribe(fakeClient(), interest, () => {});
+      expect(files.followed).toEqual(["test://a@anonymous"]);
+      makeRoom();
+      files.setList("tools", [tool("new")]).listChanged("tools");
+      await pass(70);
+      expect(files.followed).toEqual(["test://a@anonymous", "test://full@anonymous"]);
+      stop();
+      expect(files.followed).toEqual([]);
+    });
   });
 
   test("is followed no more when the catalog is closed", async () => {

@@ -89,22 +89,25 @@ export async function listen(
       ? undefined
       : await port.followTasks?.(client, filter.tasks, { changed: news.hear, lost: listener.lost });
   const changes = heldBack((change: Change) => tell(change, say));
-  const { uris, unsubscribe } = await subscribed(filter, client, port.changes, changes.hear).catch(
-    (error: unknown) => {
-      tasks?.stop();
-      throw error;
-    },
-  );
-  // The acknowledgement must be the first message, so what is heard before it waits.
-  say("notifications/subscriptions/acknowledged", {
-    notifications: honoured(filter, uris, tasks?.ids ?? []),
-  });
-  news.release();
-  changes.release();
-  return () => {
-    unsubscribe();
+  let unsubscribe: (() => void) | undefined;
+  const stop = (): void => {
+    unsubscribe?.();
     tasks?.stop();
   };
+  try {
+    const subscription = await subscribed(filter, client, port.changes, changes.hear);
+    ({ unsubscribe } = subscription);
+    // The acknowledgement must be the first message, so what is heard before it waits.
+    say("notifications/subscriptions/acknowledged", {
+      notifications: honoured(filter, subscription.uris, tasks?.ids ?? []),
+    });
+    news.release();
+    changes.release();
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return stop;
 }
 
 /** Subscribes to what will be delivered: of the resources, those that somebody owns and no server refuses. */
@@ -116,12 +119,17 @@ async function subscribed(
 ): Promise<{ readonly uris: readonly string[]; readonly unsubscribe: () => void }> {
   const followable = uris.length === 0 ? uris : feed.followable(client, uris);
   const unsubscribe = feed.subscribe(client, { lists, resources: new Set(followable) }, hear);
-  const refused = followable.length === 0 ? undefined : await feed.refusals?.(client, followable);
-  if (refused === undefined || refused.size === 0) return { uris: followable, unsubscribe };
-  const kept = followable.filter((uri) => !refused.has(uri));
-  const again = feed.subscribe(client, { lists, resources: new Set(kept) }, hear);
-  unsubscribe();
-  return { uris: kept, unsubscribe: again };
+  try {
+    const refused = followable.length === 0 ? undefined : await feed.refusals?.(client, followable);
+    if (refused === undefined || refused.size === 0) return { uris: followable, unsubscribe };
+    const kept = followable.filter((uri) => !refused.has(uri));
+    const again = feed.subscribe(client, { lists, resources: new Set(kept) }, hear);
+    unsubscribe();
+    return { uris: kept, unsubscribe: again };
+  } catch (error) {
+    unsubscribe();
+    throw error;
+  }
 }
 
 /** Keeps what is heard too early until it is released. */

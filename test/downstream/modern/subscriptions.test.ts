@@ -1,6 +1,9 @@
 /** `subscriptions/listen` over HTTP: what is acknowledged, what is told, and how it ends. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
+import type { ChangeFeed } from "../../../src/core/change.js";
+import type { Client } from "../../../src/core/client.js";
+import { GatewayError } from "../../../src/core/errors.js";
 import { META } from "../../../src/wire/names.js";
 import { type FakePort, fakePort } from "../../support/fake-port.js";
 import { hearing, modernRequest, open, send } from "../../support/http-host.js";
@@ -76,6 +79,32 @@ test("changes come as they were asked for, stamped with the subscription", async
 test("what was not asked for is not told", async () => {
   const { port } = await subscribe({ promptsListChanged: true });
   expect(port.interests).toEqual([{ lists: new Set(["prompts"]), resources: new Set() }]);
+});
+
+test.each([
+  ["the servers cannot be asked who refuses", 1],
+  ["what is left cannot be subscribed to anew", 2],
+])("nothing stays subscribed where %s", async (_what, failing) => {
+  const port = fakePort({ refused: ["a:2"] });
+  const { changes } = port;
+  let step = 0;
+  const fail = () => {
+    step += 1;
+    if (step === failing) throw new GatewayError("overloaded", "gateway", "no connection left");
+  };
+  const subscribe: ChangeFeed["subscribe"] = (...of) => {
+    if (port.interests.length > 0) fail();
+    return changes.subscribe(...of);
+  };
+  const refusals = async (of: Client, uris: readonly string[]) => {
+    fail();
+    return (await changes.refusals?.(of, uris)) ?? new Map();
+  };
+  const { url } = await listening({ port: Object.assign(port, { changes: { ...changes, subscribe, refusals } }) });
+  const notifications = { resourceSubscriptions: ["a:1", "a:2"] };
+  const answer = await send(url, modernRequest("subscriptions/listen", { notifications }));
+  expect(answer.json().error).toMatchObject({ data: { cardea: { code: "overloaded" } } });
+  expect(port.interests).toEqual([]);
 });
 
 test("nothing at all may be asked for", async () => {
