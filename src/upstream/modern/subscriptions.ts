@@ -34,6 +34,8 @@ interface Stream extends OpenStream {
   refused: ReadonlySet<string>;
 }
 
+type StreamError = { readonly code: number | string; readonly message: string };
+
 const LISTS: Readonly<
   Record<string, { readonly key: string; readonly method: string; readonly kinds: readonly ListKind[] }>
 > = {
@@ -60,13 +62,21 @@ export class Subscriptions {
   readonly #followers = new Map<string, number>();
   /** Who waits for what the server says of the streams that are opened. */
   readonly #waiting = new Set<() => void>();
+  /** Resources for which the server refused a whole stream, which is asked for without them as long as they are followed. */
+  readonly #rejected = new Map<string, RpcError>();
+  /** Resources of the streams that the server acknowledged: not they are why it refuses another. */
+  #proven: ReadonlySet<string> = new Set();
   #stream: Stream | undefined;
   /** The stream that still delivers while its successor is not acknowledged yet. */
   #before: Stream | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer fires, by `performance.now()`; undefined while none is set. */
+  #due: number | undefined;
   #wait = FIRST_WAIT_MS;
+  /** No stream is opened before this time, by `performance.now()`, whatever the filter would be. */
+  #notBefore = 0;
   #missed = false;
-  /** The server does not know the method at all. */
+  /** The server does not know the method at all, and is not asked again before it may be another one. */
   #unheardOf = false;
   #over = false;
 
@@ -78,8 +88,9 @@ export class Subscriptions {
     this.#schedule(0);
   }
 
-  /** The server offers other things than before, and so it may tell of others. */
+  /** The server offers other things than before: it may tell of others, and may be another one. */
   refilter(): void {
+    this.#tryAgain();
     this.#schedule(GATHER_MS);
   }
 
@@ -97,6 +108,7 @@ export class Subscriptions {
         this.#followers.set(uri, left);
       } else {
         this.#followers.delete(uri);
+        this.#rejected.delete(uri);
         this.#wake();
         this.#schedule(GATHER_MS);
       }
@@ -109,10 +121,10 @@ export class Subscriptions {
    */
   async refusal(uri: string): Promise<RpcError | undefined> {
     while (!this.#over && !this.#unheardOf && this.#followers.has(uri)) {
-      const stream = this.#stream;
-      if (stream?.acknowledged === true && stream.asked.has(uri)) {
-        return stream.refused.has(uri) ? NOT_TOLD : undefined;
-      }
+      const rejected = this.#rejected.get(uri);
+      if (rejected !== undefined) return rejected;
+      const told = [this.#stream, this.#before].find((open) => open?.acknowledged && open.asked.has(uri));
+      if (told !== undefined) return told.refused.has(uri) ? NOT_TOLD : undefined;
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
     return this.#unheardOf ? NOT_TOLD : undefined;
@@ -129,8 +141,9 @@ export class Subscriptions {
 
   /** Listens anew: whoever answers now may be another, who lists other things. */
   renew(): void {
-    if (this.#stream?.acknowledged !== true) return;
-    this.#missed = true;
+    if (this.#stream?.acknowledged === false) return;
+    this.#missed ||= this.#stream !== undefined;
+    this.#tryAgain();
     this.#schedule(0);
   }
 
@@ -143,11 +156,26 @@ export class Subscriptions {
     this.#wake();
   }
 
+  /** Opens a stream after `ms`, but not before the server may be asked again; one that is due sooner stays due. */
   #schedule(ms: number): void {
-    if (this.#over) return;
+    if (this.#over || this.#unheardOf) return;
+    const now = performance.now();
+    const due = Math.max(now + ms, this.#notBefore);
+    if (this.#due !== undefined && this.#due <= due) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#reopen(), ms);
+    this.#due = due;
+    this.#timer = setTimeout(() => {
+      this.#due = undefined;
+      this.#reopen();
+    }, due - now);
     this.#timer.unref();
+  }
+
+  /** Forgets what the server refused, as whoever answers now may be another. */
+  #tryAgain(): void {
+    this.#unheardOf = false;
+    this.#notBefore = 0;
+    this.#rejected.clear();
   }
 
   /** Opens a stream for what is wanted now; the one before goes on until the new one is acknowledged. */
@@ -167,7 +195,7 @@ export class Subscriptions {
       return;
     }
     const opened = this.#settings.open({ notifications: filter }, (message) => this.#hear(stream, message));
-    const asked = new Set(this.#followers.keys());
+    const asked = new Set(this.#wanted());
     const stream: Stream = { ...opened, acknowledged: false, asked, refused: new Set() };
     this.#stream = stream;
     opened.ended.then(
@@ -182,9 +210,16 @@ export class Subscriptions {
     for (const [capability, { key }] of Object.entries(LISTS)) {
       if (objectAt(capabilities, capability)?.listChanged === true) filter[key] = true;
     }
-    const follows = objectAt(capabilities, "resources")?.subscribe === true && this.#followers.size > 0;
-    if (follows) filter.resourceSubscriptions = [...this.#followers.keys()];
+    const uris = this.#wanted();
+    if (objectAt(capabilities, "resources")?.subscribe === true && uris.length > 0) {
+      filter.resourceSubscriptions = uris;
+    }
     return Object.keys(filter).length > 0 ? filter : undefined;
+  }
+
+  /** The resources that are followed, without those that the server rejected. */
+  #wanted(): readonly string[] {
+    return [...this.#followers.keys()].filter((uri) => !this.#rejected.has(uri));
   }
 
   #hear(stream: Stream, message: Envelope): void {
@@ -209,6 +244,7 @@ export class Subscriptions {
     stream.acknowledged = true;
     stream.refused = refusedOf(stream.asked, honoured);
     if (stream !== this.#stream) return;
+    this.#proven = stream.asked;
     this.#wake();
     this.#wait = FIRST_WAIT_MS;
     this.#before?.close();
@@ -219,16 +255,15 @@ export class Subscriptions {
     this.#settings.reopened();
   }
 
-  #ended(
-    stream: Stream,
-    error: { readonly code: number | string; readonly message: string } | undefined,
-  ): void {
+  #ended(stream: Stream, error: StreamError | undefined): void {
     if (stream === this.#before) this.#before = undefined;
     if (stream !== this.#stream || this.#over) return;
     this.#stream = undefined;
     const { server, log } = this.#settings;
     if (error?.code === CODE.methodNotFound) {
       this.#unheardOf = true;
+      clearTimeout(this.#timer);
+      this.#due = undefined;
       this.#wake();
       log.info(
         { server },
@@ -236,10 +271,21 @@ export class Subscriptions {
       );
       return;
     }
+    if (error?.code === CODE.invalidParams && !stream.acknowledged) this.#reject(stream, error);
     log.debug({ server, error: error?.message }, "the stream of changes ended; it is opened again");
     this.#missed ||= stream.acknowledged;
-    this.#schedule(this.#wait);
+    this.#notBefore = performance.now() + this.#wait;
     this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT_MS);
+    this.#schedule(0);
+  }
+
+  /** Of what the stream was asked for, what is new since the last acknowledgement may be why it was refused. */
+  #reject({ asked }: Stream, { message }: StreamError): void {
+    for (const uri of asked) {
+      if (this.#proven.has(uri) || !this.#followers.has(uri)) continue;
+      this.#rejected.set(uri, { code: CODE.invalidParams, message });
+    }
+    this.#wake();
   }
 
   /** While nobody listened anything may have changed. */
@@ -250,7 +296,7 @@ export class Subscriptions {
       if (objectAt(capabilities, capability)?.listChanged !== true) continue;
       for (const kind of kinds) observer.listChanged(kind);
     }
-    for (const uri of this.#followers.keys()) observer.resourceUpdated(uri);
+    for (const uri of this.#wanted()) observer.resourceUpdated(uri);
   }
 
   #wake(): void {

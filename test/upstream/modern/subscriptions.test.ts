@@ -166,6 +166,94 @@ test("a server that offers changes and does not know the method is left in peace
   expect(upstream.state).toBe("ready");
 });
 
+describe("after a server has refused to listen", () => {
+  const refusing = (code: number) =>
+    modernServer().on("subscriptions/listen", () => {
+      throw new RpcFailure(code, "no such thing here", undefined, code === -32_601 ? 404 : 400);
+    });
+  const asks = (server: FakeServer) => server.sent("subscriptions/listen").length;
+
+  test("following and leaving resources asks one that does not know the method no more", async () => {
+    const server = refusing(-32_601);
+    const { upstream } = await meet(server, over);
+    const mine = client();
+    for (let round = 0; round < 5; round += 1) {
+      const stop = upstream.follow(`x:${round}`, mine);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await upstream.refusal?.(`x:${round}`, mine)).toMatchObject({ code: -32_602 });
+      stop();
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(asks(server)).toBe(1);
+  });
+
+  test("one that may be another by now is asked again, and what it grants is refused no more", async () => {
+    const server = refusing(-32_601);
+    const { upstream } = await meet(server, over);
+    const mine = client();
+    upstream.follow("x:a", mine);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const { streams, server: grants } = listening();
+    const listen = grants.methods.get("subscriptions/listen");
+    if (listen !== undefined) server.on("subscriptions/listen", listen);
+    for (const hear of server.channel.whenMoved) hear();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(streams.at(-1)?.filter).toMatchObject({ resourceSubscriptions: ["x:a"] });
+    expect(await upstream.refusal?.("x:a", mine)).toBeUndefined();
+    upstream.follow("x:b", mine);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await upstream.refusal?.("x:b", mine)).toBeUndefined();
+  });
+
+  test("following and leaving resources does not hurry one that fails", async () => {
+    const server = refusing(-32_603);
+    const { upstream } = await meet(server, over);
+    for (let round = 0; round < 600; round += 1) {
+      const stop = upstream.follow(`x:${round}`, client());
+      await vi.advanceTimersByTimeAsync(50);
+      stop();
+      await vi.advanceTimersByTimeAsync(50);
+    }
+    // At 0, 1, 3, 7, 15, 31 s.
+    expect(asks(server)).toBeLessThanOrEqual(6);
+  });
+
+  test("resources that come and go all the time do not keep others from being asked for", async () => {
+    const { server, streams } = listening();
+    const { upstream } = await meet(server, over);
+    upstream.follow("x:kept", client());
+    for (let round = 0; round < 10; round += 1) {
+      upstream.follow(`x:${round}`, client())();
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    expect(streams.at(-1)?.filter).toMatchObject({ resourceSubscriptions: expect.arrayContaining(["x:kept"]) });
+  });
+
+  test("a resource for which it refuses the whole stream takes neither lists nor other resources with it", async () => {
+    const asked: JsonObject[] = [];
+    const { server, streams } = listening();
+    const listen = server.methods.get("subscriptions/listen");
+    server.on("subscriptions/listen", (params, as) => {
+      asked.push(params.notifications as JsonObject);
+      if (JSON.stringify(params).includes("x:bad")) throw new RpcFailure(-32_602, "no such resource", undefined, 400);
+      return listen?.(params, as) ?? SILENCE;
+    });
+    const { upstream } = await meet(server, over);
+    const mine = client();
+    upstream.follow("x:good", mine);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const stop = upstream.follow("x:bad", mine);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await upstream.refusal?.("x:bad", mine)).toEqual({ code: -32_602, message: "no such resource" });
+    expect(await upstream.refusal?.("x:good", mine)).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(10 * 60_000);
+    expect(asked.filter((filter) => JSON.stringify(filter).includes("x:bad"))).toHaveLength(1);
+    expect(streams.at(-1)?.filter).toEqual({ ...LISTS, resourceSubscriptions: ["x:good"] });
+    expect(streams.at(-1)?.asked.signal?.aborted).toBe(false);
+    stop();
+  });
+});
+
 test("a stream that ends before it was acknowledged is tried ever more rarely, and nothing is told", async () => {
   const server = modernServer().on("subscriptions/listen", { resultType: "complete" });
   const { heard } = await meet(server, over);
