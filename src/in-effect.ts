@@ -56,7 +56,7 @@ export class InEffect {
     this.#inside = built;
     adopt(next, before.config);
     this.#feed.switchTo(built.catalog.changes, (client, change) => {
-      if (change.kind === "resource") return true;
+      if (change.kind !== "list") return true;
       const [was, is] = [before, built].map(({ catalog }) => catalog.view(client).list(change.list).revision);
       return was !== is;
     });

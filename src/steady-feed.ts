@@ -1,5 +1,5 @@
 /** A feed of changes that outlives the catalogs behind it: subscribers stay when a new config takes effect. */
-import type { Change, ChangeFeed, Interest } from "./core/change.js";
+import type { Change, ChangeFeed, Followable, Interest } from "./core/change.js";
 import type { Client } from "./core/client.js";
 import type { Logger } from "./core/logger.js";
 import type { RpcError } from "./wire/envelope.js";
@@ -35,7 +35,7 @@ export class SteadyFeed implements ChangeFeed {
     };
   }
 
-  followable(client: Client, uris: readonly string[]): readonly string[] {
+  followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
     return this.#source.followable(client, uris);
   }
 
@@ -67,7 +67,6 @@ export class SteadyFeed implements ChangeFeed {
       for (const change of missed.filter((each) => differs(client, each))) this.#tell(hear, change);
     }
   }
-
 
   /** One broken stream must not keep the others from hearing, nor the config from taking effect. */
   #tell(hear: Subscription["hear"], change: Change): void {

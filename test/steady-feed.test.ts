@@ -19,7 +19,7 @@ test("a subscriber is with the next source before it leaves the last, so that no
       events.push(`to ${name}`);
       return () => void events.push(`from ${name}`);
     },
-    followable: (_client, uris) => uris,
+    followable: async () => new Map(),
   });
   const feed = new SteadyFeed(source("old"), SILENT);
   const stop = feed.subscribe(client, { lists: new Set(), resources: new Set(["x:a"]) }, () => {});
@@ -29,19 +29,19 @@ test("a subscriber is with the next source before it leaves the last, so that no
 });
 
 /** A source that tells only what it is made to tell. */
-const quiet = (): ChangeFeed => ({ subscribe: () => () => {}, followable: () => [] });
+const quiet = (): ChangeFeed => ({ subscribe: () => () => {}, followable: async () => new Map() });
 const tools = { lists: new Set(["tools" as const]), resources: new Set<string>() };
 
-test("a subscriber that breaks keeps neither the others from hearing of the next source, nor the source from its place", () => {
+test("a subscriber that breaks keeps neither the others from hearing of the next source, nor the source from its place", async () => {
   const feed = new SteadyFeed(quiet(), SILENT);
   const heard: Change[] = [];
   feed.subscribe(client, tools, () => {
     throw new Error("the stream is gone");
   });
   feed.subscribe(client, tools, (change) => heard.push(change));
-  feed.switchTo({ ...quiet(), followable: () => ["x:new"] }, () => true);
+  feed.switchTo({ ...quiet(), followable: async () => new Map([["x:new", "later"]]) }, () => true);
   expect(heard).toEqual([{ kind: "list", list: "tools" }]);
-  expect(feed.followable(client, [])).toEqual(["x:new"]);
+  expect([...(await feed.followable(client, [])).keys()]).toEqual(["x:new"]);
 });
 
 test("a subscriber that leaves while others are told is not with the next source", () => {

@@ -1,5 +1,5 @@
 /** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
-import type { Change, ChangeFeed, Interest } from "../core/change.js";
+import type { Change, ChangeFeed, Followable, Interest } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
 import type { Audience } from "../core/upstream.js";
@@ -27,6 +27,17 @@ interface Follow {
   readonly stop: () => void;
 }
 
+interface Owner {
+  readonly server: ServerLists;
+  /** The server's own URI. */
+  readonly target: string;
+}
+
+type Found =
+  | ({ readonly when: "now" } & Owner)
+  | { readonly when: "later" }
+  | { readonly when: "never"; readonly isMet: boolean };
+
 interface Subscriber {
   readonly client: Client;
   readonly hear: (change: Change) => void;
@@ -36,6 +47,8 @@ interface Subscriber {
   readonly follows: Map<string, Follow | undefined>;
 }
 
+/** So long (ms) a subscription waits for servers that are starting. */
+const MEET_MS = 10_000;
 /** A server that has not refused within this time (ms) has not refused. */
 const REFUSALS_MS = 2_000;
 /** Servers often change together (they start, or are told of the same thing), so what follows this soon (ms) is told with it. */
@@ -82,20 +95,32 @@ export class Changes implements ChangeFeed {
     return follows;
   }
 
-  followable(client: Client, uris: readonly string[]): readonly string[] {
+  async followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
+    const first = this.#options.view(client);
+    const absent = new Set(uris.flatMap((uri) => this.#mayCome(client, first, uri)));
+    if (absent.size > 0) await within(Promise.all([...absent].map((server) => server.met(client))), MEET_MS);
     const view = this.#options.view(client);
-    return uris.filter((uri) => this.#owner(client, view, uri) !== undefined);
+    const found = new Map<string, Followable>();
+    for (const uri of uris) {
+      const { when } = this.#find(client, view, uri);
+      if (when !== "never") found.set(uri, when);
+    }
+    return found;
   }
 
   async refusals(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>> {
     const view = this.#options.view(client);
     const refused = new Map<string, RpcError>();
+    let late = false;
     const asked = uris.map(async (uri) => {
       const owner = this.#owner(client, view, uri);
       const error = await owner?.server.upstream.refusal?.(owner.target, client);
-      if (error !== undefined) refused.set(uri, error);
+      if (error === undefined) return;
+      refused.set(uri, error);
+      if (late) this.#refusedLate(client, uri);
     });
     await within(Promise.allSettled(asked), REFUSALS_MS);
+    late = true;
     return new Map(refused);
   }
 
@@ -161,10 +186,41 @@ export class Changes implements ChangeFeed {
       if (now.revision !== before.revision) this.#tell(subscriber, { kind: "list", list: kind });
     }
     for (const [uri, follow] of subscriber.follows) {
-      if (follow === undefined) {
-        subscriber.follows.set(uri, this.#tryFollow(subscriber.client, view, uri));
-      }
+      // Whoever is told of something may leave.
+      if (follow === undefined && this.#subscribers.has(subscriber)) this.#followLate(subscriber, view, uri);
     }
+  }
+
+  /** The server that `uri` waits for may be there now. What happened before it was followed went unheard. */
+  #followLate(subscriber: Subscriber, view: CatalogView, uri: string): void {
+    const { client, follows } = subscriber;
+    const found = this.#find(client, view, uri);
+    if (found.when === "later") return;
+    if (found.when === "never") {
+      if (found.isMet) this.#unfollow(subscriber, uri);
+      return;
+    }
+    const follow = this.#tryFollow(client, view, uri);
+    if (follow === undefined) return;
+    follows.set(uri, follow);
+    this.#tell(subscriber, { kind: "resource", uri });
+    void this.refusals(client, [uri]).then((refused) => {
+      if (refused.has(uri)) this.#refusedLate(client, uri);
+    });
+  }
+
+  /** The server of a resource refuses it after its followers were told that they follow it. */
+  #refusedLate(client: Client, uri: string): void {
+    for (const subscriber of [...this.#subscribers]) {
+      if (subscriber.client === client && subscriber.follows.get(uri)) this.#unfollow(subscriber, uri);
+    }
+  }
+
+  #unfollow(subscriber: Subscriber, uri: string): void {
+    const follow = subscriber.follows.get(uri);
+    subscriber.follows.delete(uri);
+    this.#guard(() => follow?.stop());
+    this.#tell(subscriber, { kind: "unfollowed", uri });
   }
 
   /** Undefined where a server has no room for the client at the moment; the next change of a list tries again. */
@@ -185,17 +241,32 @@ export class Changes implements ChangeFeed {
   }
 
   /** The server of a resource, if it can be followed there. */
-  #owner(
-    client: Client,
-    view: CatalogView,
-    uri: string,
-  ): { server: ServerLists; target: string } | undefined {
+  #owner(client: Client, view: CatalogView, uri: string): Owner | undefined {
+    const found = this.#find(client, view, uri);
+    return found.when === "now" ? found : undefined;
+  }
+
+  /** Where a resource can be followed, and when; `isMet`: its server was met, and does not tell of resources. */
+  #find(client: Client, view: CatalogView, uri: string): Found {
     const route = view.find("resources", uri);
     const server = route === undefined ? undefined : this.#options.servers.get(route.upstream);
-    if (route === undefined || server === undefined) return undefined;
-    if (objectAt(server.facts?.capabilities, "resources")?.subscribe !== true) return undefined;
-    if (this.#options.mayFollow?.(client, route) === false) return undefined;
-    return { server, target: route.target };
+    if (route === undefined || server === undefined) return NOWHERE;
+    if (this.#options.mayFollow?.(client, route) === false) return NOWHERE;
+    if (server.facts === undefined) return { when: "later" };
+    if (objectAt(server.facts.capabilities, "resources")?.subscribe !== true) return SILENT_SERVER;
+    return { when: "now", server, target: route.target };
+  }
+
+  /** The servers that may own `uri` when they are there: its own by the form of the URI, or all that are starting. */
+  #mayCome(client: Client, view: CatalogView, uri: string): readonly ServerLists[] {
+    const route = view.find("resources", uri);
+    if (route !== undefined && this.#options.mayFollow?.(client, route) === false) return [];
+    const names = route === undefined ? view.scope.spaces.map(({ name }) => name) : [route.upstream];
+    return names.flatMap((name) => {
+      const server = this.#options.servers.get(name);
+      if (server === undefined || server.facts !== undefined) return [];
+      return route !== undefined || server.upstream.state === "starting" ? [server] : [];
+    });
   }
 
   #expose(client: Client, server: string, uri: string): string {
@@ -229,3 +300,7 @@ export class Changes implements ChangeFeed {
 
 /** Of those who follow nothing, which are nearly all. */
 const NONE: Map<string, Follow | undefined> = new Map();
+
+const NOWHERE: Found = { when: "never", isMet: false };
+/** Of a server that tells of no resource. */
+const SILENT_SERVER: Found = { when: "never", isMet: true };

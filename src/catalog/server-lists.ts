@@ -42,6 +42,8 @@ export interface ServerListsOptions {
   readonly changed: () => void;
   /** The server's list really differs from what was known of it; told once, however many audiences hear it. */
   readonly listChanged: (kind: ListKind) => void;
+  /** The shared connection is open, and the facts of the server are known. */
+  readonly opened: () => void;
   readonly resourceUpdated: (uri: string, audience: Audience | undefined) => void;
   /** What was known of the same server under an earlier config. */
   readonly before: ServerLists | undefined;
@@ -170,6 +172,17 @@ export class ServerLists {
     return within(found, this.#options.times.startupWaitMs);
   }
 
+  /**
+   * Resolves when the server was met and has listed for `client`, or when it cannot be met now. Never rejects; bounded by
+   * how long the server may take to connect and to list.
+   */
+  async met(client: Client): Promise<void> {
+    await this.upstream.seek?.();
+    if (this.upstream.state === "starting") await this.#settled;
+    await this.#loaded;
+    await this.prepare(client);
+  }
+
   /** Lets go of what was kept for a session. */
   forget(affinity: string): void {
     const listener = this.#lists.forget(affinity);
@@ -225,6 +238,7 @@ export class ServerLists {
     clearTimeout(this.#grace);
     this.#grace = undefined;
     this.#loaded = this.#refresh.load(listener).then(() => this.#settle());
+    this.#options.opened();
   }
 
   #announced(kind: ListKind, audience: Audience): void {

@@ -5,7 +5,12 @@ import type { ListKind } from "./upstream.js";
 
 export type Change =
   | { readonly kind: "list"; readonly list: ListKind }
-  | { readonly kind: "resource"; readonly uri: string };
+  | { readonly kind: "resource"; readonly uri: string }
+  /** A resource that was followed before its server was there, and of which that server tells nothing. */
+  | { readonly kind: "unfollowed"; readonly uri: string };
+
+/** When updates of a resource can be told: `now`, or `later`, when its server, which was never met, is there. */
+export type Followable = "now" | "later";
 
 /** What one subscriber wants to hear; URIs are the exposed ones. */
 export interface Interest {
@@ -23,8 +28,11 @@ export interface ChangeFeed {
    * @throws GatewayError `overloaded` when a server has no room for `client`; then nothing is followed.
    */
   subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void;
-  /** Of `uris`, those whose updates will be delivered: somebody owns them and their server can be followed. */
-  followable(client: Client, uris: readonly string[]): readonly string[];
+  /**
+   * Of `uris`, those whose updates can be delivered: somebody owns them and their server can be followed. Waits for
+   * servers that are starting and may own them, as a read does, for 10 s at most. Never rejects.
+   */
+  followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>>;
   /**
    * Of `uris`, which `client` has subscribed to, those that their servers will tell nothing of, each with its
    * server's words. Waits for the servers, but not for long. Absent where nobody refuses.

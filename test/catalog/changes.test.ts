@@ -6,6 +6,7 @@ import type { Change } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../../src/core/upstream.js";
+import type { RpcError } from "../../src/wire/envelope.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, server, tool } from "./support.js";
 
@@ -31,6 +32,9 @@ function listen(catalog: Catalog, { client = fakeClient(), lists = LIST_KINDS, r
   const stop = catalog.changes.subscribe(client, interest, (change) => heard.push(change));
   return { heard, stop };
 }
+
+const followable = async (catalog: Catalog, uris: readonly string[], client = fakeClient()) =>
+  Object.fromEntries(await catalog.changes.followable(client, uris));
 
 const toolsChanged: Change = { kind: "list", list: "tools" };
 
@@ -286,7 +290,7 @@ describe("a resource", () => {
       "nobody+test://a",
     ];
     // The address on the web is listed by both, so nobody owns it.
-    expect(catalog.changes.followable(fakeClient(), uris)).toEqual([exposed, "files+test://unlisted"]);
+    expect(await followable(catalog, uris)).toEqual({ [exposed]: "now", "files+test://unlisted": "now" });
     const { heard } = listen(catalog, { resources: uris });
     expect(files.followed).toEqual(["test://a@anonymous", "test://unlisted@anonymous"]);
     expect([silent.followed, heard]).toEqual([[], []]);
@@ -300,24 +304,84 @@ describe("a resource", () => {
     await settle();
     const uris = [exposed, "files+test://b"];
     const ann = fakeClient({ principal: { id: "ann", groups: [], claims: {} }, affinity: "ann" });
-    expect(catalog.changes.followable(fakeClient(), uris)).toEqual(["files+test://b"]);
-    expect(catalog.changes.followable(ann, uris)).toEqual(uris);
+    expect(await followable(catalog, uris)).toEqual({ "files+test://b": "now" });
+    expect(Object.keys(await followable(catalog, uris, ann))).toEqual(uris);
     listen(catalog, { resources: uris });
     expect(files.followed).toEqual(["test://b@anonymous"]);
   });
 
-  test("of a server that is still to come is followed when it is there", async () => {
-    const files = fakeUpstream("files", { state: "starting", lists });
-    const catalog = catalogOf([files]);
-    const { heard, stop } = listen(catalog, { resources: [exposed] });
-    expect(catalog.changes.followable(fakeClient(), [exposed])).toEqual([]);
-    files.becomeReady();
-    await pass(20);
-    expect(files.followed).toEqual(["test://a@anonymous"]);
-    files.resourceUpdated("test://a");
-    expect(heard).toContainEqual({ kind: "resource", uri: exposed });
-    stop();
-    expect(files.followed).toEqual([]);
+  describe("of a server that is still to come", () => {
+    test("is waited for, and followed at once", async () => {
+      const files = fakeUpstream("files", { state: "starting", lists });
+      const catalog = catalogOf([files]);
+      const found = followable(catalog, [exposed]);
+      await pass(3_000);
+      files.becomeReady();
+      await settle();
+      expect(await found).toEqual({ [exposed]: "now" });
+    });
+
+    test("and whose URI does not tell its server is waited for too", async () => {
+      const files = fakeUpstream("files", { state: "starting", lists });
+      const catalog = catalogOf([files, fakeUpstream("git", { lists: {} })]);
+      const found = followable(catalog, ["https://example.com/a"]);
+      await pass(3_000);
+      files.becomeReady();
+      await settle();
+      expect(await found).toEqual({ "https://example.com/a": "now" });
+    });
+
+    test("is waited for up to 10 s, then followed when it is there, and told to be another than it may have been", async () => {
+      const files = fakeUpstream("files", { state: "starting", lists });
+      const catalog = catalogOf([files]);
+      const found = followable(catalog, [exposed]);
+      await pass(10_000);
+      expect(await found).toEqual({ [exposed]: "later" });
+      const { heard, stop } = listen(catalog, { lists: [], resources: [exposed] });
+      files.becomeReady();
+      await pass(20);
+      expect(files.followed).toEqual(["test://a@anonymous"]);
+      expect(heard).toEqual([{ kind: "resource", uri: exposed }]);
+      files.resourceUpdated("test://a");
+      expect(heard).toHaveLength(2);
+      stop();
+      expect(files.followed).toEqual([]);
+    });
+
+    test("is not waited for when that server is known to be away", async () => {
+      const files = fakeUpstream("files", { state: "backoff", lists });
+      const catalog = catalogOf([files]);
+      const found = followable(catalog, [exposed]);
+      await settle();
+      expect([await found, files.sought]).toEqual([{ [exposed]: "later" }, 1]);
+    });
+
+    test("is told to be followed no longer where that server turns out to tell of nothing", async () => {
+      const files = fakeUpstream("files", { state: "starting", capabilities: { resources: {} }, lists });
+      const catalog = catalogOf([files]);
+      const { heard } = listen(catalog, { lists: [], resources: [exposed] });
+      files.becomeReady();
+      await pass(20);
+      expect([heard, files.followed]).toEqual([[{ kind: "unfollowed", uri: exposed }], []]);
+    });
+
+    test("is told to be followed no longer where that server refuses it, however late", async () => {
+      let refuse: (error: RpcError) => void = () => {};
+      const word = new Promise<RpcError>((resolve) => {
+        refuse = resolve;
+      });
+      const files = Object.assign(fakeUpstream("files", { state: "starting", lists }), {
+        refusal: () => word,
+      });
+      const catalog = catalogOf([files]);
+      const { heard } = listen(catalog, { lists: [], resources: [exposed] });
+      files.becomeReady();
+      await pass(5_000);
+      refuse({ code: -32_602, message: "not yours" });
+      await settle();
+      expect(heard.at(-1)).toEqual({ kind: "unfollowed", uri: exposed });
+      expect(files.followed).toEqual([]);
+    });
   });
 
   describe("beside one that its server has no room for", () => {
@@ -327,7 +391,8 @@ describe("a resource", () => {
       const follow = files.follow.bind(files);
       let full = true;
       files.follow = (uri, client) => {
-        if (full && uri === "test://full") throw new GatewayError("overloaded", "gateway", "no connection left");
+        if (full && uri === "test://full")
+          throw new GatewayError("overloaded", "gateway", "no connection left");
         return follow(uri, client);
       };
       return {

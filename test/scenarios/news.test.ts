@@ -1,4 +1,7 @@
 /** Resources that hosts follow: one subscription at the server however many follow, and nothing promised in vain. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
 import { SECRET } from "../support/scripted/tools.mjs";
@@ -167,5 +170,27 @@ describe.each(named(UPSTREAMS))("when %s loses its streams", (_name, upstream) =
     await until("news", () => followers.every(({ told }, index) => told().length > (before[index] ?? 0)));
     expect(new Set(followers.flatMap(({ told }) => told()))).toEqual(new Set([uri]));
     await stage.close();
+  });
+});
+
+describe.each(named(kinds))("%s that comes before the servers are there", (_name, kind) => {
+  const onPipes = UPSTREAMS.filter(({ transport }) => transport === "stdio");
+  test.each(named(onPipes))("follows a resource of %s, and hears of it", async (_upstream, upstream) => {
+    const folder = mkdtempSync(join(tmpdir(), "late-"));
+    const startsWith = join(folder, "go");
+    const stage = await openStage([upstream], { startsWith });
+    const host = await openHost(stage, kind, { capabilities: {} });
+    const uris = [`${upstream.key}+memo://one`];
+    const following = follow(host, uris);
+    // Another answer says that the gateway has taken up what came before it.
+    await host.call("nobody__knows", {}).outcome;
+    writeFileSync(startsWith, "");
+    const follower = await following;
+    expect(follower.promised).toEqual(uris);
+    await touch(host, upstream, "memo://one");
+    await until("news", () => follower.told().length > 0);
+    expect(new Set(follower.told())).toEqual(new Set(uris));
+    await stage.close();
+    rmSync(folder, { recursive: true });
   });
 });

@@ -21,6 +21,8 @@ export interface StageSettings {
   readonly config?: object;
   /** More of each server's entry. */
   readonly server?: object;
+  /** Opens before its servers were met; those on a pipe begin when this file is there. */
+  readonly startsWith?: string;
   /** Stands in front of the very servers of another stage, which ends them. */
   readonly behind?: Stage;
 }
@@ -44,9 +46,16 @@ const keyOf = (id: Person) => ({
   hash: `sha256:${createHash("sha256").update(secretOf(id)).digest("hex")}`,
 });
 
+/** The same entry, whose process begins when `file` is there. */
+function held(entry: object, file: string | undefined): object {
+  if (file === undefined || !("command" in entry) || !("args" in entry)) return entry;
+  const wait = 'until [ -e "$0" ]; do sleep 0.05; done; exec "$@"';
+  return { command: "sh", args: ["-c", wait, file, entry.command, ...(entry.args as string[])] };
+}
+
 export async function openStage(
   kinds: readonly UpstreamKind[],
-  { answerTimeout = "10m", revision, config = {}, server = {}, behind }: StageSettings = {},
+  { answerTimeout = "10m", revision, config = {}, server = {}, startsWith, behind }: StageSettings = {},
 ): Promise<Stage> {
   const upstreams = new Map<string, Scripted>();
   for (const kind of kinds) {
@@ -58,7 +67,7 @@ export async function openStage(
       auth: { keys: [keyOf("ada"), keyOf("eve")] },
       parkedCalls: { answerTimeout },
       mcpServers: Object.fromEntries(
-        [...upstreams].map(([key, { entry }]) => [key, { ...entry, ...server }]),
+        [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server }]),
       ),
       ...config,
     }),
@@ -68,7 +77,7 @@ export async function openStage(
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const gateway = createGateway(read.config, { logger: SILENT, version: "0.0.0-test" });
   const { url, adminUrl } = await gateway.start();
-  await gateway.lists("tools");
+  if (startsWith === undefined) await gateway.lists("tools");
   const pipes: PassThrough[] = [];
 
   return {

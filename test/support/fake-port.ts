@@ -17,6 +17,8 @@ export interface FakePortOptions {
   readonly scopes?: readonly string[];
   /** URIs that can be followed; all of them when absent. */
   readonly followable?: readonly string[];
+  /** Of those, the ones whose server is still to come. */
+  readonly later?: readonly string[];
   /** Of those, the ones that their server will tell nothing of. */
   readonly refused?: readonly string[];
 }
@@ -55,7 +57,12 @@ export function fakePort(options: FakePortOptions = {}): FakePort {
         subscribers.add(subscriber);
         return () => void subscribers.delete(subscriber);
       },
-      followable: (_client, uris) => uris.filter((uri) => options.followable?.includes(uri) ?? true),
+      followable: async (_client, uris) =>
+        new Map(
+          uris
+            .filter((uri) => options.followable?.includes(uri) ?? true)
+            .map((uri) => [uri, options.later?.includes(uri) ? ("later" as const) : ("now" as const)]),
+        ),
       refusals: async (_client, uris) =>
         new Map(
           uris

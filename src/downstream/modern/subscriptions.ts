@@ -88,18 +88,22 @@ export async function listen(
     filter.tasks.length === 0
       ? undefined
       : await port.followTasks?.(client, filter.tasks, { changed: news.hear, lost: listener.lost });
-  const changes = heldBack((change: Change) => tell(change, say));
-  let unsubscribe: (() => void) | undefined;
+  const changes = heldBack((change: Change) => {
+    if (change.kind === "unfollowed") listener.lost();
+    else tell(change, say);
+  });
+  const stops: (() => void)[] = [() => tasks?.stop()];
   const stop = (): void => {
-    unsubscribe?.();
-    tasks?.stop();
+    for (const end of stops.splice(0)) end();
   };
   try {
-    const subscription = await subscribed(filter, client, port.changes, changes.hear);
-    ({ unsubscribe } = subscription);
+    if (filter.lists.size > 0) {
+      stops.push(port.changes.subscribe(client, { lists: filter.lists, resources: NOTHING }, changes.hear));
+    }
+    const uris = await follow(filter.uris, client, port.changes, changes.hear, stops);
     // The acknowledgement must be the first message, so what is heard before it waits.
     say("notifications/subscriptions/acknowledged", {
-      notifications: honoured(filter, subscription.uris, tasks?.ids ?? []),
+      notifications: honoured(filter, uris, tasks?.ids ?? []),
     });
     news.release();
     changes.release();
@@ -110,27 +114,30 @@ export async function listen(
   return stop;
 }
 
-/** Subscribes to what will be delivered: of the resources, those that somebody owns and no server refuses. */
-async function subscribed(
-  { lists, uris }: Filter,
+/** Follows, of the resources, those that somebody owns and no server refuses; what ends that is added to `stops`. */
+async function follow(
+  uris: readonly string[],
   client: Client,
   feed: ChangeFeed,
   hear: (change: Change) => void,
-): Promise<{ readonly uris: readonly string[]; readonly unsubscribe: () => void }> {
-  const followable = uris.length === 0 ? uris : feed.followable(client, uris);
-  const unsubscribe = feed.subscribe(client, { lists, resources: new Set(followable) }, hear);
-  try {
-    const refused = followable.length === 0 ? undefined : await feed.refusals?.(client, followable);
-    if (refused === undefined || refused.size === 0) return { uris: followable, unsubscribe };
-    const kept = followable.filter((uri) => !refused.has(uri));
-    const again = feed.subscribe(client, { lists, resources: new Set(kept) }, hear);
-    unsubscribe();
-    return { uris: kept, unsubscribe: again };
-  } catch (error) {
-    unsubscribe();
-    throw error;
+  stops: (() => void)[],
+): Promise<readonly string[]> {
+  if (uris.length === 0) return uris;
+  const followable = [...(await feed.followable(client, uris)).keys()];
+  if (followable.length === 0) return followable;
+  const unsubscribe = feed.subscribe(client, { lists: NOTHING, resources: new Set(followable) }, hear);
+  stops.push(unsubscribe);
+  const refused = await feed.refusals?.(client, followable);
+  if (refused === undefined || refused.size === 0) return followable;
+  const kept = followable.filter((uri) => !refused.has(uri));
+  if (kept.length > 0) {
+    stops.push(feed.subscribe(client, { lists: NOTHING, resources: new Set(kept) }, hear));
   }
+  unsubscribe();
+  return kept;
 }
+
+const NOTHING: ReadonlySet<never> = new Set();
 
 /** Keeps what is heard too early until it is released. */
 function heldBack<T>(say: (news: T) => void): { hear: (news: T) => void; release: () => void } {
@@ -147,7 +154,10 @@ function heldBack<T>(say: (news: T) => void): { hear: (news: T) => void; release
   };
 }
 
-function tell(change: Change, say: (method: string, params: JsonObject) => void): void {
+function tell(
+  change: Exclude<Change, { readonly kind: "unfollowed" }>,
+  say: (method: string, params: JsonObject) => void,
+): void {
   if (change.kind === "list") say(NOTIFICATION_OF[change.list], {});
   else say("notifications/resources/updated", { uri: change.uri });
 }

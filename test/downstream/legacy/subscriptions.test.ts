@@ -1,7 +1,8 @@
 /** What legacy sessions hear between their calls. */
 import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
-import { edgeServer, type Message } from "./support.js";
+import { until } from "../../support/until.js";
+import { type EdgeServer, edgeServer, type Message } from "./support.js";
 
 const ALL = {
   capabilities: {
@@ -10,6 +11,10 @@ const ALL = {
     resources: { listChanged: true, subscribe: true },
   },
 };
+
+/** The resources of each subscription at the port that has any. */
+const followedAt = ({ port }: Pick<EdgeServer, "port">): readonly string[][] =>
+  port.interests.filter(({ resources }) => resources.size > 0).map(({ resources }) => [...resources]);
 
 describe("list changes", () => {
   test.each([
@@ -94,10 +99,10 @@ describe("resources/subscribe", () => {
     const server = await edgeServer({ introduction: ALL });
     const host = await server.host();
     for (const uri of ["x:a", "x:a", "x:b"]) await host.request("resources/subscribe", { uri });
-    expect(server.port.interests.map(({ resources }) => [...resources])).toEqual([["x:a", "x:b"]]);
+    expect(followedAt(server)).toEqual([["x:a", "x:b"]]);
     expect(await host.request("resources/unsubscribe", { uri: "x:a" })).toMatchObject({ result: {} });
     expect(await host.request("resources/unsubscribe", { uri: "x:never" })).toMatchObject({ result: {} });
-    expect(server.port.interests.map(({ resources }) => [...resources])).toEqual([["x:b"]]);
+    expect(followedAt(server)).toEqual([["x:b"]]);
   });
 
   test("to URIs that take more memory together than a session may is refused, and room comes back", async () => {
@@ -118,7 +123,7 @@ describe("resources/subscribe", () => {
     const refused = await host.request("resources/subscribe", { uri: "x:b" });
     expect(refused.error).toMatchObject({ code: -32601, data: { uri: "x:b" } });
     expect((await host.request("resources/subscribe", {})).error?.code).toBe(-32602);
-    expect(server.port.interests.map(({ resources }) => resources.size)).toEqual([0]);
+    expect(followedAt(server)).toEqual([]);
   });
 
   test("that a server has no room for is refused, can be tried again, and leaves the others as they were", async () => {
@@ -129,11 +134,67 @@ describe("resources/subscribe", () => {
     vi.spyOn(server.port.changes, "subscribe").mockImplementationOnce(() => {
       throw full;
     });
-    const followed = () => server.port.interests.map(({ resources }) => [...resources]);
     expect((await host.request("resources/subscribe", { uri: "x:b" })).error?.message).toBe(full.message);
-    expect(followed()).toEqual([["x:a"]]);
+    expect(followedAt(server)).toEqual([["x:a"]]);
     expect(await host.request("resources/subscribe", { uri: "x:b" })).toMatchObject({ result: {} });
-    expect(followed()).toEqual([["x:a", "x:b"]]);
+    expect(followedAt(server)).toEqual([["x:a", "x:b"]]);
+  });
+
+  test("to a resource whose server was never met is refused, and can be tried again", async () => {
+    const server = await edgeServer({ introduction: ALL, later: ["x:a"] });
+    const host = await server.host();
+    const { error } = await host.request("resources/subscribe", { uri: "x:a" });
+    expect(error).toMatchObject({ data: { cardea: { code: "upstream_unavailable", retryable: true } } });
+    expect(followedAt(server)).toEqual([]);
+  });
+
+  test("that still waits for its server is over when the client unsubscribes, and counts as long as it waits", async () => {
+    const server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    let arrive = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    vi.spyOn(server.port.changes, "followable").mockImplementation(async (_client, uris) => {
+      await arrived;
+      return new Map(uris.map((uri) => [uri, "now" as const]));
+    });
+    const large = (letter: string): string => `x:${letter.repeat(100_000)}`;
+    const waiting = ["a", "b"].map((letter) => host.request("resources/subscribe", { uri: large(letter) }));
+    await until("both to wait", () => vi.mocked(server.port.changes.followable).mock.calls.length === 2);
+    const third = await host.request("resources/subscribe", { uri: large("c") });
+    expect(third.error).toMatchObject({ data: { cardea: { code: "overloaded" } } });
+    await host.request("resources/unsubscribe", { uri: large("a") });
+    arrive();
+    expect(await Promise.all(waiting)).toMatchObject([{ result: {} }, { result: {} }]);
+    expect(followedAt(server)).toEqual([[large("b")]]);
+  });
+
+  test("twice at once, to what its server refuses, is refused twice", async () => {
+    const server = await edgeServer({ introduction: ALL, refused: ["x:a"] });
+    const host = await server.host();
+    const both = await Promise.all([1, 2].map(() => host.request("resources/subscribe", { uri: "x:a" })));
+    expect(both.map(({ error }) => error?.code)).toEqual([-32602, -32602]);
+    expect(followedAt(server)).toEqual([]);
+  });
+
+  test("begins and ends without a moment in which changes of lists are not heard", async () => {
+    const server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    const [lists] = server.port.interests;
+    await host.request("resources/subscribe", { uri: "x:a" });
+    await host.request("resources/unsubscribe", { uri: "x:a" });
+    expect(server.port.interests).toEqual([lists]);
+    expect(server.port.interests[0]).toBe(lists);
+  });
+
+  test("is asked for anew after its server has refused it late", async () => {
+    const server = await edgeServer({ introduction: ALL });
+    const host = await server.host();
+    await host.request("resources/subscribe", { uri: "x:a" });
+    server.port.publish({ kind: "unfollowed", uri: "x:a" });
+    vi.spyOn(server.port.changes, "followable").mockImplementation(async () => new Map());
+    expect((await host.request("resources/subscribe", { uri: "x:a" })).error?.code).toBe(-32601);
   });
 
   test("ends with the session", async () => {

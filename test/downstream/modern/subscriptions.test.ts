@@ -100,11 +100,40 @@ test.each([
     fail();
     return (await changes.refusals?.(of, uris)) ?? new Map();
   };
-  const { url } = await listening({ port: Object.assign(port, { changes: { ...changes, subscribe, refusals } }) });
+  const { url } = await listening({
+    port: Object.assign(port, { changes: { ...changes, subscribe, refusals } }),
+  });
   const notifications = { resourceSubscriptions: ["a:1", "a:2"] };
   const answer = await send(url, modernRequest("subscriptions/listen", { notifications }));
   expect(answer.json().error).toMatchObject({ data: { cardea: { code: "overloaded" } } });
   expect(port.interests).toEqual([]);
+});
+
+test("what waits for a server is acknowledged, and the subscription ends when that server tells nothing of it", async () => {
+  const { acknowledged, port, heard } = await subscribe(
+    { resourceSubscriptions: ["a:1", "a:2"] },
+    { port: fakePort({ later: ["a:2"] }) },
+  );
+  expect(acknowledged?.params).toMatchObject({ notifications: { resourceSubscriptions: ["a:1", "a:2"] } });
+  port.publish({ kind: "unfollowed", uri: "a:2" });
+  expect((await heard(2))[1]).toMatchObject({ id: 1, result: { resultType: "complete" } });
+  expect(port.interests).toEqual([]);
+});
+
+test("what changes while servers are waited for is told after the acknowledgement", async () => {
+  const port = fakePort();
+  const { followable } = port.changes;
+  const waited: ChangeFeed["followable"] = async (...of) => {
+    port.publish({ kind: "list", list: "tools" });
+    return followable(...of);
+  };
+  Object.assign(port, { changes: { ...port.changes, followable: waited } });
+  const { acknowledged, heard } = await subscribe(
+    { toolsListChanged: true, resourceSubscriptions: ["a:1"] },
+    { port },
+  );
+  expect(acknowledged).toMatchObject({ method: "notifications/subscriptions/acknowledged" });
+  expect((await heard(2))[1]).toMatchObject({ method: "notifications/tools/list_changed" });
 });
 
 test("nothing at all may be asked for", async () => {

@@ -101,8 +101,12 @@ describe("a subscription to tasks", () => {
     };
     return { port: Object.assign(fakePort({ introduction }), { followTasks }), followers };
   }
-  const listen = (taskIds: unknown, meta: object = declaring) =>
-    modernRequest("subscriptions/listen", { notifications: { taskIds } }, { id: "l", meta: { ...meta } });
+  const listen = (taskIds: unknown, meta: object = declaring, lists: object = {}) =>
+    modernRequest(
+      "subscriptions/listen",
+      { notifications: { taskIds, ...lists } },
+      { id: "l", meta: { ...meta } },
+    );
   const stamp = { _meta: { [META.subscriptionId]: "l" } };
 
   test("names those that will be told of, and tells of each change what there is to know", async () => {
@@ -164,7 +168,7 @@ describe("a subscription to tasks", () => {
     vi.spyOn(port.changes, "subscribe").mockImplementationOnce(() => {
       throw new GatewayError("overloaded", "gateway", "all connections are in use");
     });
-    expect((await send(url, listen(["a"]))).status).toBe(503);
+    expect((await send(url, listen(["a"], declaring, { toolsListChanged: true }))).status).toBe(503);
     expect(followers).toEqual([]);
   });
 

@@ -226,7 +226,9 @@ describe("after a server has refused to listen", () => {
       upstream.follow(`x:${round}`, client())();
       await vi.advanceTimersByTimeAsync(10);
     }
-    expect(streams.at(-1)?.filter).toMatchObject({ resourceSubscriptions: expect.arrayContaining(["x:kept"]) });
+    expect(streams.at(-1)?.filter).toMatchObject({
+      resourceSubscriptions: expect.arrayContaining(["x:kept"]),
+    });
   });
 
   test("a resource for which it refuses the whole stream takes neither lists nor other resources with it", async () => {
@@ -235,7 +237,8 @@ describe("after a server has refused to listen", () => {
     const listen = server.methods.get("subscriptions/listen");
     server.on("subscriptions/listen", (params, as) => {
       asked.push(params.notifications as JsonObject);
-      if (JSON.stringify(params).includes("x:bad")) throw new RpcFailure(-32_602, "no such resource", undefined, 400);
+      if (JSON.stringify(params).includes("x:bad"))
+        throw new RpcFailure(-32_602, "no such resource", undefined, 400);
       return listen?.(params, as) ?? SILENCE;
     });
     const { upstream } = await meet(server, over);
