@@ -9,6 +9,7 @@ import { sentence, TooMuch } from "./policy/checks/verdict.js";
 import type { Explanation } from "./policy/policy.js";
 import { withGivenArguments } from "./routing/given-arguments.js";
 import { isObject, type JsonObject } from "./wire/json.js";
+import { parseJson, writeJson } from "./wire/json-text.js";
 
 export interface Supposed {
   /** The tool, prompt or resource by the name or URI a host would use. */
@@ -43,7 +44,7 @@ export async function explainCall(
   const { groups = principalNamed(as, inside.config.auth).groups } = said;
   const client: Client = {
     principal: { id: as, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
-    affinity: `explain ${JSON.stringify([as, groups, scopes])}`,
+    affinity: `explain ${writeJson([as, groups, scopes])}`,
     session: false,
     scope: "",
     capabilities: {},
@@ -124,7 +125,7 @@ export function readSupposed(query: URLSearchParams): Supposed {
 function readArgs(text: string): JsonObject {
   let args: unknown;
   try {
-    args = JSON.parse(text);
+    args = parseJson(text);
   } catch (cause) {
     throw new BadQuery("args=… must be JSON", { cause });
   }

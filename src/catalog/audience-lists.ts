@@ -11,6 +11,7 @@ import type { Client } from "../core/client.js";
 import { upTo } from "../core/up-to.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 
 /** A list as it was heard; equal lists of one server are one `KnownList`, whoever they were heard for. */
 export interface KnownList {
@@ -208,7 +209,7 @@ export class AudienceLists {
   }
 
   #intern(kind: ListKind, items: readonly JsonObject[]): KnownList {
-    const digest = `${kind}:${createHash("sha256").update(JSON.stringify(items)).digest("base64")}`;
+    const digest = `${kind}:${createHash("sha256").update(writeJson(items)).digest("base64")}`;
     const known = this.#known.get(digest)?.deref();
     if (known !== undefined) return known;
     const list: KnownList = { id: ++lists, items };

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { Route } from "../core/call.js";
 import type { ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
 import { type Cursor, PAGE_SIZE, pageStart, writeCursor } from "./pages.js";
 
@@ -110,13 +111,13 @@ export class Snapshot {
       end < this.length && last !== undefined
         ? writeCursor({ kind: this.kind, revision: this.revision, offset: end, after: last.route.exposed })
         : undefined;
-    const tail = next === undefined ? "" : `,"nextCursor":${JSON.stringify(next)}`;
-    const text = `{${JSON.stringify(LIST_MEMBERS[this.kind].list)}:${this.#itemsText(start)}${tail}}`;
+    const tail = next === undefined ? "" : `,"nextCursor":${writeJson(next)}`;
+    const text = `{${writeJson(LIST_MEMBERS[this.kind].list)}:${this.#itemsText(start)}${tail}}`;
     return Payload.ofText(Buffer.from(text, "utf8"));
   }
 
   #itemsText(start: number): string {
-    return JSON.stringify(this.entries.slice(start, start + PAGE_SIZE).map(({ item }) => item));
+    return writeJson(this.entries.slice(start, start + PAGE_SIZE).map(({ item }) => item));
   }
 }
 

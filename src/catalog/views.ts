@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import { ANONYMOUS, type Client, type Principal } from "../core/client.js";
 import { upToBoth } from "../core/up-to.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
+import { writeJson } from "../wire/json-text.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
 import type { Naming } from "./naming.js";
@@ -173,7 +174,7 @@ function difference(list: Snapshot, part: Snapshot): string {
       const kept = part.entries[at];
       if (kept?.route !== entry.route) return "0";
       at++;
-      return kept === entry ? "1" : JSON.stringify(kept.item);
+      return kept === entry ? "1" : writeJson(kept.item);
     })
     .join("");
 }

@@ -1,6 +1,7 @@
 /** `cardea call`: calls one tool by the name a host would use, and prints what it answers. */
 import type { Reply } from "../core/call.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { parseArguments } from "./arguments.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
@@ -23,7 +24,7 @@ export async function call(
 
 async function printJson(reply: Reply, shell: Shell): Promise<number> {
   const shown = reply.kind === "result" ? reply.result.object : { [reply.kind]: bodyOf(reply) };
-  await write(shell.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  await write(shell.stdout, `${writeJson(shown, 2)}\n`);
   return reply.kind === "result" && reply.result.object.isError !== true ? EXIT.done : EXIT.failed;
 }
 
@@ -43,7 +44,7 @@ async function printText(reply: Reply, shell: Shell, log: Log): Promise<number> 
   const content: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
   const lines = content.map((block) => (isObject(block) ? describe(block) : ""));
   const structured = objectAt(result, "structuredContent");
-  if (content.length === 0 && structured !== undefined) lines.push(JSON.stringify(structured, null, 2));
+  if (content.length === 0 && structured !== undefined) lines.push(writeJson(structured, 2));
   await write(shell.stdout, lines.map((line) => `${line}\n`).join(""));
   return result.isError === true ? EXIT.failed : EXIT.done;
 }

@@ -1,5 +1,6 @@
 /** `cardea explain`: says what would become of a call, and why, without making it. */
 import type { Gateway } from "../gateway.js";
+import { writeJson } from "../wire/json-text.js";
 import { parseArguments } from "./arguments.js";
 import { EXIT } from "./exit.js";
 import { type AsFlags, type ConfigFlags, type JsonFlag, supposedPrincipal, wantsJson } from "./flags.js";
@@ -19,7 +20,7 @@ export async function explain(
   const json = wantsJson(flags, shell.env);
   return withServers(flags, shell, async (gateway, log) => {
     const explained = await gateway.explain({ name, args, ...principal });
-    if (json) await write(shell.stdout, `${JSON.stringify(explained, null, 2)}\n`);
+    if (json) await write(shell.stdout, `${writeJson(explained, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
     else await write(shell.stdout, `${asText(name, explained)}\n`);
     return "unknown" in explained ? EXIT.failed : EXIT.done;

@@ -2,6 +2,7 @@
 import type { ListKind } from "../core/upstream.js";
 import type { Gateway } from "../gateway.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { type Shell, write } from "./shell.js";
@@ -27,7 +28,7 @@ export async function list(
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {
     throw new UsageError(
-      `there is no list of ${JSON.stringify(word)}; choose one of ${Object.keys(KINDS).join(", ")}`,
+      `there is no list of ${writeJson(word)}; choose one of ${Object.keys(KINDS).join(", ")}`,
     );
   }
   const json = wantsJson(flags, shell.env);
@@ -56,7 +57,7 @@ function asJson(lists: ReadonlyMap<string, Entries>, word: string | undefined): 
     kind,
     entries.map(({ server, item }) => ({ ...item, server })),
   ]);
-  return `${JSON.stringify(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], null, 2)}\n`;
+  return `${writeJson(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], 2)}\n`;
 }
 
 function asText(lists: ReadonlyMap<string, Entries>): string {

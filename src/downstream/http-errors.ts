@@ -2,7 +2,9 @@
 import type { ServerResponse } from "node:http";
 import { ERRORS, type ErrorCode, GatewayError, type GatewayErrorOptions } from "../core/errors.js";
 import { refusalError } from "../core/refusal.js";
-import { FrameError, type MessageId, type RpcError } from "../wire/envelope.js";
+import { FrameError, type RpcError } from "../wire/envelope.js";
+import { writeJson } from "../wire/json-text.js";
+import type { MessageId } from "../wire/message-id.js";
 import { CODE } from "../wire/names.js";
 
 /** A refusal whose HTTP status, or whose headers, say more than its code does. */
@@ -56,7 +58,7 @@ export function sendFailure(response: ServerResponse, failure: HttpFailure, id?:
     response.destroy();
     return;
   }
-  const text = JSON.stringify({ jsonrpc: "2.0", ...(id !== undefined && { id }), error: failure.error });
+  const text = writeJson({ jsonrpc: "2.0", ...(id !== undefined && { id }), error: failure.error });
   response.writeHead(failure.status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),

@@ -6,8 +6,10 @@ import { GatewayError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { refusalError } from "../core/refusal.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { type Envelope, FrameError, isBatch, isResponse, parseDocument } from "../wire/envelope.js";
+import { codeOf, type Envelope, FrameError, isBatch, isResponse, parseDocument } from "../wire/envelope.js";
+import { writeJson } from "../wire/json-text.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
+import type { MessageId } from "../wire/message-id.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
 import { atMost } from "./legacy/at-most.js";
@@ -69,10 +71,8 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
         }
       },
       tooLong: () => {
-        const { code, message } = refusalError(
-          new GatewayError("too_large", "downstream", "the line is too long"),
-        );
-        answerError(null, code, message);
+        const error = refusalError(new GatewayError("too_large", "downstream", "the line is too long"));
+        answerError(null, codeOf(error), error.message);
       },
     },
     options.maxLineBytes ?? MAX_LINE_BYTES,
@@ -131,8 +131,8 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     inFlight.add(settled);
   }
 
-  function answerError(id: string | number | null, code: number, message: string): void {
-    pipe.send(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }));
+  function answerError(id: MessageId | null, code: number, message: string): void {
+    pipe.send(writeJson({ jsonrpc: "2.0", id, error: { code, message } }));
   }
 
   /** The reading end is closed (EPIPE), or might as well be: no answer can reach anybody. */

@@ -7,6 +7,7 @@ import type { Handler, Middleware } from "../core/handler.js";
 import { targetOf } from "../core/methods.js";
 import { unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
+import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
@@ -176,7 +177,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
 
 type ErrorReply = Extract<Reply, { kind: "error" }>;
 const asksThroughError = (reply: Reply): reply is ErrorReply =>
-  reply.kind === "error" && reply.error.code === CODE.legacyUrlElicitationRequired;
+  reply.kind === "error" && codeOf(reply.error) === CODE.legacyUrlElicitationRequired;
 
 type RedactSettings = NonNullable<RuleConfig["redact"]>;
 interface Redactions {

@@ -8,8 +8,8 @@ import type { Logger } from "../core/logger.js";
 import { questionKind } from "../core/methods.js";
 import { Stop } from "../core/stop.js";
 import type { Metrics } from "../telemetry/metrics.js";
+import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
-
 import { access } from "./access.js";
 import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
@@ -132,8 +132,8 @@ export function createPolicy(
       const others = nothingToJudge ? [] : targets;
       const judged = judgeLooseQuestion(judge, callFor(client, question), [alone, ...others], question);
       if (judged !== undefined) return judged;
-      const { code: rpc, message } = refusalOf(questionKind(question) ?? "elicitation");
-      throw new GatewayError("denied", "gateway", message, { server, rpc });
+      const refusal = refusalOf(questionKind(question) ?? "elicitation");
+      throw new GatewayError("denied", "gateway", refusal.message, { server, rpc: codeOf(refusal) });
     },
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
     hid: (call, route) => {

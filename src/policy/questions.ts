@@ -4,6 +4,7 @@ import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
 import { type QuestionKind, questionKind } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { RpcError } from "../wire/envelope.js";
+import { numberOf } from "../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
 import { argsOf, type Decision, type RuleBook } from "./rules/rule-book.js";
@@ -116,8 +117,8 @@ function leadsAstray(params: JsonObject): boolean {
 function tamed(params: JsonObject, { maxTokens, stripContext }: RuleConfig): JsonObject {
   const kept = stripContext ? without(params, ["includeContext"]) : params;
   if (maxTokens === undefined) return kept;
-  const wanted = kept.maxTokens;
-  return typeof wanted === "number" && wanted <= maxTokens ? kept : { ...kept, maxTokens };
+  const wanted = numberOf(kept.maxTokens);
+  return wanted !== undefined && wanted <= maxTokens ? kept : { ...kept, maxTokens };
 }
 
 /**

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { QuestionKind } from "../core/methods.js";
 import { isObject, stringAt } from "../wire/json.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
 
 /**
  * It goes out and comes in through `sealedState`, which stands above and lets only the same principal come back
@@ -37,7 +38,7 @@ export class RoundStates {
   }
 
   write(round: RoundState): string {
-    return this.#mark + JSON.stringify(round);
+    return this.#mark + writeJson(round);
   }
 
   /** Whether the policy wrote it; every other state is a server's own. */
@@ -48,7 +49,7 @@ export class RoundStates {
   /** Undefined for a state that is the server's own. */
   read(state: string | undefined): RoundState | undefined {
     if (state === undefined || !this.isOurs(state)) return undefined;
-    const round: unknown = JSON.parse(state.slice(this.#mark.length));
+    const round: unknown = parseJson(state.slice(this.#mark.length));
     if (!isObject(round)) return undefined;
     const { asked, refused, rounds } = round as Partial<RoundState>;
     const approved = stringAt(round, "approved");

@@ -2,6 +2,7 @@
 import type { Call, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
 import type { Handler, Middleware, Observer } from "../core/handler.js";
+import { codeOf } from "../wire/envelope.js";
 import { errorType, methodLabel, serverLabel } from "./labels.js";
 import type { FinishedCall, Metrics } from "./metrics.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
@@ -53,7 +54,8 @@ const CLIENT_FAULTS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -326
 
 function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
   if (reply.kind === "error") {
-    return CLIENT_FAULTS.has(reply.error.code) ? undefined : errorType(reply.error.code);
+    const code = codeOf(reply.error);
+    return CLIENT_FAULTS.has(code) ? undefined : errorType(code);
   }
   if (outcome === "ok" || outcome === "input_required") return undefined;
   // A refusal in the form of a result is told apart from an error of the tool by its code.
@@ -61,6 +63,6 @@ function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
 }
 
 function clientSideError(call: Call, reply: Reply): string | undefined {
-  if (reply.kind === "error") return errorType(reply.error.code);
+  if (reply.kind === "error") return errorType(codeOf(reply.error));
   return outcomeOf(call, reply) === "tool_error" ? "tool_error" : undefined;
 }

@@ -1,4 +1,5 @@
 /** Takes secrets out of what is about to be shown: by the name of the field, by known value, and by looks. */
+import { ExactNumber } from "../wire/exact-number.js";
 
 const MARK = "[redacted]";
 
@@ -51,6 +52,7 @@ export class Redactor {
     if (typeof value === "bigint" || typeof value === "symbol") return String(value);
     if (typeof value === "function") return "[function]";
     if (typeof value !== "object" || value === null) return value;
+    if (value instanceof ExactNumber) return this.text(value.source);
     if (path.has(value)) return "[circular]";
     if (depth >= DEEPEST) return "[deep]";
     path.add(value);

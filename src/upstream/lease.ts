@@ -6,6 +6,7 @@ import type { Logger } from "../core/logger.js";
 import { mayTake, sharesWithOthers } from "../core/shares.js";
 import { type Audience, EVERYBODY } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { canBeAsked, classOf } from "./capabilities.js";
 import { Following } from "./following.js";
 import type { Supervisor } from "./supervise.js";
@@ -53,7 +54,7 @@ export function audienceFor(mode: ServerConfig["lease"], client: Client, promise
   if (mode === "auto" && !canBeAsked(promised)) return group;
   const own = mode !== "principal" || !client.session;
   // Of separate parts: an id may have been chosen to look like that of another with something after it.
-  const shared = () => JSON.stringify(["principal", client.principal.id, classOf(promised)]);
+  const shared = () => writeJson(["principal", client.principal.id, classOf(promised)]);
   const key = own ? client.affinity : shared();
   return { key, class: group.class };
 }

@@ -1,13 +1,18 @@
 /** A JSON-RPC message: parsed once, its frame checked by hand, everything inside left alone. */
+import { ExactNumber, numberOf } from "./exact-number.js";
 import { isObject, type JsonObject } from "./json.js";
-
-export type MessageId = string | number;
+import { parseJson } from "./json-text.js";
+import { idKey, isMessageId, type MessageId } from "./message-id.js";
 
 export interface RpcError {
-  readonly code: number;
+  /** An integer; see `codeOf`. */
+  readonly code: number | ExactNumber;
   readonly message: string;
   readonly data?: unknown;
 }
+
+/** The code to compare with others, however it was written. */
+export const codeOf = ({ code }: RpcError): number => (typeof code === "number" ? code : Number(code.source));
 
 /** Keeps what no name on the wire can collide with, and what JSON.stringify passes over. */
 export const RESULT_TEXT = Symbol("result text");
@@ -72,7 +77,7 @@ export const isBatch = (document: Envelope | readonly Envelope[]): document is r
 export function parseDocument(text: string): Envelope | readonly Envelope[] {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     throw new FrameError(-32700, "the message is not valid JSON");
   }
@@ -106,6 +111,9 @@ export function checkFrame(value: unknown): Envelope {
     if (Object.hasOwn(value, "result") || Object.hasOwn(value, "error")) refuse("a request has no result");
     return value as unknown as Envelope;
   }
+  // The id is a copy of one that the gateway gave, and some servers write each number with a fraction.
+  const own = id instanceof ExactNumber ? idKey(id) : undefined;
+  if (typeof own === "number") (value as { id?: unknown }).id = own;
   const hasResult = Object.hasOwn(value, "result");
   const hasError = Object.hasOwn(value, "error");
   if (hasResult === hasError) refuse("a message has a method, a result or an error");
@@ -118,9 +126,9 @@ const known = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
 
 function readId(value: JsonObject): MessageId | undefined {
   const id = Object.hasOwn(value, "id") ? value.id : undefined;
-  return typeof id === "string" || (typeof id === "number" && Number.isSafeInteger(id)) ? id : undefined;
+  return isMessageId(id) ? id : undefined;
 }
 
-function isRpcError(value: unknown): value is RpcError {
-  return isObject(value) && Number.isInteger(value.code) && typeof value.message === "string";
+export function isRpcError(value: unknown): value is RpcError {
+  return isObject(value) && Number.isInteger(numberOf(value.code)) && typeof value.message === "string";
 }

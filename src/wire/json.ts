@@ -1,11 +1,16 @@
 /** JSON values as the wire knows them, and the guards that narrow `unknown` to them. */
 
+import { ExactNumber } from "./exact-number.js";
+import { writeJson } from "./json-text.js";
+
 /** A JSON object that nobody may edit in place. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** True for a plain JSON object; false for arrays, null and everything else. */
+/** True for a plain JSON object; false for arrays, null, numbers of any kind and everything else. */
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return (
+    typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+  );
 }
 
 /** The object at `key`, or `undefined` when there is none or it is something else. */
@@ -31,7 +36,7 @@ export function extentOf(object: JsonObject): number {
   let extent = 2;
   for (const key in object) {
     const value = object[key];
-    const inner = typeof value === "string" ? value.length : JSON.stringify(value).length;
+    const inner = typeof value === "string" ? value.length : writeJson(value).length;
     extent += key.length + inner + 4;
   }
   return extent;
@@ -49,12 +54,13 @@ export function without(object: JsonObject, keys: readonly string[]): JsonObject
   return rest;
 }
 
-/** Whether two values that JSON.parse has made are the same, whatever the order of their members. */
+/** Whether two JSON values are the same, whatever the order of their members; numbers as they were written. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((one, at) => isSame(one, b[at]));
   }
+  if (a instanceof ExactNumber) return b instanceof ExactNumber && a.source === b.source;
   if (!isObject(a) || !isObject(b)) return false;
   let more = 0;
   for (const key in a) {

@@ -1,7 +1,9 @@
 /** The one place where bytes from a server become checked messages. */
 import { isAscii } from "node:buffer";
-import { checkFrame, type Envelope, FrameError, type MessageId, RESULT_TEXT } from "./envelope.js";
+import { checkFrame, type Envelope, FrameError, RESULT_TEXT } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
+import { parseJson } from "./json-text.js";
+import { isMessageId, type MessageId } from "./message-id.js";
 import { type Span, scanResponse } from "./result-span.js";
 
 /**
@@ -67,7 +69,7 @@ const OPEN_OBJECT = 123;
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new FrameError(-32700, "the message is not valid JSON");
   }
@@ -87,5 +89,5 @@ function isNullError(value: unknown): value is JsonObject {
 
 function idOf(value: unknown): MessageId | undefined {
   if (!isObject(value) || Object.hasOwn(value, "method")) return undefined;
-  return typeof value.id === "string" || typeof value.id === "number" ? value.id : undefined;
+  return isMessageId(value.id) ? value.id : undefined;
 }

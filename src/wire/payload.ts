@@ -4,6 +4,7 @@
  */
 import { type Envelope, RESULT_TEXT } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
+import { parseJson, writeJson } from "./json-text.js";
 
 export class Payload {
   /** Everything after the opening brace, so that members can be put before it without touching it. */
@@ -36,7 +37,7 @@ export class Payload {
 
   /** The JSON text without its opening brace, as it came where it came as text. */
   get members(): string | Buffer {
-    this.#members ??= JSON.stringify(this.#object).slice(1);
+    this.#members ??= writeJson(this.#object).slice(1);
     return this.#members;
   }
 
@@ -49,7 +50,7 @@ export class Payload {
   /** The parsed object; whoever asks pays for the parsing, once. */
   get object(): JsonObject {
     if (this.#object === undefined) {
-      const value: unknown = JSON.parse(String(this.text));
+      const value: unknown = parseJson(String(this.text));
       if (!isObject(value)) throw new TypeError("a payload must be a JSON object");
       this.#object = value;
     }

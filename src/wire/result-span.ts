@@ -78,8 +78,8 @@ export function endOfString(text: string, start: number): number {
   return -1;
 }
 
-/** The white space of JSON (RFC 8259, 2); nothing else is below these. */
-function skipSpace(text: string, from: number): number {
+/** Where the white space of JSON (RFC 8259, 2) that begins at `from` ends; nothing else is below these characters. */
+export function skipSpace(text: string, from: number): number {
   let at = from;
   while (text.charCodeAt(at) <= 32) at++;
   return at;

@@ -106,7 +106,7 @@ describe("one skill", () => {
     const [one, two] = [serving("one", []), serving("two", [], { directoryRead: true })];
     const front = frontOf([one, two, fakeUpstream("plain")]);
     await settle();
-    const code = async (method: string, uri: string): Promise<number> =>
+    const code = async (method: string, uri: string): Promise<unknown> =>
       errorOf(await front.handle(fakeCall(method, { uri }))).code;
     expect(await code("skills/get", "skill://nobody/pdf/SKILL.md")).toBe(-32602);
     expect(await code("skills/get", "skill://plain/pdf/SKILL.md")).toBe(-32602);

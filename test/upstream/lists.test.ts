@@ -172,6 +172,6 @@ describe("a tool that wants arguments in headers", () => {
   });
 });
 
-const meta = (id: string | number): JsonObject => ({
+const meta = (id: unknown): JsonObject => ({
   _meta: { "io.modelcontextprotocol/subscriptionId": id },
 });

@@ -3,7 +3,7 @@
 import type { Notice } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { RpcError } from "../../wire/envelope.js";
+import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { adaptQuestion } from "./adapt-question.js";
@@ -70,9 +70,9 @@ export async function askBetweenCalls(
   }
   const outcome = await askClient(session, question, session.general, signal);
   if (outcome.kind === "answered") return outcome.result;
-  const { code, message, data } = outcome.error;
+  const { message, data } = outcome.error;
   throw new GatewayError("denied", "downstream", message, {
-    rpc: code,
+    rpc: codeOf(outcome.error),
     ...(isObject(data) && { data }),
   });
 }

@@ -3,7 +3,7 @@
  * and emptied with every call leaves its old tables in the old generation.
  */
 import type { Stop } from "../../core/stop.js";
-import type { MessageId } from "../../wire/envelope.js";
+import { type IdKey, keyOf, type MessageId } from "../../wire/message-id.js";
 
 export interface InFlight {
   readonly id: MessageId;
@@ -14,14 +14,14 @@ export interface InFlight {
 export class CallsInFlight {
   #first: InFlight | undefined;
   /** Those that came while there was another. */
-  #others: Map<MessageId, InFlight> | undefined;
+  #others: Map<IdKey, InFlight> | undefined;
 
   get size(): number {
     return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0);
   }
 
   get(id: MessageId): InFlight | undefined {
-    return this.#first?.id === id ? this.#first : this.#others?.get(id);
+    return this.#isFirst(id) ? this.#first : this.#others?.get(keyOf(id));
   }
 
   /** `call` must have an id that no other has. */
@@ -31,16 +31,20 @@ export class CallsInFlight {
       return;
     }
     this.#others ??= new Map();
-    this.#others.set(call.id, call);
+    this.#others.set(keyOf(call.id), call);
   }
 
   delete(id: MessageId): void {
-    if (this.#first?.id === id) this.#first = undefined;
-    else this.#others?.delete(id);
+    if (this.#isFirst(id)) this.#first = undefined;
+    else this.#others?.delete(keyOf(id));
   }
 
   all(): readonly InFlight[] {
     const others = [...(this.#others?.values() ?? [])];
     return this.#first === undefined ? others : [this.#first, ...others];
+  }
+
+  #isFirst(id: MessageId): boolean {
+    return this.#first !== undefined && keyOf(this.#first.id) === keyOf(id);
   }
 }

@@ -2,6 +2,7 @@
 import type { Call } from "../../core/call.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import { META } from "../../wire/names.js";
 import { COMPLETE, Payload } from "../../wire/payload.js";
 import { downgradeBlocks, knowsAllBlocks } from "./downgrade-content.js";
@@ -90,7 +91,7 @@ function wrapStructured(
   return Payload.ofObject({
     ...result.object,
     structuredContent: { result: value },
-    ...(!hasText && { content: [...blocks, { type: "text", text: JSON.stringify(value) }] }),
+    ...(!hasText && { content: [...blocks, { type: "text", text: writeJson(value) }] }),
   });
 }
 

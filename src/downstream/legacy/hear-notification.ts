@@ -2,6 +2,7 @@
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Notification } from "../../wire/envelope.js";
 import { stringAt } from "../../wire/json.js";
+import { isMessageId } from "../../wire/message-id.js";
 import type { Session } from "./session.js";
 
 export function hearNotification(
@@ -17,7 +18,7 @@ export function hearNotification(
     case "notifications/cancelled": {
       // A malformed one is ignored (2025-11-25, basic/utilities/cancellation, "Error Handling").
       const id = params?.requestId;
-      if (typeof id === "string" || typeof id === "number") session.cancel(id, stringAt(params, "reason"));
+      if (isMessageId(id)) session.cancel(id, stringAt(params, "reason"));
       return;
     }
     default:

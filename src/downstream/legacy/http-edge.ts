@@ -5,14 +5,8 @@ import { Alarms } from "../../core/alarms.js";
 import { GatewayError } from "../../core/errors.js";
 import { issuedBy } from "../../core/issuer.js";
 import { refusalError } from "../../core/refusal.js";
-import {
-  type Envelope,
-  isBatch,
-  isNotification,
-  isRequest,
-  type MessageId,
-  type Request,
-} from "../../wire/envelope.js";
+import { type Envelope, isBatch, isNotification, isRequest, type Request } from "../../wire/envelope.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { HttpExchange, HttpPost, StreamRoom } from "../edge.js";

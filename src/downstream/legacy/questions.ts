@@ -2,8 +2,9 @@
 
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Envelope, MessageId, RpcError } from "../../wire/envelope.js";
+import type { Envelope, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
+import type { MessageId } from "../../wire/message-id.js";
 import type { Outlet } from "./place.js";
 import { noticeText, requestText } from "./text.js";
 

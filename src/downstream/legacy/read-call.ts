@@ -4,6 +4,7 @@ import { type Call, type Notice, nextCallId } from "../../core/call.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, without } from "../../wire/json.js";
+import { isProgressToken } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import { fitsCall } from "./fitting-notices.js";
 import type { Revision } from "./revision.js";
@@ -18,7 +19,7 @@ export function readCall(
   const params = readParams(request.params ?? {}, session.revision);
   const token = objectAt(params, "_meta")?.[META.progressToken];
   const lasts = Object.hasOwn(params, "task");
-  if (lasts && (typeof token === "string" || typeof token === "number")) session.taskTokens.add(token);
+  if (lasts && isProgressToken(token)) session.taskTokens.add(token);
   return {
     id: nextCallId(),
     method: request.method,

@@ -4,7 +4,9 @@ import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Logger } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
-import type { MessageId, Request } from "../../wire/envelope.js";
+import type { Request } from "../../wire/envelope.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { inputLoop } from "./input-loop.js";
@@ -96,12 +98,12 @@ export function faultText(id: MessageId, method: string, error: unknown, logger:
   });
 }
 
-const duplicate = (id: string | number) =>
+const duplicate = (id: MessageId) =>
   refusalError(
     new GatewayError(
       "bad_request",
       "downstream",
-      `a request with the id ${JSON.stringify(id)} is in flight already`,
+      `a request with the id ${writeJson(id)} is in flight already`,
     ),
   );
 

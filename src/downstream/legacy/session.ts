@@ -6,7 +6,7 @@ import type { Client, Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
-import type { MessageId } from "../../wire/envelope.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CallsInFlight, type InFlight } from "./calls-in-flight.js";
 import type { General } from "./place.js";
 import { type QuestionLimits, Questions } from "./questions.js";

@@ -3,7 +3,7 @@ import type { Change, ChangeFeed, Interest } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { ListKind } from "../../core/upstream.js";
-import type { RpcError } from "../../wire/envelope.js";
+import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import type { Outlet } from "./place.js";
 import { noticeText } from "./text.js";
@@ -104,8 +104,10 @@ export class Subscriptions {
     }
     if (refused === undefined) return;
     if (isWanted()) this.unfollow(uri);
-    const { code: rpc, message } = refused;
-    throw new GatewayError("unknown_target", "upstream", message, { rpc, data: { uri } });
+    throw new GatewayError("unknown_target", "upstream", refused.message, {
+      rpc: codeOf(refused),
+      data: { uri },
+    });
   }
 
   #hearLists(lists: ReadonlySet<ListKind>): void {

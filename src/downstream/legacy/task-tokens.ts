@@ -1,4 +1,5 @@
 /** The progress tokens of calls that asked for a task, which outlive their calls (2025-11-25: basic/utilities/tasks). */
+import type { MessageId } from "../../wire/message-id.js";
 
 /** So many are remembered; of older ones no progress is told. */
 const REMEMBERED = 1000;
@@ -7,7 +8,7 @@ export class TaskTokens {
   /** Hardly any session has one. */
   #tokens: Set<unknown> | undefined;
 
-  add(token: string | number): void {
+  add(token: MessageId): void {
     this.#tokens ??= new Set();
     this.#tokens.add(token);
     const [oldest] = this.#tokens;

@@ -1,6 +1,8 @@
 /** JSON-RPC messages as text, written around payloads that stay as they came. */
-import type { MessageId, RpcError } from "../../wire/envelope.js";
+import type { RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { MessageId } from "../../wire/message-id.js";
 import type { Payload } from "../../wire/payload.js";
 
 /** One message, ready to be written; in pieces where copying them together would cost more than it is worth. */
@@ -13,7 +15,7 @@ export const stringOf = (text: Text): string => (typeof text === "string" ? text
 
 /** The response to `id` that carries `result`. */
 export function resultText(id: MessageId, result: Payload): Text {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{`;
+  const head = `{"jsonrpc":"2.0","id":${writeJson(id)},"result":{`;
   const { members } = result;
   return typeof members === "string" ? `${head}${members}}` : [head, members, "}"];
 }
@@ -23,13 +25,13 @@ export const arrayOf = (texts: readonly Text[]): string => `[${texts.map(stringO
 
 /** The error response to `id`; null where the id must not be used, undefined where there is none. */
 export const errorText = (id: MessageId | null | undefined, error: RpcError): string =>
-  JSON.stringify({ jsonrpc: "2.0", ...(id !== undefined && { id }), error });
+  writeJson({ jsonrpc: "2.0", ...(id !== undefined && { id }), error });
 
 export const noticeText = (method: string, params?: JsonObject): string =>
-  JSON.stringify({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });
+  writeJson({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });
 
 export const requestText = (id: MessageId, method: string, params?: JsonObject): string =>
-  JSON.stringify({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) });
+  writeJson({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) });
 
 /**
  * The whole message on one line, as pipes need it. Line breaks in JSON stand only between tokens (inside strings

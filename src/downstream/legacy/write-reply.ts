@@ -1,8 +1,9 @@
 /** A Reply as a response that a legacy host knows how to read. */
 import type { Call, Reply } from "../../core/call.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
-import type { MessageId, RpcError } from "../../wire/envelope.js";
+import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, stringAt } from "../../wire/json.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { downgradeResult } from "./downgrade-result.js";
@@ -21,7 +22,7 @@ export function writeReply(
     case "result":
       return resultText(id, downgradeResult(reply.result, call, revision, port));
     case "error": {
-      if (reply.error.code === CODE.missingClientCapability) return incapable(id, call, reply.error);
+      if (codeOf(reply.error) === CODE.missingClientCapability) return incapable(id, call, reply.error);
       const links = urlsToOpen(reply.error);
       if (links === undefined || revision.elicitationModes)
         return errorText(id, downgradeError(reply.error, call));
@@ -46,7 +47,7 @@ function incapable(id: MessageId, { method }: Call, { message, data }: RpcError)
 
 /** Before 2026-07-28 a missing resource had a code of its own. */
 function downgradeError(error: RpcError, call: Call): RpcError {
-  const missing = error.code === CODE.invalidParams && call.method.startsWith("resources/");
+  const missing = codeOf(error) === CODE.invalidParams && call.method.startsWith("resources/");
   const uri = isObject(error.data) ? stringAt(error.data, "uri") : undefined;
   return missing && uri !== undefined ? { ...error, code: CODE.legacyResourceNotFound } : error;
 }
@@ -56,7 +57,7 @@ function downgradeError(error: RpcError, call: Call): RpcError {
  * them to the person.
  */
 function urlsToOpen(error: RpcError): string | undefined {
-  if (error.code !== CODE.legacyUrlElicitationRequired) return undefined;
+  if (codeOf(error) !== CODE.legacyUrlElicitationRequired) return undefined;
   const elicitations =
     isObject(error.data) && Array.isArray(error.data.elicitations) ? error.data.elicitations : [];
   const lines = elicitations.filter(isObject).map((elicitation) => {

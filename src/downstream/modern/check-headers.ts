@@ -4,7 +4,9 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { GatewayError } from "../../core/errors.js";
+import { isNumber, worthOf } from "../../wire/decimal.js";
 import type { Request } from "../../wire/envelope.js";
+import { ExactNumber } from "../../wire/exact-number.js";
 import { decodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { mirroredName } from "../../wire/mirrored-name.js";
@@ -65,7 +67,7 @@ function checkParam(headers: IncomingHttpHeaders, header: string, argument: unkn
     return;
   }
   // Not what the schema asks for: that is for the server to refuse, and no header can mirror it.
-  if (typeof argument === "object") return;
+  if (typeof argument === "object" && !isNumber(argument)) return;
   if (!present) throw mismatch(`the ${header} header is missing`);
   const value = encodedHeader(headers, header);
   if (!agrees(value, argument)) throw mismatch(`the ${header} header and the argument differ`);
@@ -73,7 +75,7 @@ function checkParam(headers: IncomingHttpHeaders, header: string, argument: unkn
 
 /** Numbers are compared as numbers, so that `42.0` agrees with 42; everything else to the letter. */
 function agrees(value: string, argument: unknown): boolean {
-  if (typeof argument === "number" && DECIMAL.test(value)) return Number(value) === argument;
+  if (isNumber(argument) && DECIMAL.test(value)) return worthOf(new ExactNumber(value)) === worthOf(argument);
   return value === String(argument);
 }
 

@@ -1,5 +1,6 @@
 /** Which notifications may reach a client on the stream of its own request. */
 import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+import type { MessageId } from "../../wire/message-id.js";
 
 /** Notifications that belong elsewhere, or to the other era. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
@@ -18,7 +19,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 
 /** What the request asked to hear. */
 export interface Wishes {
-  readonly progressToken: string | number | undefined;
+  readonly progressToken: MessageId | undefined;
   readonly logLevel: LogLevel | undefined;
 }
 

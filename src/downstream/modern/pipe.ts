@@ -1,13 +1,8 @@
 /** The modern side of a pipe: requests run side by side, and a notification is what cancels one. */
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
-import {
-  type Envelope,
-  isNotification,
-  isRequest,
-  type MessageId,
-  type Request,
-} from "../../wire/envelope.js";
+import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";
+import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
 import type { Pipe, PipeEdge } from "../edge.js";
 import type { OpenSubscriptions } from "./open-subscriptions.js";
 import { oneDocument, PipeOutlet } from "./pipe-outlet.js";
@@ -16,7 +11,7 @@ import { writeError } from "./write-reply.js";
 
 /** @param subscriptions those of this pipe alone */
 export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscriptions): PipeEdge {
-  const running = new Map<MessageId, PipeOutlet>();
+  const running = new Map<IdKey, PipeOutlet>();
 
   return {
     async receive(message) {
@@ -32,7 +27,8 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
 
   async function run(request: Request): Promise<void> {
     const { id } = request;
-    if (running.has(id)) {
+    const key = keyOf(id);
+    if (running.has(key)) {
       const inUse = new GatewayError(
         "bad_request",
         "downstream",
@@ -41,13 +37,13 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
       pipe.send(oneDocument(writeError(id, refusalError(inUse))));
       return;
     }
-    const outlet = new PipeOutlet(pipe, () => running.delete(id));
-    running.set(id, outlet);
+    const outlet = new PipeOutlet(pipe, () => running.delete(key));
+    running.set(key, outlet);
     await serve(request, { principal: pipe.principal, scope: pipe.scope }, outlet, subscriptions);
   }
 
   function cancel(notification: Envelope): void {
-    const id = notification.params?.requestId;
-    if (typeof id === "string" || typeof id === "number") running.get(id)?.cancel("the client cancelled");
+    const key = idKey(notification.params?.requestId);
+    if (key !== undefined) running.get(key)?.cancel("the client cancelled");
   }
 }

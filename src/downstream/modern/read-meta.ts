@@ -5,6 +5,8 @@ import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO, type Principal } from 
 import { GatewayError } from "../../core/errors.js";
 import { canonicalText } from "../../wire/canonical.js";
 import { extentOf, isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import { isProgressToken, type MessageId } from "../../wire/message-id.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */
@@ -51,7 +53,7 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
   const info = objectAt(meta, META.clientInfo);
   const known = knownTo(principal);
   if (known.last !== undefined && says(known.last, scope, capabilities, info)) return known.last;
-  const text = JSON.stringify([scope, capabilities, info]);
+  const text = writeJson([scope, capabilities, info]);
   const before = known.byText.get(text);
   if (before !== undefined) {
     known.last = before;
@@ -116,9 +118,9 @@ export function readLogLevel(meta: JsonObject): LogLevel | undefined {
 }
 
 /** The token under which this client wants to hear of progress. */
-export function progressToken(meta: JsonObject): string | number | undefined {
+export function progressToken(meta: JsonObject): MessageId | undefined {
   const token = meta[META.progressToken];
-  return typeof token === "string" || typeof token === "number" ? token : undefined;
+  return isProgressToken(token) ? token : undefined;
 }
 
 /** The parameters as they may travel on: trace context, progress token and vendor keys stay. */
@@ -139,5 +141,4 @@ export const malformed = (message: string): GatewayError =>
  * A client of this era has no session, so what is kept for it is kept for its principal and for what it
  * declared (its text, in whatever order it was written): a server may list and ask differently by that.
  */
-const affinityOf = (principal: Principal, declared: string): string =>
-  JSON.stringify([principal.id, declared]);
+const affinityOf = (principal: Principal, declared: string): string => writeJson([principal.id, declared]);

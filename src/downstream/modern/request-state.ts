@@ -9,6 +9,7 @@ import type { Middleware } from "../../core/handler.js";
 import { issuedBy, issuerOf, withoutIssuer } from "../../core/issuer.js";
 import { targetOf } from "../../core/methods.js";
 import { canonicalText } from "../../wire/canonical.js";
+import { writeJson } from "../../wire/json-text.js";
 
 export interface SealSettings {
   /** A secret key of 32 bytes; every process that may take the retry needs the same. */
@@ -123,7 +124,7 @@ function bindingOf({ client, method, params, route }: Call, worker: number | und
     args,
     ...(worker === undefined ? [] : [worker]),
   ];
-  return Buffer.from(JSON.stringify(parts), "utf8");
+  return Buffer.from(writeJson(parts), "utf8");
 }
 
 /** The reasons are for a person who debugs; none tells an attacker more than that it did not work. */

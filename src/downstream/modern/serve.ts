@@ -6,6 +6,7 @@ import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Logger } from "../../core/logger.js";
 import { refusalError, unknownMethod } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
+import { writeJson } from "../../wire/json-text.js";
 import { CODE } from "../../wire/names.js";
 import { discover } from "./discover.js";
 import { checkExtension } from "./extensions.js";
@@ -71,4 +72,4 @@ function notFound(method: string): Reply {
 const noticesTo =
   (outlet: Outlet) =>
   ({ method, params }: Notice): void =>
-    outlet.send(JSON.stringify({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) }));
+    outlet.send(writeJson({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) }));

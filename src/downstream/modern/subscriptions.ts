@@ -3,8 +3,10 @@ import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import { LIST_KINDS, type ListKind } from "../../core/upstream.js";
-import type { MessageId, Request } from "../../wire/envelope.js";
+import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import { malformed } from "./read-meta.js";
 
@@ -81,7 +83,7 @@ export async function listen(
   const { id, client, send } = listener;
   const say = (method: string, params: JsonObject): void => {
     const _meta = { ...objectAt(params, "_meta"), [META.subscriptionId]: id };
-    send(JSON.stringify({ jsonrpc: "2.0", method, params: { ...params, _meta } }));
+    send(writeJson({ jsonrpc: "2.0", method, params: { ...params, _meta } }));
   };
   const news = heldBack((task: JsonObject) => say("notifications/tasks", task));
   const tasks =

@@ -2,8 +2,10 @@
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
 import { questionKind } from "../../core/methods.js";
-import type { MessageId, RpcError } from "../../wire/envelope.js";
+import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { COMPLETE, type Payload } from "../../wire/payload.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
@@ -30,7 +32,7 @@ export type WriteReply = (id: MessageId, call: Call, reply: Reply) => Response;
 
 /** Makes the writer of responses; `serverInfo` is the gateway's own name and version. */
 export function replyWriter(serverInfo: JsonObject): WriteReply {
-  const ownMeta = `"_meta":{${JSON.stringify(META.serverInfo)}:${JSON.stringify(serverInfo)}}`;
+  const ownMeta = `"_meta":{${writeJson(META.serverInfo)}:${writeJson(serverInfo)}}`;
 
   return function writeReply(id, call, reply) {
     switch (reply.kind) {
@@ -56,7 +58,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
       (rest !== result || !result.mayHave("resultType")) &&
       !result.mayHave("_meta") &&
       (hints === undefined || (!result.mayHave("ttlMs") && !result.mayHave("cacheScope")));
-    if (!untouched) return [JSON.stringify(completed(result.object, hints))];
+    if (!untouched) return [writeJson(completed(result.object, hints))];
     const cache = hints === undefined ? "" : `,"ttlMs":${hints.ttlMs},"cacheScope":"${hints.scope}"`;
     return spliced(`{"resultType":"complete",${ownMeta}${cache}`, rest.members);
   }
@@ -93,7 +95,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
       ...((state === undefined || Object.keys(requests).length > 0) && { inputRequests: requests }),
       ...(state !== undefined && { requestState: state }),
     };
-    return framed(id, "result", spliced(`{${ownMeta}`, JSON.stringify(result).slice(1)));
+    return framed(id, "result", spliced(`{${ownMeta}`, writeJson(result).slice(1)));
   }
 }
 
@@ -102,7 +104,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
  * parameters that name the URI (server/resources, "Error Handling"; basic/index, "Error Codes").
  */
 function inThisRevision(error: RpcError, { params }: Call): RpcError {
-  if (error.code !== CODE.legacyResourceNotFound) return error;
+  if (codeOf(error) !== CODE.legacyResourceNotFound) return error;
   const uri = stringAt(params, "uri");
   const data = isObject(error.data) ? error.data : error.data !== undefined && { detail: error.data };
   return { ...error, code: CODE.invalidParams, data: { ...(uri !== undefined && { uri }), ...data } };
@@ -110,11 +112,11 @@ function inThisRevision(error: RpcError, { params }: Call): RpcError {
 
 /** The response to `id` that says `error`; `refusal` is the gateway's own word for it, where it has one. */
 export function writeError(id: MessageId, error: RpcError, refusal?: string): Response {
-  return { ...framed(id, "error", [JSON.stringify(error)]), status: statusOf(error.code, refusal) };
+  return { ...framed(id, "error", [writeJson(error)]), status: statusOf(codeOf(error), refusal) };
 }
 
 function framed(id: MessageId, member: "result" | "error", pieces: readonly (string | Buffer)[]): Response {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"${member}":`;
+  const head = `{"jsonrpc":"2.0","id":${writeJson(id)},"${member}":`;
   const [first] = pieces;
   // Nearly always it is one text.
   const isText = pieces.length === 1 && typeof first === "string";

@@ -3,6 +3,7 @@ import type { ChecksConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
+import { writeJson } from "../../wire/json-text.js";
 import type { ToolSchemas } from "./tool-schemas.js";
 import { sentence, TooMuch } from "./verdict.js";
 
@@ -23,7 +24,7 @@ export function checkedArguments(
       if (route === undefined || wanted === undefined) return next(call);
       const args = argumentsOf(call);
       const { maxArgumentBytes: most } = wanted;
-      if (most !== undefined && Buffer.byteLength(JSON.stringify(args)) > most) {
+      if (most !== undefined && Buffer.byteLength(writeJson(args)) > most) {
         throw refused("too_large", route, `may have at most ${most} bytes`);
       }
       if (wanted.arguments) await check(route, args);

@@ -2,6 +2,8 @@
  * Somebody else's JSON Schema as a function that says whether a value fits it (2020-12, and what older drafts write
  * otherwise). It is walked and not turned into program text: that takes a third of a millisecond for each part.
  */
+
+import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";
 import { apart, LOGIC } from "./logic.js";
@@ -126,7 +128,8 @@ export class Compiler {
   /** A number of things; undefined where there is none. */
   count(keyword: string, given: unknown): number | undefined {
     if (given === undefined) return undefined;
-    return typeof given === "number" && given >= 0 ? given : this.passOver(keyword);
+    const count = numberOf(given);
+    return count !== undefined && count >= 0 ? count : this.passOver(keyword);
   }
 
   /** Notes that a keyword makes no sense here, or cannot be followed. */

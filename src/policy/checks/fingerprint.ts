@@ -1,5 +1,9 @@
 /** One text for equal JSON values, made within what a run may cost. */
+
+import { worthOf } from "../../wire/decimal.js";
+import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import type { Run } from "./verdict.js";
 
 /** @throws TooMuch */
@@ -13,7 +17,12 @@ export function fingerprint(value: unknown, run: Run): string {
 function write(value: unknown, run: Run): string {
   if (typeof value === "string") {
     run.burn(2 + value.length / 16);
-    return JSON.stringify(value);
+    return writeJson(value);
+  }
+  if (typeof value === "number") return worthOf(value);
+  if (value instanceof ExactNumber) {
+    run.burn(2 + value.source.length / 16);
+    return worthOf(value);
   }
   if (!isObject(value) && !Array.isArray(value)) return String(value);
   // Texts that are put together cost more than values that are looked at.

@@ -1,5 +1,8 @@
 /** The keywords that are about one value as it stands: its type, what it equals, how large or long it is. */
+
+import { compareNumbers, isNumber, isWhole, type JsonNumber, wholeOf } from "../../wire/decimal.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import type { Keyword } from "./compile.js";
 import { fingerprint } from "./fingerprint.js";
 import { formatTest } from "./formats.js";
@@ -10,8 +13,8 @@ const IS_TYPE: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
   (value: unknown) => boolean
 >([
   ["string", (value) => typeof value === "string"],
-  ["number", (value) => typeof value === "number"],
-  ["integer", Number.isInteger],
+  ["number", isNumber],
+  ["integer", (value) => isNumber(value) && isWhole(value)],
   ["boolean", (value) => typeof value === "boolean"],
   ["null", (value) => value === null],
   ["object", isObject],
@@ -52,9 +55,10 @@ const equality: Keyword = (schema, compiler) => {
 
 function oneOfThese(values: readonly unknown[]): Check {
   const scalars = new Set(values.filter((value) => typeof value !== "object" || value === null));
+  // Numbers of equal worth are equal, however they were written.
   const others = new Set(
     values
-      .filter((value) => typeof value === "object" && value !== null)
+      .filter((value) => (typeof value === "object" && value !== null) || typeof value === "number")
       .map((value) => fingerprint(value, new Run())),
   );
   const wrong = misfit(`must be ${values.length === 1 ? "" : "one of "}${shownValues(values)}`);
@@ -67,17 +71,17 @@ function oneOfThese(values: readonly unknown[]): Check {
 
 /** What is allowed is no secret; but there may be much of it. */
 function shownValues(values: readonly unknown[]): string {
-  const shown = values.slice(0, 10).map((value) => cut(JSON.stringify(value), 50));
+  const shown = values.slice(0, 10).map((value) => cut(writeJson(value), 50));
   return shown.join(", ") + (values.length > shown.length ? " …" : "");
 }
 
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
-const BOUNDS: readonly (readonly [string, string, (value: number, bound: number) => boolean])[] = [
-  ["minimum", "must be at least", (value, bound) => value >= bound],
-  ["maximum", "must be at most", (value, bound) => value <= bound],
-  ["exclusiveMinimum", "must be more than", (value, bound) => value > bound],
-  ["exclusiveMaximum", "must be less than", (value, bound) => value < bound],
+const BOUNDS: readonly (readonly [string, string, (value: JsonNumber, bound: JsonNumber) => boolean])[] = [
+  ["minimum", "must be at least", (value, bound) => compareNumbers(value, bound) >= 0],
+  ["maximum", "must be at most", (value, bound) => compareNumbers(value, bound) <= 0],
+  ["exclusiveMinimum", "must be more than", (value, bound) => compareNumbers(value, bound) > 0],
+  ["exclusiveMaximum", "must be less than", (value, bound) => compareNumbers(value, bound) < 0],
   ["multipleOf", "must be a multiple of", isMultiple],
 ];
 
@@ -87,15 +91,15 @@ const bounds: Keyword = (schema, compiler) => {
     // Draft 4 has a truth value there, which makes the other bound strict.
     const [word, bound] = given === true ? STRICT(schema, key) : [what, given];
     if (bound === undefined || bound === false) return [];
-    if (typeof bound !== "number" || (key === "multipleOf" && bound <= 0)) {
+    if (!isNumber(bound) || (key === "multipleOf" && Number(bound) <= 0)) {
       compiler.passOver(key);
       return [];
     }
-    return [{ holds, bound, wrong: misfit(`${word} ${bound}`) }];
+    return [{ holds, bound, wrong: misfit(`${word} ${String(bound)}`) }];
   });
   if (found.length === 0) return undefined;
   return (value) => {
-    if (typeof value !== "number") return undefined;
+    if (!isNumber(value)) return undefined;
     return found.find(({ holds, bound }) => !holds(value, bound))?.wrong;
   };
 };
@@ -103,11 +107,18 @@ const bounds: Keyword = (schema, compiler) => {
 const STRICT = (schema: JsonObject, key: string): readonly [string, unknown] =>
   key === "exclusiveMinimum" ? ["must be more than", schema.minimum] : ["must be less than", schema.maximum];
 
-/** Quotients of decimal fractions miss whole numbers by a little. */
-function isMultiple(value: number, bound: number): boolean {
-  const quotient = value / bound;
+function isMultiple(value: JsonNumber, bound: JsonNumber): boolean {
+  if (typeof value !== "number" || typeof bound !== "number") {
+    const [whole, divisor] = [wholeOf(value, MOST_DIGITS), wholeOf(bound, MOST_DIGITS)];
+    if (whole !== undefined && divisor !== undefined) return whole % divisor === 0n;
+  }
+  // Quotients of decimal fractions miss whole numbers by a little.
+  const quotient = Number(value) / Number(bound);
   return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient));
 }
+
+/** Of a number that is divided; more of them take time. */
+const MOST_DIGITS = 1000;
 
 const lengths: Keyword = ({ minLength, maxLength }, compiler) => {
   const least = compiler.count("minLength", minLength);

@@ -26,7 +26,7 @@ export function survey(root: unknown) {
   return { anchors, keys, ids };
 }
 
-const isContainer = (value: unknown): boolean => typeof value === "object" && value !== null;
+const isContainer = (value: unknown): boolean => isObject(value) || Array.isArray(value);
 
 /** Whether it is of a size to be compiled; stops looking as soon as it is sure. */
 export function isModest(root: unknown): boolean {

@@ -1,6 +1,8 @@
 /** JSON as CEL sees it: wrapped when looked at, never copied, and never mistaken for anything but JSON. */
 import type * as Cel from "@bufbuild/cel";
 import type { CelInput, CelMap } from "@bufbuild/cel";
+import { wholeOf } from "../../wire/decimal.js";
+import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 
 export interface JsonValues {
@@ -23,6 +25,7 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
   function wrap(value: unknown): CelInput {
     if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrap));
     if (isObject(value)) return celMap(new JsonMap(value, wrap));
+    if (value instanceof ExactNumber) return celNumber(value);
     return isScalar(value) ? value : null;
   }
 
@@ -52,6 +55,19 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
 
   return { object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap)), text };
 }
+
+/**
+ * What CEL reckons with: 64-bit integers where a double would be another number, doubles for the rest. What is beyond
+ * both is the nearest double, so conditions about ranges hold of it.
+ */
+function celNumber(number: ExactNumber): bigint | number {
+  const near = Number(number.source);
+  if (Number.isSafeInteger(near) || !(Math.abs(near) <= 2 ** 63)) return near;
+  const whole = wholeOf(number, INT64_DIGITS);
+  return whole !== undefined && BigInt.asIntN(64, whole) === whole ? whole : near;
+}
+
+const INT64_DIGITS = 19;
 
 type Scalar = string | number | boolean | null;
 

@@ -2,6 +2,7 @@
 import { type Call, LOG_LEVELS } from "../../core/call.js";
 import type { Notification } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { idKey, isProgressToken, type MessageId } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 
 /**
@@ -100,7 +101,7 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
    * was chosen by the server, and may be any number.
    */
   named(params: JsonObject | undefined): T | undefined {
-    const token = params?.progressToken;
+    const token = idKey(params?.progressToken);
     return typeof token === "number" ? this.#open.find(({ id }) => id === token) : undefined;
   }
 
@@ -130,9 +131,9 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
 }
 
 /** The progress token the client itself put into `_meta`, with its own JSON type. */
-export function progressToken(params: JsonObject): string | number | undefined {
+export function progressToken(params: JsonObject): MessageId | undefined {
   const token = objectAt(params, "_meta")?.[META.progressToken];
-  return typeof token === "string" || typeof token === "number" ? token : undefined;
+  return isProgressToken(token) ? token : undefined;
 }
 
 /** The parameters with the gateway's token where the client had one, and without an empty `_meta`. */

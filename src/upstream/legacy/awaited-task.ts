@@ -3,6 +3,7 @@ import type { Call } from "../../core/call.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { takesTasks } from "../../core/tasks.js";
 import type { Request } from "../../wire/envelope.js";
+import { numberOf } from "../../wire/exact-number.js";
 import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 import { nextId } from "../conversation/ids.js";
@@ -80,8 +81,8 @@ export async function awaitTask(
 const ignore = (): void => {};
 
 function pollMs(task: JsonObject | undefined): number {
-  const wished = task?.pollInterval;
-  if (typeof wished !== "number") return POLL_MS.usual;
+  const wished = numberOf(task?.pollInterval);
+  if (wished === undefined) return POLL_MS.usual;
   return Math.min(Math.max(wished, POLL_MS.least), POLL_MS.most);
 }
 

@@ -3,8 +3,9 @@
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import type { Envelope, MessageId } from "../../wire/envelope.js";
+import type { Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { GAVE_UP, whyGivenUp } from "../conversation/given-up.js";
 import { nextId } from "../conversation/ids.js";

@@ -1,6 +1,6 @@
 /** What a server of an `initialize` revision answered, in the words of the gateway's inside. */
 import type { Call, Reply } from "../../core/call.js";
-import type { Envelope, RpcError } from "../../wire/envelope.js";
+import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient } from "../conversation/hop-errors.js";
@@ -21,6 +21,6 @@ const NO_COMPLETIONS = Payload.ofObject({ completion: { values: [] } });
 // -32042 is a code of 2025-11-25 that clients of that revision know; the next revision forbids it, and its
 // clients have no session (basic/index, "Error Codes").
 function readError(server: string, { client }: Call, error: RpcError): RpcError {
-  const known = error.code === CODE.legacyUrlElicitationRequired && client.session;
+  const known = codeOf(error) === CODE.legacyUrlElicitationRequired && client.session;
   return known ? error : errorForClient(server, error);
 }

@@ -2,8 +2,9 @@
 import type { Call, InputAnswers, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { questionKind } from "../../core/methods.js";
-import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
+import type { Envelope, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { type IdKey, idKey } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { OpenCall } from "../conversation/open-calls.js";
 import { MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
@@ -90,9 +91,9 @@ export class RunningCall extends OpenCall {
   }
 
   /** The server takes its question back; false when it was none of this call's. */
-  withdraw(id: MessageId): boolean {
+  withdraw(id: IdKey): boolean {
     for (const [key, { request }] of this.#questions) {
-      if (request.id !== id) continue;
+      if (idKey(request.id) !== id) continue;
       this.#drop(key);
       return true;
     }

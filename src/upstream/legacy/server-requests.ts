@@ -5,8 +5,9 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import { questionKind } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Envelope, MessageId, Request, RpcError } from "../../wire/envelope.js";
+import type { Envelope, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { type Presentation, present, withoutHop } from "../conversation/questions.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
@@ -36,7 +37,7 @@ const MAX_OUTSIDE = 32;
 export class ServerRequests {
   readonly #settings: ServerRequestSettings;
   /** Questions that a client is asked outside its calls, by the server's own ids. */
-  readonly #outside = new Map<MessageId, AbortController>();
+  readonly #outside = new Map<IdKey, AbortController>();
 
   constructor(settings: ServerRequestSettings) {
     this.#settings = settings;
@@ -64,9 +65,10 @@ export class ServerRequests {
 
   /** The server takes a question back. */
   withdraw(id: unknown): void {
-    if (typeof id !== "string" && typeof id !== "number") return;
-    for (const call of this.#settings.calls()) if (call.withdraw(id)) return;
-    this.#outside.get(id)?.abort();
+    const key = idKey(id);
+    if (key === undefined) return;
+    for (const call of this.#settings.calls()) if (call.withdraw(key)) return;
+    this.#outside.get(key)?.abort();
   }
 
   close(): void {
@@ -121,7 +123,8 @@ export class ServerRequests {
   ): Promise<void> {
     const { id, method, params } = request;
     const controller = new AbortController();
-    this.#outside.set(id, controller);
+    const key = keyOf(id);
+    this.#outside.set(key, controller);
     const question = { method, ...(params !== undefined && { params: withoutHop(params, true) }) };
     try {
       const result = await ask(present(question, this.#settings.presentation()), controller.signal);
@@ -129,7 +132,7 @@ export class ServerRequests {
     } catch (error) {
       if (!controller.signal.aborted) this.#refuse(request, errorOf(error));
     } finally {
-      this.#outside.delete(id);
+      this.#outside.delete(key);
     }
   }
 

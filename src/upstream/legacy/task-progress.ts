@@ -3,12 +3,13 @@ import type { Call } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
+import { idKey, type MessageId } from "../../wire/message-id.js";
 import { progressToken } from "../conversation/open-calls.js";
 
 interface Wanted {
   readonly affinity: string;
   /** The client's own. */
-  readonly token: string | number;
+  readonly token: MessageId;
 }
 
 /** So many are remembered, and the oldest goes first: nobody says when a task is over. */
@@ -35,8 +36,8 @@ export class TaskProgress {
 
   /** Tells the client that wants to hear it (2025-11-25: basic/utilities/tasks, "Task Progress Notifications"). */
   hear(params: JsonObject | undefined): void {
-    const wanted =
-      typeof params?.progressToken === "number" ? this.#wanted.get(params.progressToken) : undefined;
+    const token = idKey(params?.progressToken);
+    const wanted = typeof token === "number" ? this.#wanted.get(token) : undefined;
     if (wanted === undefined) return;
     this.#directory.find(wanted.affinity)?.tell?.({
       method: "notifications/progress",

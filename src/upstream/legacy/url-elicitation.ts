@@ -3,8 +3,9 @@
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { RpcError } from "../../wire/envelope.js";
+import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
 import { CODE } from "../../wire/names.js";
 import { MAY_ASK, type Presentation, presentAll } from "../conversation/questions.js";
 
@@ -21,7 +22,7 @@ export function linksToVisit(
   error: RpcError,
   presentation: Presentation,
 ): Extract<Reply, { kind: "input_required" }> | undefined {
-  if (error.code !== CODE.legacyUrlElicitationRequired || !MAY_ASK.has(call.method)) return undefined;
+  if (codeOf(error) !== CODE.legacyUrlElicitationRequired || !MAY_ASK.has(call.method)) return undefined;
   if (objectAt(objectAt(call.client.capabilities, "elicitation"), "url") === undefined) return undefined;
   const listed = isObject(error.data) ? error.data.elicitations : undefined;
   const links = Array.isArray(listed) ? listed.filter(isObject) : [];
@@ -39,14 +40,14 @@ export function linksToVisit(
   return {
     kind: "input_required",
     requests: presentAll(requests, presentation),
-    state: `${AGAIN}${JSON.stringify(ids)}`,
+    state: `${AGAIN}${writeJson(ids)}`,
   };
 }
 
 /** The ids of the links that were visited for these answers; undefined when the answers are to something else. */
 export function linksVisited({ state }: InputAnswers): readonly string[] | undefined {
   if (state === undefined || !state.startsWith(AGAIN)) return undefined;
-  const ids: unknown = JSON.parse(state.slice(AGAIN.length));
+  const ids: unknown = parseJson(state.slice(AGAIN.length));
   return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
 }
 

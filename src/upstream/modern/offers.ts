@@ -4,6 +4,7 @@
  */
 import { LRUCache } from "lru-cache";
 import type { JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 
 /** Capabilities come in few combinations; a host that makes up ever new ones is not remembered for ever. */
 const MAX_KINDS = 100;
@@ -31,7 +32,7 @@ export class Offers {
   /** The server's capabilities for clients of whom `promised` is true; those for all others while it fails to say. */
   async to(promised: JsonObject): Promise<JsonObject> {
     if (Object.keys(promised).length === 0) return this.#toNobody;
-    const kind = JSON.stringify(promised);
+    const kind = writeJson(promised);
     let offered = this.#known.get(kind);
     if (offered === undefined) {
       offered = this.#discover(promised);

@@ -3,8 +3,9 @@
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
-import type { RpcError } from "../../wire/envelope.js";
+import { codeOf, isRpcError, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { parseJson } from "../../wire/json-text.js";
 import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION, OWN_META } from "../../wire/names.js";
 import { isModernRefusal } from "../conversation/hop-errors.js";
 import { nextId } from "../conversation/ids.js";
@@ -84,7 +85,7 @@ export const readCapabilities = (result: JsonObject): JsonObject =>
 function readRefusal(server: string, status: number, error: RpcError | undefined): Finding | undefined {
   if (error !== undefined && isModernRefusal(error)) {
     const supported = isObject(error.data) ? error.data.supported : undefined;
-    if (error.code === CODE.unsupportedProtocolVersion && Array.isArray(supported)) {
+    if (codeOf(error) === CODE.unsupportedProtocolVersion && Array.isArray(supported)) {
       if (supported.includes(MODERN_REVISION)) return undefined;
       return otherRevision(server, supported);
     }
@@ -112,10 +113,9 @@ const isEvidence = (status: number): boolean =>
 
 function errorIn(body: string): RpcError | undefined {
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = parseJson(body);
     const error = isObject(value) ? value.error : undefined;
-    if (!isObject(error) || typeof error.code !== "number" || typeof error.message !== "string")
-      return undefined;
+    if (!isObject(error) || !isRpcError(error)) return undefined;
     return { code: error.code, message: error.message, data: error.data };
   } catch {
     // A page of HTML, say: no JSON-RPC error stands in it.

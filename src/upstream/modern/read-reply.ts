@@ -2,7 +2,8 @@
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { TASK_METHODS, TASKS_EXTENSION } from "../../core/tasks.js";
-import type { Envelope, RpcError } from "../../wire/envelope.js";
+import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
+import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
@@ -41,11 +42,12 @@ const mayBeTask = ({ method, client }: Call): boolean =>
 
 /** How long a result may be kept; undefined when the server does not say. */
 export function readFreshness(result: JsonObject): Freshness | undefined {
-  const { ttlMs, cacheScope } = result;
-  if (typeof ttlMs !== "number" && typeof cacheScope !== "string") return undefined;
+  const { cacheScope } = result;
+  const ttlMs = numberOf(result.ttlMs);
+  if (ttlMs === undefined && typeof cacheScope !== "string") return undefined;
   return {
     // A negative time is to be read as none (server/utilities/caching, "Time-to-Live").
-    ttlMs: typeof ttlMs === "number" && ttlMs > 0 ? ttlMs : 0,
+    ttlMs: ttlMs !== undefined && ttlMs > 0 ? ttlMs : 0,
     scope: cacheScope === "public" ? "public" : "private",
   };
 }
@@ -54,7 +56,7 @@ export function readFreshness(result: JsonObject): Freshness | undefined {
 // own words. Of the capabilities that the gateway itself held back, and of every other code that describes
 // the gateway's own request, the client can know nothing.
 function readError(server: string, call: Call, error: RpcError): RpcError {
-  if (error.code !== CODE.missingClientCapability) return errorForClient(server, error);
+  if (codeOf(error) !== CODE.missingClientCapability) return errorForClient(server, error);
   const data = isObject(error.data) ? error.data : undefined;
   const { extensions, ...others } = objectAt(data, "requiredCapabilities") ?? {};
   const missing = [

@@ -3,6 +3,7 @@ import type { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
+import { numberOf } from "../../wire/exact-number.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import type { ConnectionObserver } from "../connection.js";
@@ -34,7 +35,7 @@ interface Stream extends OpenStream {
   refused: ReadonlySet<string>;
 }
 
-type StreamError = { readonly code: number | string; readonly message: string };
+type StreamError = { readonly code: unknown; readonly message: string };
 
 const LISTS: Readonly<
   Record<string, { readonly key: string; readonly method: string; readonly kinds: readonly ListKind[] }>
@@ -260,7 +261,7 @@ export class Subscriptions {
     if (stream !== this.#stream || this.#over) return;
     this.#stream = undefined;
     const { server, log } = this.#settings;
-    if (error?.code === CODE.methodNotFound) {
+    if (numberOf(error?.code) === CODE.methodNotFound) {
       this.#unheardOf = true;
       clearTimeout(this.#timer);
       this.#due = undefined;

@@ -3,6 +3,7 @@ import type { Client } from "../../core/client.js";
 import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { idKey } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import type { OpenStream } from "./subscriptions.js";
 
@@ -75,7 +76,7 @@ export class TaskStreams {
 
   /** Takes a message that carries a subscription id; false when it belongs to no stream of these. */
   hear(message: Envelope): boolean {
-    const id = objectAt(message.params, "_meta")?.[META.subscriptionId];
+    const id = idKey(objectAt(message.params, "_meta")?.[META.subscriptionId]);
     const stream = typeof id === "number" ? this.#streams.get(id) : undefined;
     stream?.hear(message);
     return stream !== undefined;

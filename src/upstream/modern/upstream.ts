@@ -7,8 +7,15 @@ import type { StopSignal } from "../../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
 import { canonicalText } from "../../wire/canonical.js";
-import { type Envelope, isNotification, type Notification, type RpcError } from "../../wire/envelope.js";
+import {
+  codeOf,
+  type Envelope,
+  isNotification,
+  type Notification,
+  type RpcError,
+} from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { paramHeaders } from "../../wire/param-headers.js";
 import { Payload } from "../../wire/payload.js";
@@ -235,7 +242,7 @@ export class ModernConnection implements Connection {
     for (const kind of LIST_KINDS) this.#settings.observer.listChanged(kind);
   }
 
-  #tellCancelled(requestId: string | number, signal: StopSignal): void {
+  #tellCancelled(requestId: MessageId, signal: StopSignal): void {
     const params = { requestId, reason: whyGivenUp(signal) };
     const told = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
     told.catch((error: unknown) => {
@@ -317,7 +324,7 @@ export class ModernConnection implements Connection {
  * codes of their own for that, and -32602 (basic/transports/streamable-http, "Server Validation").
  */
 const isOfOlder = ({ status, message: { error } }: Answer): boolean =>
-  status === 400 && error !== undefined && error.code !== CODE.invalidParams && !isModernRefusal(error);
+  status === 400 && error !== undefined && codeOf(error) !== CODE.invalidParams && !isModernRefusal(error);
 
 const STALE: Freshness = { ttlMs: 0, scope: "private" };
 const FRESHEST: Freshness = { ttlMs: Number.MAX_SAFE_INTEGER, scope: "public" };

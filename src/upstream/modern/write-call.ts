@@ -1,8 +1,10 @@
 /** A call as a 2026-07-28 server understands it: the body and the headers that must agree with it, made together. */
 import type { Call } from "../../core/call.js";
+import { isNumber, worthOf } from "../../wire/decimal.js";
 import { PREPARED_META, type Request } from "../../wire/envelope.js";
 import { encodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import { mirroredName } from "../../wire/mirrored-name.js";
 import { HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
@@ -79,7 +81,7 @@ function metaOf({ info, capabilities }: Speaker): ClientMeta {
       [META.clientInfo]: info,
       [META.clientCapabilities]: capabilities,
     };
-    known = { capabilities, meta, text: JSON.stringify(meta) };
+    known = { capabilities, meta, text: writeJson(meta) };
     metas.set(info, known);
   }
   return known;
@@ -121,7 +123,8 @@ function mirroredArguments(params: JsonObject, item: JsonObject | undefined): He
   for (const { header, path } of headers) {
     const value = argumentAt(args, path);
     // null and absent are the same: no header. An object where the schema has a string is for the server to refuse.
-    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+    if (isNumber(value)) mirrored[header] = worthOf(value);
+    else if (typeof value === "string" || typeof value === "boolean") {
       mirrored[header] = encodeHeaderValue(String(value));
     }
   }

@@ -1,6 +1,7 @@
 /** The messages in a server's event stream, and where the stream can be resumed when it drops. */
-import { type Envelope, FrameError, type MessageId } from "../../wire/envelope.js";
+import { type Envelope, FrameError } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
 import type { Leftovers } from "./leftovers.js";
 import { printable } from "./recent-output.js";

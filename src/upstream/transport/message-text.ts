@@ -1,21 +1,22 @@
 /** The text of a message that is to be sent. */
 import { GatewayError } from "../../core/errors.js";
 import { type Envelope, PREPARED_META, type PreparedMeta } from "../../wire/envelope.js";
+import { writeJson } from "../../wire/json-text.js";
 
 /** @throws GatewayError when it cannot be written: what is nested some thousand levels deep overflows the stack. */
 export function textOf(message: Envelope): string {
   try {
     const prepared = message[PREPARED_META];
-    return prepared === undefined ? JSON.stringify(message) : requestText(message, prepared);
+    return prepared === undefined ? writeJson(message) : requestText(message, prepared);
   } catch (cause) {
     throw new GatewayError("bad_request", "gateway", "the message cannot be written as JSON", { cause });
   }
 }
 
 function requestText({ id, method }: Envelope, { text, others }: PreparedMeta): string {
-  const rest = JSON.stringify(others).slice(1);
+  const rest = writeJson(others).slice(1);
   const separator = rest === "}" ? "" : ",";
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}`;
+  const head = `{"jsonrpc":"2.0","id":${writeJson(id)},"method":${writeJson(method)}`;
   return `${head},"params":{"_meta":${text}${separator}${rest}}`;
 }
 

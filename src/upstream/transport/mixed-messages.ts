@@ -2,7 +2,8 @@
 
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
+import { type Envelope, isResponse } from "../../wire/envelope.js";
+import type { MessageId } from "../../wire/message-id.js";
 import type { Answer } from "./channel.js";
 import { type Leftovers, letHear } from "./leftovers.js";
 

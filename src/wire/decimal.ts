@@ -1,0 +1,72 @@
+/** What a JSON number is worth, to the last digit: for whoever compares numbers that doubles would take for equal. */
+import { ExactNumber } from "./exact-number.js";
+
+/** A number as JSON gives it. */
+export type JsonNumber = number | ExactNumber;
+
+export const isNumber = (value: unknown): value is JsonNumber =>
+  typeof value === "number" || value instanceof ExactNumber;
+
+/** `digits` × 10^`exponent`, without zeros at either end; no digits at all for zero. */
+interface Decimal {
+  readonly isNegative: boolean;
+  readonly digits: string;
+  readonly exponent: number;
+}
+
+/** Equal for numbers of equal worth (`1`, `1.0` and `10e-1`), and for no others. */
+export function worthOf(value: JsonNumber): string {
+  if (typeof value === "number" && Number.isSafeInteger(value)) return `${value + 0}`;
+  const { isNegative, digits, exponent } = decimalOf(value);
+  if (exponent === 0 || digits === "") return `${isNegative && digits !== "" ? "-" : ""}${digits || "0"}`;
+  const whole = exponent > 0 && digits.length + exponent <= SAFE_DIGITS;
+  return `${isNegative ? "-" : ""}${whole ? digits.padEnd(digits.length + exponent, "0") : `${digits}e${exponent}`}`;
+}
+
+/** Whether it is a whole number, however it was written. */
+export const isWhole = (value: JsonNumber): boolean =>
+  typeof value === "number" ? Number.isInteger(value) : decimalOf(value).exponent >= 0;
+
+/** Below zero where `a` is less than `b`, above where it is more. */
+export function compareNumbers(a: JsonNumber, b: JsonNumber): number {
+  const [near, far] = [Number(a), Number(b)];
+  // Rounding keeps the order, so only what was rounded to one double must be looked at again.
+  if (near !== far) return near < far ? -1 : 1;
+  if (typeof a === "number" && typeof b === "number") return 0;
+  const [one, two] = [decimalOf(a), decimalOf(b)];
+  return (one.isNegative ? -1 : 1) * compareSizes(one, two);
+}
+
+/** The whole number, where it has no more than `most` digits; undefined for everything else. */
+export function wholeOf(value: JsonNumber, most: number): bigint | undefined {
+  const { isNegative, digits, exponent } = decimalOf(value);
+  if (exponent < 0 || digits.length + exponent > most) return undefined;
+  const size = BigInt(`${digits || "0"}${"0".repeat(exponent)}`);
+  return isNegative ? -size : size;
+}
+
+/** Of two that are rounded to one double, and so have one sign. */
+function compareSizes(a: Decimal, b: Decimal): number {
+  if (a.digits === "" || b.digits === "") return a.digits.length - b.digits.length;
+  const places = a.digits.length + a.exponent - (b.digits.length + b.exponent);
+  if (places !== 0) return places;
+  return a.digits === b.digits ? 0 : a.digits < b.digits ? -1 : 1;
+}
+
+function decimalOf(value: JsonNumber): Decimal {
+  const [, sign, whole = "", fraction = "", power = "0"] = NUMBER.exec(String(value)) ?? [];
+  const written = whole + fraction;
+  let first = 0;
+  while (written.charCodeAt(first) === ZERO) first++;
+  let last = written.length;
+  while (last > first && written.charCodeAt(last - 1) === ZERO) last--;
+  const digits = written.slice(first, last);
+  // Exponents beyond what a double counts exactly are as good as endless.
+  const exponent = digits === "" ? 0 : Number(power) - fraction.length + (written.length - last);
+  return { isNegative: sign === "-", digits, exponent };
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/;
+const ZERO = 48;
+/** Integers of so many digits are all doubles. */
+const SAFE_DIGITS = 15;

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { ExactNumber, numberOf } from "../../src/wire/exact-number.js";
+import { isObject } from "../../src/wire/json.js";
+import { parseJson, writeJson } from "../../src/wire/json-text.js";
+import { mayHaveOddNumber } from "../../src/wire/odd-numbers.js";
+import fc from "../support/fast-check.js";
+import { numberText } from "../support/number-texts.js";
+
+const ODD = [
+  ...["9007199254740993", "-9007199254740993", "123456789012345678901234567890", "1e400", "-1E-400"],
+  ...["1.0", "0.10", "-0", "-0.0", "0.0", "1E5", "1e5", "1e+5", "1e-5", "0.0000001", "0.1000000000000000055"],
+  ...["12345678.123456789012", "1e21", "1.5e300", "0e0", "-0e1", "1000000000000000000000"],
+];
+const PLAIN = ["0", "1", "-1", "0.5", "1.25", "999999999999999", "9007199254740992", "1e+21", "1e-7", "0.1"];
+
+describe("numbers that a double does not keep", () => {
+  test.each(ODD)("%s is written as it was read, wherever it stands", (source) => {
+    for (const text of [
+      source,
+      `[${source}]`,
+      `{"a":${source}}`,
+      `{"a":[1,${source},"x"],"b":{"c":${source}}}`,
+    ]) {
+      expect(writeJson(parseJson(text))).toBe(text);
+    }
+  });
+
+  test.each(ODD)("%s has the value that JSON.parse gives it", (source) => {
+    const value = parseJson(source);
+    expect(value).toBeInstanceOf(ExactNumber);
+    expect(numberOf(value)).toBe(JSON.parse(source));
+    expect(isObject(value)).toBe(false);
+  });
+
+  test.each(PLAIN)("%s is a plain number", (source) => {
+    expect(parseJson(`[${source}]`)).toEqual([JSON.parse(source)]);
+  });
+
+  test("other writers get the nearest double", () => {
+    expect(JSON.stringify(parseJson('{"a":9007199254740993,"b":1e400,"c":1.0}'))).toBe(
+      '{"a":9007199254740992,"b":null,"c":1}',
+    );
+  });
+
+  test("white space and indentation are no part of them", () => {
+    expect(writeJson(parseJson(' { "a" : 1.0 ,\n"b":\t[ -0 , 1e5 ] } '))).toBe('{"a":1.0,"b":[-0,1e5]}');
+    expect(writeJson(parseJson('{"a":1.0}'), 2)).toBe('{\n  "a": 1.0\n}');
+  });
+
+  test("text that looks like them stays text", () => {
+    const text = '{"1.0":"1.0, 1e400] -0,","9007199254740993":"9007199254740993"}';
+    expect(parseJson(text)).toEqual(JSON.parse(text));
+  });
+});
+
+describe("any JSON text", () => {
+  test("is written as JSON.stringify would, but for its numbers", () => {
+    fc.assert(
+      fc.property(tree, fc.constantFrom("", " ", "\n\t"), (value, space) => {
+        const text = render(value, space, (token) => token);
+        // What JavaScript makes of the same text where each number is a string.
+        const expected = JSON.stringify(JSON.parse(render(value, space, (token) => `"#${token}"`)));
+        expect(writeJson(parseJson(text))).toBe(expected.replace(/"#([^"]*)"/g, "$1"));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("has the values that JSON.parse gives it", () => {
+    fc.assert(
+      fc.property(tree, (value) => {
+        const text = render(value, " ", (token) => token);
+        expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(JSON.parse(text)));
+      }),
+    );
+  });
+
+  test("is searched quickly for what it certainly has not", () => {
+    fc.assert(
+      fc.property(tree, (value) => {
+        const text = render(value, "", (token) => token);
+        const isOdd = writeJson(parseJson(text)) !== JSON.stringify(JSON.parse(text));
+        if (isOdd) expect(mayHaveOddNumber(text)).toBe(true);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("is refused as JSON.parse refuses it", () => {
+    for (const text of [
+      "01",
+      "1.",
+      ".5",
+      "+1",
+      "1e",
+      "--0",
+      "{1e400:1}",
+      "[1e400",
+      '{"a":1.0,}',
+      "",
+      "1.0 1.0",
+    ]) {
+      expect(() => parseJson(text), text).toThrow(SyntaxError);
+    }
+  });
+
+  test("nested deeper than any message is parsed all the same", () => {
+    const text = `${"[".repeat(50_000)}1.0${"]".repeat(50_000)}`;
+    expect(Array.isArray(parseJson(text))).toBe(true);
+  });
+
+  test("keeps members of every name, and of twins the last", () => {
+    const text = '{"__proto__":1.0,"constructor":1e400,"a":1,"a":-0,"1":2.0}';
+    const value = parseJson(text) as Record<string, unknown>;
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(writeJson(value)).toBe('{"1":2.0,"__proto__":1.0,"constructor":1e400,"a":-0}');
+  });
+});
+
+type Value =
+  | { readonly number: string }
+  | { readonly other: string | boolean | null }
+  | { readonly list: readonly Value[] }
+  | { readonly members: readonly (readonly [string, Value])[] };
+
+const { value: tree } = fc.letrec<{ value: Value }>((tie) => {
+  const texts = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom("1.0,", ": 1e5]", '\\"-0,', "__proto__", "7", "a", "toJSON"),
+  );
+  const plain = texts.map((text) => text.replaceAll("#", ""));
+  return {
+    value: fc.oneof(
+      { maxDepth: 4 },
+      numberText().map((number): Value => ({ number })),
+      fc.oneof(plain, fc.boolean(), fc.constant(null)).map((other): Value => ({ other })),
+      fc.array(tie("value"), { maxLength: 5 }).map((list): Value => ({ list })),
+      fc.array(fc.tuple(plain, tie("value")), { maxLength: 5 }).map((members): Value => ({ members })),
+    ),
+  };
+});
+
+function render(value: Value, space: string, number: (token: string) => string): string {
+  const inner = (each: Value) => `${space}${render(each, space, number)}${space}`;
+  if ("number" in value) return number(value.number);
+  if ("other" in value) return JSON.stringify(value.other);
+  if ("list" in value) return `[${value.list.map(inner).join(",")}]`;
+  return `{${value.members.map(([key, each]) => `${space}${JSON.stringify(key)}${space}:${inner(each)}`).join(",")}}`;
+}
