@@ -34,18 +34,26 @@ const redaction = z.strictObject({
   paths: z
     .array(z.string().min(1))
     .default([])
-    .describe("Members to take out, by their dotted path; `*` is any member or element: `users.*.token`."),
+    .describe(
+      "Members to take out, by their dotted path; `*` is any member or element: `users.*.token`. Those below `structuredContent` go out of texts that hold the same as JSON, too.",
+    ),
   patterns: z
     .array(z.string().min(1).max(1_024))
     .default([])
-    .describe("RE2 patterns; what they match in any text is taken out."),
+    .describe("RE2 patterns; what they match in any text, number or name of a member is taken out."),
 });
 
 const redact = z.strictObject({
-  arguments: redaction.prefault({}).describe("What the server does not get to see."),
+  arguments: redaction
+    .prefault({})
+    .describe(
+      "What the server does not get to see: in arguments, those that are completed, `Mcp-Param-*` headers and answers to questions.",
+    ),
   results: redaction
     .prefault({})
-    .describe("What the host does not get to see: in results, errors, questions, progress and log messages."),
+    .describe(
+      "What the host does not get to see: in results, errors, questions, tasks, progress and log messages.",
+    ),
   replacement: z.string().max(64).default("[redacted]").describe("What stands there instead."),
 });
 

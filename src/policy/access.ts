@@ -1,19 +1,19 @@
 /** Lets a call through, or not, as the rules say; and what its server asks on the way, or not. */
 import { randomUUID } from "node:crypto";
 import type { RuleConfig } from "../config/config.js";
-import type { Call, Notice, Reply, Route } from "../core/call.js";
+import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { targetOf } from "../core/methods.js";
 import { unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import { codeOf } from "../wire/envelope.js";
-import { isObject, type JsonObject, objectAt } from "../wire/json.js";
+import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
-import { Payload } from "../wire/payload.js";
 import { type Approvals, canAsk } from "./approvals.js";
 import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
-import { type Redaction, redaction } from "./redaction.js";
+import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
+import { redaction } from "./redaction/redaction.js";
 import type { RoundState, RoundStates } from "./round-state.js";
 import { argsOf, type Decision } from "./rules/rule-book.js";
 import { TaskQuestions } from "./task-questions.js";
@@ -180,10 +180,6 @@ const asksThroughError = (reply: Reply): reply is ErrorReply =>
   reply.kind === "error" && codeOf(reply.error) === CODE.legacyUrlElicitationRequired;
 
 type RedactSettings = NonNullable<RuleConfig["redact"]>;
-interface Redactions {
-  readonly args: Redaction;
-  readonly results: Redaction;
-}
 
 /** The call as its server knows it: with the answers that are for the server, and its own state. */
 function resumed(call: Call, round: RoundState | undefined): Call {
@@ -193,42 +189,6 @@ function resumed(call: Call, round: RoundState | undefined): Call {
   if (round.asked !== undefined) return rest;
   const { state: _, ...given } = answers;
   return { ...rest, answers: withRefusals(given, round.refused ?? {}, round.inner) };
-}
-
-async function redactedCall(call: Call, { args, results }: Redactions): Promise<Call> {
-  const notify = (notice: Notice): void =>
-    call.notify(
-      notice.params === undefined ? notice : { ...notice, params: results.applyNow(notice.params) },
-    );
-  const heard = results.active ? { ...call, notify } : call;
-  const given = objectAt(call.params, "arguments");
-  if (!args.active || given === undefined) return heard;
-  return { ...heard, params: { ...call.params, arguments: await args.apply(given) } };
-}
-
-async function redactedReply(reply: Reply, results: Redaction): Promise<Reply> {
-  if (!results.active) return reply;
-  switch (reply.kind) {
-    case "result": {
-      // Also where nothing was found: text may hold what parsing drops, the first of two members of one name.
-      return { ...reply, result: Payload.ofObject(await redactedResult(reply.result.object, results)) };
-    }
-    case "error": {
-      const { code, message, ...more } = reply.error;
-      return { ...reply, error: { code, message: results.text(message), ...(await results.apply(more)) } };
-    }
-    case "input_required":
-      return { ...reply, requests: await results.apply(reply.requests) };
-  }
-}
-
-/** What a task came to stands inside it, and its handle must stay what it is, whatever it looks like. */
-async function redactedResult(result: JsonObject, results: Redaction): Promise<JsonObject> {
-  const { taskId, result: inner } = result;
-  if (typeof taskId !== "string") return results.apply(result);
-  const own = isObject(inner) ? await results.apply(inner) : inner;
-  const whole = await results.apply(own === inner ? result : { ...result, result: own });
-  return whole.taskId === taskId ? whole : { ...whole, taskId };
 }
 
 /** In the very words that are used for a target that does not exist. */

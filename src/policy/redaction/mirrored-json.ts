@@ -1,0 +1,37 @@
+/**
+ * Servers write what stands in `structuredContent` once more into a text, as JSON, for hosts that read nothing else
+ * (2025-06-18 and later: server/tools, "Structured Content"). What a path takes out there goes here too.
+ */
+import { exceedsDepth } from "../../wire/depth.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
+import type { Steps } from "./steps.js";
+
+/** A longer text that could be JSON is taken out as a whole: reading it would hold others up. */
+const LONGEST = 4 * 1024 * 1024;
+/** So is one that is nested deeper than messages are. */
+const DEEPEST = 128;
+
+/** `text` as JSON without what `cut` takes out; the very same text where that is nothing, or it is no JSON. */
+export function* mirroredJson(
+  text: string,
+  replacement: string,
+  cut: (value: unknown) => Steps<unknown>,
+): Steps<string> {
+  if (!/^[\s\uFEFF]*[[{]/.test(text)) return text;
+  if (text.length > LONGEST || exceedsDepth(text, DEEPEST)) return replacement;
+  const json = parsed(text);
+  if (json === undefined) return text;
+  const clean = yield* cut(json);
+  return clean === json ? text : writeJson(clean, indentOf(text));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text.replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As the server has it, with or without line breaks. */
+const indentOf = (text: string): number | undefined => /^\s*[[{]\r?\n([ \t]{1,10})/.exec(text)?.[1]?.length;

@@ -1,0 +1,156 @@
+/** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
+import type { RedactionConfig } from "../../config/config.js";
+import { ExactNumber } from "../../wire/exact-number.js";
+import type { JsonObject } from "../../wire/json.js";
+import { compilePattern } from "../rules/patterns.js";
+import { mirroredJson } from "./mirrored-json.js";
+import { compilePaths, isMeant, type PathNodes, stepped } from "./paths.js";
+import { holdsBytes, isProtocolKey, isReadText, type Place, placeOfMember } from "./places.js";
+import { atOnce, inTurns, type Steps, Work } from "./steps.js";
+import { TextCleaner } from "./texts.js";
+
+/** What one rule takes out, in one direction. */
+export interface Redaction {
+  /** Whether there is anything to look for. */
+  readonly active: boolean;
+  readonly replacement: string;
+  /** The same without the paths: for what they are not written for. */
+  readonly patternsOnly: Omit<Redaction, "patternsOnly">;
+  /**
+   * A copy without what is to be taken out; the very same object where that is nothing. Others get their turn in
+   * between.
+   *
+   * @param place where in a message the object stands, if the protocol defines that; tells which members are bytes
+   */
+  apply<T extends JsonObject>(object: T, place?: Place): Promise<T>;
+  /** The same for a text; paths do not count. */
+  text(text: string): Promise<string>;
+  /** The same as `apply`, at once; undefined where that would be too much work. */
+  applyNow(object: JsonObject): JsonObject | undefined;
+  /** Whether a path ends in this name, in whatever case. */
+  endsIn(name: string): boolean;
+}
+
+/** @param replacement what stands there instead */
+export function redaction({ paths, patterns }: RedactionConfig, replacement: string): Redaction {
+  const texts = new TextCleaner(patterns.map(compilePattern), replacement);
+  const walk = new Walk(texts, replacement);
+  const names = new Set(paths.map((path) => path.slice(path.lastIndexOf(".") + 1).toLowerCase()));
+  const made = (nodes: PathNodes) => ({
+    active: texts.active || nodes.length > 0,
+    replacement,
+    apply: <T extends JsonObject>(object: T, place?: Place) =>
+      inTurns(walk.whole(object, place, nodes)) as Promise<T>,
+    text: (text: string) => inTurns(texts.clean(text, new Work())),
+    applyNow: (object: JsonObject) => atOnce(walk.whole(object, undefined, nodes)),
+    endsIn: (name: string) => nodes.length > 0 && names.has(name.toLowerCase()),
+  });
+  return { ...made(compilePaths(paths)), patternsOnly: made([]) };
+}
+
+/** To look at a value costs so much, however short it is (in characters searched). */
+const LEAST = 16;
+
+/** What holds for a part of a message. */
+interface Spot {
+  readonly place: Place | undefined;
+  readonly paths: PathNodes;
+  /** The paths into `structuredContent`, for texts that say the same. */
+  readonly mirrored: PathNodes;
+}
+
+class Walk {
+  readonly #texts: TextCleaner;
+  readonly #replacement: string;
+  constructor(texts: TextCleaner, replacement: string) {
+    this.#texts = texts;
+    this.#replacement = replacement;
+  }
+
+  *whole(object: JsonObject, place: Place | undefined, paths: PathNodes): Steps<JsonObject> {
+    const mirrored = place === "result" ? stepped(paths, "structuredContent") : [];
+    return yield* this.#object(object, { place, paths, mirrored }, new Work());
+  }
+
+  *#value(value: unknown, spot: Spot, work: Work): Steps<unknown> {
+    if (isMeant(spot.paths)) return this.#replacement;
+    yield* work.spend(LEAST);
+    if (typeof value === "string") return yield* this.#texts.clean(value, work);
+    if (typeof value === "number") return yield* this.#number(value, String(value), work);
+    if (value instanceof ExactNumber) {
+      // As it is written, and as it is read: 4111111111111111 is 4.111111111111111e15 too.
+      const clean = yield* this.#number(value, value.source, work);
+      return clean === value ? yield* this.#number(value, String(Number(value.source)), work) : clean;
+    }
+    if (typeof value !== "object" || value === null || !this.#leadsOn(spot)) return value;
+    return yield* Array.isArray(value)
+      ? this.#array(value as readonly unknown[], spot, work)
+      : this.#object(value as JsonObject, spot, work);
+  }
+
+  *#number(value: unknown, text: string, work: Work): Steps<unknown> {
+    const clean = yield* this.#texts.clean(text, work);
+    return clean === text ? value : clean;
+  }
+
+  /** Whether there can be anything to find below. */
+  #leadsOn({ paths, mirrored }: Spot): boolean {
+    return this.#texts.active || paths.length > 0 || mirrored.length > 0;
+  }
+
+  *#array(array: readonly unknown[], spot: Spot, work: Work): Steps<readonly unknown[]> {
+    let copy: unknown[] | undefined;
+    for (const [at, inner] of array.entries()) {
+      // A list in a list is no content.
+      const { place, mirrored } = Array.isArray(inner) ? NOWHERE : spot;
+      const clean = yield* this.#value(
+        inner,
+        { place, paths: stepped(spot.paths, String(at)), mirrored },
+        work,
+      );
+      if (clean === inner) continue;
+      copy ??= [...array];
+      copy[at] = clean;
+    }
+    return copy ?? array;
+  }
+
+  *#object(object: JsonObject, spot: Spot, work: Work): Steps<JsonObject> {
+    let changed = false;
+    const copy = new Map<string, unknown>();
+    for (const [key, inner] of Object.entries(object)) {
+      const name = isProtocolKey(spot.place, key) ? key : yield* this.#name(key, object, copy, work);
+      const clean = holdsBytes(spot.place, key, object)
+        ? inner
+        : yield* this.#member(key, object, spot, work);
+      changed ||= clean !== inner || name !== key;
+      copy.set(name, clean);
+    }
+    return changed ? Object.fromEntries(copy) : object;
+  }
+
+  /** The name of a member; two that come to the same stay two. */
+  *#name(key: string, owner: JsonObject, copy: ReadonlyMap<string, unknown>, work: Work): Steps<string> {
+    const clean = yield* this.#texts.clean(key, work);
+    if (clean === key) return key;
+    let name = clean;
+    for (let number = 2; copy.has(name) || Object.hasOwn(owner, name); number++) name = `${clean} ${number}`;
+    return name;
+  }
+
+  *#member(key: string, owner: JsonObject, { place, paths, mirrored }: Spot, work: Work): Steps<unknown> {
+    const inner = owner[key];
+    const below = placeOfMember(place, key, owner);
+    const spot = { place: below, paths: stepped(paths, key), mirrored: below === undefined ? [] : mirrored };
+    if (mirrored.length === 0 || typeof inner !== "string" || !isReadText(place, key)) {
+      return yield* this.#value(inner, spot, work);
+    }
+    const byPaths = new Walk(TextCleaner.NONE, this.#replacement);
+    const text = yield* mirroredJson(inner, this.#replacement, (json) =>
+      byPaths.#value(json, { ...NOWHERE, paths: mirrored }, work),
+    );
+    return yield* this.#value(text, spot, work);
+  }
+}
+
+const NOWHERE: Spot = { place: undefined, paths: [], mirrored: [] };

@@ -1,0 +1,42 @@
+/** Work on one message that stops now and then, so that others get their turn. */
+import { othersFirst } from "../checks/turns.js";
+
+/** Stops where others should get their turn. */
+export type Steps<Value> = Generator<void, Value, void>;
+
+/** About 4 ms, in characters searched. */
+const TURN = 65_536;
+/** As much as may be done at once of what cannot wait: about 16 ms. */
+const MOST_TURNS_AT_ONCE = 4;
+
+/** What was done since others had their turn, in characters searched. */
+export class Work {
+  #spent = 0;
+
+  /** Counts work, and stops where that makes a turn. Called as `yield*`. */
+  *spend(work: number): Steps<void> {
+    this.#spent += work;
+    if (this.#spent < TURN) return;
+    this.#spent = 0;
+    yield;
+  }
+}
+
+/** Goes through all steps; a turn of the event loop for each. */
+export async function inTurns<Value>(steps: Steps<Value>): Promise<Value> {
+  let step = steps.next();
+  while (step.done !== true) {
+    await othersFirst();
+    step = steps.next();
+  }
+  return step.value;
+}
+
+/** Goes through all steps at once; undefined where there are too many for that. */
+export function atOnce<Value>(steps: Steps<Value>): Value | undefined {
+  for (let turns = 0; turns < MOST_TURNS_AT_ONCE; turns++) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+  return undefined;
+}
