@@ -1,5 +1,5 @@
 /** Which protocol era a message belongs to; asked once per message, the body before the header. */
-import { type Envelope, isBatch } from "../wire/envelope.js";
+import { type Batch, type Envelope, isBatch } from "../wire/envelope.js";
 import { objectAt } from "../wire/json.js";
 import { LEGACY_REVISIONS, META } from "../wire/names.js";
 
@@ -14,7 +14,7 @@ export type Era = "legacy" | "modern";
  *
  * @param version the `MCP-Protocol-Version` header, where there are headers
  */
-export function eraOfMessage(message: Envelope | readonly Envelope[], version?: string): Era {
+export function eraOfMessage(message: Envelope | Batch, version?: string): Era {
   if (isBatch(message)) return "legacy";
   const meta = objectAt(message.params, "_meta");
   if (meta !== undefined && Object.hasOwn(meta, META.protocolVersion)) return "modern";

@@ -1,7 +1,7 @@
 /** What the listeners hand to an era: a parsed message and the place where its answer goes. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
-import type { Envelope } from "../wire/envelope.js";
+import type { Batch, Envelope } from "../wire/envelope.js";
 
 /** Where hosts of the 2024-11-05 transport POST to, with their session in the query. */
 export const MESSAGES_PATH = "/messages";
@@ -19,7 +19,7 @@ export interface HttpExchange {
 
 /** A POST: the exchange and the body, parsed once. */
 export interface HttpPost extends HttpExchange {
-  readonly message: Envelope | readonly Envelope[];
+  readonly message: Envelope | Batch;
 }
 
 /** Where an event stream that a host opens must find room. */
@@ -60,7 +60,7 @@ export interface PipeEdge {
   /** Takes one message. Where it returns a promise for a request, that resolves when the answer was sent. */
   receive(message: Envelope): void | Promise<void>;
   /** A batch; only the legacy era has any. Resolves like `receive`. */
-  receiveBatch?(messages: readonly Envelope[]): void | Promise<void>;
+  receiveBatch?(batch: Batch): void | Promise<void>;
   /** The pipe's principal came with other credentials, which may grant more or less. */
   actFor?(principal: Principal): void;
   /** The host will send nothing more, but may still read: what it was asked it cannot answer. */

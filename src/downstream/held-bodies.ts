@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import { NO_PRESSURE, type Pressure, SHEDS, type Shed } from "../core/pressure.js";
-import { type Envelope, isBatch, isRequest } from "../wire/envelope.js";
+import { type Batch, type Envelope, isBatch, isRequest, messagesIn } from "../wire/envelope.js";
 
 export interface HeldBodiesOptions {
   /** In bytes. Default 256 MiB. */
@@ -43,9 +43,9 @@ export class HeldBodies {
    * Lets through what ends work (answers, cancellations), and what begins some only where there is memory for it.
    * @throws GatewayError `overloaded`
    */
-  admit(message: Envelope | readonly Envelope[]): void {
+  admit(message: Envelope | Batch): void {
     if (this.#options.pressure.level < SHEDS.calls) return;
-    const messages = isBatch(message) ? message : [message];
+    const messages = isBatch(message) ? messagesIn(message) : [message];
     if (messages.some(isRequest)) throw this.#refused("the gateway is short of memory: no new calls");
   }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { type Envelope, isBatch, parseDocument } from "../wire/envelope.js";
+import { type Batch, type Envelope, isBatch, parseDocument } from "../wire/envelope.js";
 import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
 import { checkContent } from "./check-content.js";
@@ -110,5 +110,5 @@ function versionOf({ headers }: IncomingMessage): string | undefined {
   return typeof version === "string" ? version.trim() : undefined;
 }
 
-const idOf = (message: Envelope | readonly Envelope[]): MessageId | undefined =>
+const idOf = (message: Envelope | Batch): MessageId | undefined =>
   isBatch(message) || message.method === undefined ? undefined : message.id;

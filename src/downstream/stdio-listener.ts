@@ -6,7 +6,15 @@ import { GatewayError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { refusalError } from "../core/refusal.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { codeOf, type Envelope, FrameError, isBatch, isResponse, parseDocument } from "../wire/envelope.js";
+import {
+  type Batch,
+  codeOf,
+  type Envelope,
+  FrameError,
+  isBatch,
+  isResponse,
+  parseDocument,
+} from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
 import type { MessageId } from "../wire/message-id.js";
@@ -19,7 +27,7 @@ export interface StdioListenerOptions {
   readonly output: Writable;
   /** Each is called at most once, when the first message of its era comes. */
   readonly open: Readonly<Record<Era, (pipe: Pipe) => PipeEdge>>;
-  readonly detect: (message: Envelope | readonly Envelope[]) => Era;
+  readonly detect: (message: Envelope | Batch) => Era;
   /** Default: the one anonymous principal. */
   readonly principal?: Principal;
   readonly maxLineBytes?: number;
@@ -99,7 +107,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     },
   };
 
-  function receive(message: Envelope | readonly Envelope[]): void {
+  function receive(message: Envelope | Batch): void {
     if (isBatch(message)) {
       const edge = edges.get("legacy");
       if (edge?.receiveBatch === undefined) answerError(null, -32600, "a batch is not possible here");
@@ -164,7 +172,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
 const LF = Buffer.from("\n");
 
 /** @throws FrameError */
-function readLine(bytes: Buffer): Envelope | readonly Envelope[] {
+function readLine(bytes: Buffer): Envelope | Batch {
   // A replacement character would let policy judge another text than the one that was sent.
   if (!isUtf8(bytes)) throw new FrameError(-32700, "the line is not valid UTF-8");
   const text = bytes.toString("utf8");

@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.js";
 import { upTo } from "../core/up-to.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
-import { objectAt, stringAt, without } from "../wire/json.js";
+import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { RoundState, RoundStates } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
 
@@ -98,7 +98,8 @@ const shortened = <Value>(value: Value, longest: number): Value | string =>
 /** Everything that could fool the eye of the person is written as an escape. */
 function question(rule: RuleConfig, call: Call, route: Route): string {
   // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
-  const args = without(argsOf(call), Object.keys(route.given?.fixed ?? {}));
+  const given = argsOf(call);
+  const args = isObject(given) ? without(given, Object.keys(route.given?.fixed ?? {})) : given;
   const text = escapeHidden(JSON.stringify(args, (_, value: unknown) => shortened(value, LONGEST_TEXT)));
   const shown = shortened(text, LONGEST_SHOWN);
   const why = rule.message === undefined ? "" : `${rule.message}\n`;

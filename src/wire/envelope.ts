@@ -3,6 +3,7 @@ import { ExactNumber, numberOf } from "./exact-number.js";
 import { isObject, type JsonObject } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { idKey, isMessageId, type MessageId } from "./message-id.js";
+import { Spellings } from "./spellings.js";
 
 export interface RpcError {
   /** An integer; see `codeOf`. */
@@ -65,16 +66,22 @@ export const isRequest = (message: Envelope): message is Request =>
 export const isNotification = (message: Envelope): message is Notification =>
   message.method !== undefined && message.id === undefined;
 export const isResponse = (message: Envelope): boolean => message.method === undefined;
+/** Messages that came as one array; in place of one that is none stands what is wrong with it. */
+export type Batch = readonly (Envelope | FrameError)[];
+
 /** Tells the two apart that `parseDocument` gives; Array.isArray does not narrow what is read-only. */
-export const isBatch = (document: Envelope | readonly Envelope[]): document is readonly Envelope[] =>
-  Array.isArray(document);
+export const isBatch = (document: Envelope | Batch): document is Batch => Array.isArray(document);
+
+/** The messages of a batch, without what is none. */
+export const messagesIn = (batch: Batch): readonly Envelope[] =>
+  batch.filter((one): one is Envelope => !(one instanceof FrameError));
 
 /**
  * Parses one document: a message, or a batch of them.
  *
- * @throws FrameError when it is no JSON (-32700) or no message (-32600).
+ * @throws FrameError when it is no JSON (-32700), no message (-32600) or an empty batch.
  */
-export function parseDocument(text: string): Envelope | readonly Envelope[] {
+export function parseDocument(text: string): Envelope | Batch {
   let value: unknown;
   try {
     value = parseJson(text);
@@ -83,7 +90,17 @@ export function parseDocument(text: string): Envelope | readonly Envelope[] {
   }
   if (!Array.isArray(value)) return checkFrame(value);
   if (value.length === 0) throw new FrameError(-32600, "the batch is empty");
-  return value.map(checkFrame);
+  return value.map(checkMember);
+}
+
+/** A bad member of a batch is answered for itself, and the others are served (JSON-RPC 2.0, 6, "Batch"). */
+function checkMember(value: unknown): Envelope | FrameError {
+  try {
+    return checkFrame(value);
+  } catch (error) {
+    if (error instanceof FrameError) return error;
+    throw error;
+  }
 }
 
 /**
@@ -101,8 +118,9 @@ export function checkFrame(value: unknown): Envelope {
   for (const key in value) {
     // A parser that ignores case would read "Method" as "method" (CVE-2026-27896): whoever judges and
     // whoever executes must see the same message, so a look-alike is refused rather than passed over.
-    if (!known.has(key) && known.has(key.toLowerCase()))
-      refuse(`"${key.toLowerCase()}" is spelled in odd case`);
+    if (known.has(key)) continue;
+    const meant = FRAME.meantBy(key);
+    if (meant !== undefined) refuse(`"${key}" could be read as "${meant}"`);
   }
   if (Object.hasOwn(value, "id") && id === undefined) refuse('"id" must be a string or an integer');
   if (Object.hasOwn(value, "method")) {
@@ -119,10 +137,17 @@ export function checkFrame(value: unknown): Envelope {
   if (hasResult === hasError) refuse("a message has a method, a result or an error");
   if (hasResult && !isObject(value.result)) refuse('"result" must be an object');
   if (hasError && !isRpcError(value.error)) refuse('"error" must have a code and a message');
+  if (hasError) {
+    const twin = Object.keys(value.error as JsonObject).find((key) => (ERROR.meantBy(key) ?? key) !== key);
+    if (twin !== undefined) refuse(`"error.${twin}" could be read as "error.${ERROR.meantBy(twin)}"`);
+  }
   return value as unknown as Envelope;
 }
 
-const known = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
+const MEMBERS = ["jsonrpc", "id", "method", "params", "result", "error"];
+const known = new Set(MEMBERS);
+const FRAME = new Spellings(MEMBERS);
+const ERROR = new Spellings(["code", "message", "data"]);
 
 function readId(value: JsonObject): MessageId | undefined {
   const id = Object.hasOwn(value, "id") ? value.id : undefined;

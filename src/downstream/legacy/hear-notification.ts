@@ -1,5 +1,6 @@
 /** What a session makes of a client's notification. */
 import type { GatewayPort } from "../../core/gateway-port.js";
+import { paramsFault } from "../../core/look-alikes.js";
 import type { Notification } from "../../wire/envelope.js";
 import { stringAt } from "../../wire/json.js";
 import { isMessageId } from "../../wire/message-id.js";
@@ -11,6 +12,8 @@ export function hearNotification(
   port: Pick<GatewayPort, "hear">,
 ): void {
   const { method, params } = notification;
+  // Nothing can be answered to it.
+  if (paramsFault(method, params) !== undefined) return;
   switch (method) {
     case "notifications/initialized":
       session.initialized();

@@ -2,10 +2,21 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Alarms } from "../../core/alarms.js";
+import { answerFault, invalidParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { issuedBy } from "../../core/issuer.js";
+import { paramsFault } from "../../core/look-alikes.js";
 import { refusalError } from "../../core/refusal.js";
-import { type Envelope, isBatch, isNotification, isRequest, type Request } from "../../wire/envelope.js";
+import {
+  type Batch,
+  type Envelope,
+  FrameError,
+  isBatch,
+  isNotification,
+  isRequest,
+  messagesIn,
+  type Request,
+} from "../../wire/envelope.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
@@ -18,7 +29,7 @@ import { type Behind, faultText, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
-import { errorText, resultText } from "./text.js";
+import { errorText, frameErrorText, resultText } from "./text.js";
 
 export interface HttpEdgeParts {
   readonly store: SessionStore;
@@ -51,7 +62,10 @@ export class LegacyHttpEdge {
       return serveRequest(session, message, places.place(), this.parts.behind);
     }
     this.#hear(session, message);
-    post.response.writeHead(202).end();
+    const fault = faultOf(message);
+    if (fault === undefined) post.response.writeHead(202).end();
+    // Nothing can be answered to what is no request, but its POST can.
+    else writeJson(post.response, 400, errorText(undefined, refusalError(invalidParams(fault))));
   }
 
   /** @throws GatewayError `overloaded` */
@@ -103,18 +117,21 @@ export class LegacyHttpEdge {
     }
   }
 
-  #postBatch(post: HttpPost, messages: readonly Envelope[]): void | Promise<void> {
+  #postBatch(post: HttpPost, batch: Batch): void | Promise<void> {
     const session = this.#sessionOf(post);
     if (session === undefined) return;
-    const problem = problemWith(messages, session);
+    const problem = problemWith(batch, session);
     if (problem !== undefined) return refuse(post, 400, problem);
+    const messages = messagesIn(batch);
     for (const message of messages) if (!isRequest(message)) this.#hear(session, message);
     const requests = messages.filter(isRequest);
-    if (requests.length === 0) {
+    const bad = batch.filter((one) => one instanceof FrameError);
+    if (requests.length + bad.length === 0) {
       post.response.writeHead(202).end();
       return;
     }
-    const places = this.#placesFor(requests.length, session, post, true);
+    const places = this.#placesFor(requests.length + bad.length, session, post, true);
+    for (const fault of bad) places.place().reply(frameErrorText(fault));
     const served = requests.map((request) =>
       serveRequest(session, request, places.place(), this.parts.behind),
     );
@@ -169,13 +186,17 @@ export class LegacyHttpEdge {
 }
 
 /** Batches came with 2025-03-26 and went with 2025-06-18; `initialize` was never part of one. */
-function problemWith(batch: readonly Envelope[], session: Session): string | undefined {
+function problemWith(batch: Batch, session: Session): string | undefined {
   if (!session.revision.batches) return `batches do not exist in ${session.revision.name}`;
   if (batch.length > MAX_BATCH) return `a batch may have ${MAX_BATCH} messages`;
-  return batch.some(({ method }) => method === "initialize")
+  return messagesIn(batch).some(({ method }) => method === "initialize")
     ? "initialize must not be part of a batch"
     : undefined;
 }
+
+/** What is wrong with a notification or an answer. */
+const faultOf = (message: Envelope): string | undefined =>
+  message.method === undefined ? answerFault(message) : paramsFault(message.method, message.params);
 
 function streamsOf(session: Session): SessionStreams {
   if (session.streams === undefined) throw new TypeError("a session over HTTP has streams");

@@ -7,7 +7,7 @@ import { GatewayError } from "../../core/errors.js";
 import { issuedBy } from "../../core/issuer.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
-import { type Envelope, isBatch } from "../../wire/envelope.js";
+import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import {
   type HttpEdge,
@@ -107,7 +107,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
   }
 }
 
-async function receive(pipe: PipeEdge, message: Envelope | readonly Envelope[]): Promise<void> {
+async function receive(pipe: PipeEdge, message: Envelope | Batch): Promise<void> {
   if (isBatch(message)) await pipe.receiveBatch?.(message);
   else await pipe.receive(message);
 }

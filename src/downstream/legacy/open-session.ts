@@ -1,4 +1,6 @@
 /** Opens a session for an `initialize`, once the gateway has introduced itself. */
+
+import { checkParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -31,6 +33,7 @@ export async function openSession(
   who: Pick<HttpExchange | Pipe, "principal" | "scope">,
   ways: (revision: Revision) => Pick<SessionParts, "id" | "general" | "streams">,
 ): Promise<Opened> {
+  checkParams("initialize", params);
   const opening = readOpening(params);
   const way = ways(opening.revision);
   const client = clientOf(opening, way.id, who);

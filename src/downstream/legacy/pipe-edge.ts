@@ -5,7 +5,15 @@ import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";
+import {
+  type Batch,
+  type Envelope,
+  FrameError,
+  isNotification,
+  isRequest,
+  messagesIn,
+  type Request,
+} from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
 import type { Pipe, PipeEdge } from "../edge.js";
 import { Gate } from "./gate.js";
@@ -14,7 +22,7 @@ import { type Opener, openSession } from "./open-session.js";
 import type { General, Place } from "./place.js";
 import { type Behind, faultText, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
-import { arrayOf, errorText, oneLine, resultText, type Text } from "./text.js";
+import { arrayOf, errorText, frameErrorText, oneLine, resultText, type Text } from "./text.js";
 
 export class LegacyPipeEdge implements PipeEdge {
   #session: Session | undefined;
@@ -39,13 +47,14 @@ export class LegacyPipeEdge implements PipeEdge {
   }
 
   /** A batch, as 2025-03-26 had them: answered by one array. */
-  async receiveBatch(messages: readonly Envelope[]): Promise<void> {
+  async receiveBatch(batch: Batch): Promise<void> {
     await this.#opening;
+    const messages = messagesIn(batch);
     if (this.#session?.revision.batches !== true || messages.some(({ method }) => method === "initialize")) {
       return this.#write(errorText(null, refusal("a batch is not possible here")));
     }
     for (const message of messages) if (!isRequest(message)) this.#hear(message);
-    const replies: Text[] = [];
+    const replies: Text[] = batch.flatMap((one) => (one instanceof FrameError ? [frameErrorText(one)] : []));
     await Promise.all(
       messages.filter(isRequest).map((request) => this.#serve(request, (text) => replies.push(text))),
     );

@@ -1,6 +1,8 @@
 /** The questions one client was asked and has not answered yet, by the ids of their requests. */
 
+import { answerFault, invalidParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
+import { refusalError } from "../../core/refusal.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -91,7 +93,9 @@ export class Questions {
   answer(message: Envelope): boolean {
     const open = message.id === undefined ? undefined : this.#open?.get(message.id);
     if (open === undefined) return false;
-    if (message.error !== undefined) open.settle({ kind: "error", error: message.error });
+    const fault = answerFault(message);
+    if (fault !== undefined) open.settle({ kind: "error", error: refusalError(invalidParams(fault)) });
+    else if (message.error !== undefined) open.settle({ kind: "error", error: message.error });
     else open.settle({ kind: "result", result: message.result ?? {} });
     return true;
   }

@@ -1,8 +1,10 @@
 /** Serves one request of a session, whatever brought it: by the session itself, or by what is behind the gateway. */
 import type { Reply } from "../../core/call.js";
+import { invalidParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { Logger } from "../../core/logger.js";
+import { paramsFault } from "../../core/look-alikes.js";
 import { refusalError } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -32,9 +34,17 @@ export function serveRequest(
   place: Place,
   behind: Behind,
 ): Promise<void> {
-  const own = ownMethod(request.method);
+  const { id, method, params } = request;
+  const fault = paramsFault(method, params);
+  if (fault !== undefined || session.isInFlight(id)) {
+    // The id may name another request, which must not be answered instead.
+    const [to, error] = session.isInFlight(id) ? [null, duplicate(id)] : [id, malformed(fault ?? "")];
+    place.reply(errorText(to, error));
+    return Promise.resolve();
+  }
+  const own = ownMethod(method);
   if (own === undefined) return serveCall(session, request, place, behind);
-  const answer = () => own(session, request.params ?? {});
+  const answer = () => own(session, params ?? {});
   return answerItself(request, behind.logger, answer).then((text) => place.reply(text));
 }
 
@@ -50,8 +60,7 @@ async function serveCall(
     why === "cancelled" ? place.withdraw() : place.reply(errorText(id, sessionEnded()));
   const controller = session.inFlight < MAX_IN_FLIGHT ? session.begin(id, over) : undefined;
   if (controller === undefined) {
-    // The id may name another request, which must not be answered instead.
-    place.reply(session.isInFlight(id) ? errorText(null, duplicate(id)) : errorText(id, overloaded()));
+    place.reply(errorText(id, overloaded()));
     return;
   }
   const call = readCall(session, request, controller.signal, (notice) => {
@@ -97,6 +106,8 @@ export function faultText(id: MessageId, method: string, error: unknown, logger:
     message: "the gateway failed on this request; its log says why",
   });
 }
+
+const malformed = (sentence: string) => refusalError(invalidParams(sentence));
 
 const duplicate = (id: MessageId) =>
   refusalError(

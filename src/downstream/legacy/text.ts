@@ -1,5 +1,5 @@
 /** JSON-RPC messages as text, written around payloads that stay as they came. */
-import type { RpcError } from "../../wire/envelope.js";
+import type { FrameError, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { MessageId } from "../../wire/message-id.js";
@@ -26,6 +26,10 @@ export const arrayOf = (texts: readonly Text[]): string => `[${texts.map(stringO
 /** The error response to `id`; null where the id must not be used, undefined where there is none. */
 export const errorText = (id: MessageId | null | undefined, error: RpcError): string =>
   writeJson({ jsonrpc: "2.0", ...(id !== undefined && { id }), error });
+
+/** The error response to a member of a batch that is no message. */
+export const frameErrorText = ({ id, code, message }: FrameError): string =>
+  errorText(id ?? null, { code, message });
 
 export const noticeText = (method: string, params?: JsonObject): string =>
   writeJson({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });

@@ -1,7 +1,9 @@
 /** The modern side of a pipe: requests run side by side, and a notification is what cancels one. */
 import { GatewayError } from "../../core/errors.js";
+import { paramsFault } from "../../core/look-alikes.js";
 import { refusalError } from "../../core/refusal.js";
 import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";
+import { writeJson } from "../../wire/json-text.js";
 import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
 import type { Pipe, PipeEdge } from "../edge.js";
 import type { OpenSubscriptions } from "./open-subscriptions.js";
@@ -32,9 +34,10 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
       const inUse = new GatewayError(
         "bad_request",
         "downstream",
-        "this id belongs to a request that is running",
+        `a request with the id ${writeJson(id)} is in flight already`,
       );
-      pipe.send(oneDocument(writeError(id, refusalError(inUse))));
+      // An error under that id would be taken for the answer to the other request.
+      pipe.send(oneDocument(writeError(null, refusalError(inUse))));
       return;
     }
     const outlet = new PipeOutlet(pipe, () => running.delete(key));
@@ -43,6 +46,7 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
   }
 
   function cancel(notification: Envelope): void {
+    if (paramsFault("notifications/cancelled", notification.params) !== undefined) return;
     const key = idKey(notification.params?.requestId);
     if (key !== undefined) running.get(key)?.cancel("the client cancelled");
   }

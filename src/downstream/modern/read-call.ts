@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import { type Call, type InputAnswers, type Notice, nextCallId } from "../../core/call.js";
+import { checkParams } from "../../core/check-params.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
@@ -42,6 +43,7 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
   const version = claimedVersion(meta);
   if (came.headers !== undefined) checkVersionHeader(came.headers, version);
   checkVersion(version);
+  checkParams(request.method, request.params);
   const client = readClient(meta, came);
   const logLevel = readLogLevel(meta);
   if (came.headers !== undefined) checkStandardHeaders(came.headers, request);

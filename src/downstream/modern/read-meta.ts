@@ -1,8 +1,10 @@
 /** What a request says of its sender: the reserved keys of `_meta`, read and taken out. */
 
 import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
+import { checkMembers, invalidParams } from "../../core/check-params.js";
 import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
 import { canonicalText } from "../../wire/canonical.js";
 import { extentOf, isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -59,6 +61,8 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
     known.last = before;
     return before;
   }
+  checkMembers(capabilities, CAPABILITIES, `_meta.${META.clientCapabilities}.`);
+  if (info !== undefined) checkMembers(info, IMPLEMENTATION, `_meta.${META.clientInfo}.`);
   const declared = isEmpty(capabilities) ? "" : canonicalText(capabilities);
   if (declared.length > LONGEST_CAPABILITIES) throw tooLong(META.clientCapabilities, LONGEST_CAPABILITIES);
   if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong(META.clientInfo, LONGEST_INFO);
@@ -134,8 +138,7 @@ export function withoutHopKeys(params: JsonObject, meta: JsonObject): JsonObject
 const tooLong = (key: string, longest: number): GatewayError =>
   malformed(`_meta["${key}"] must not be longer than ${longest} characters`);
 
-export const malformed = (message: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
+export const malformed = invalidParams;
 
 /**
  * A client of this era has no session, so what is kept for it is kept for its principal and for what it

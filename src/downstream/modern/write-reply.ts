@@ -110,12 +110,16 @@ function inThisRevision(error: RpcError, { params }: Call): RpcError {
   return { ...error, code: CODE.invalidParams, data: { ...(uri !== undefined && { uri }), ...data } };
 }
 
-/** The response to `id` that says `error`; `refusal` is the gateway's own word for it, where it has one. */
-export function writeError(id: MessageId, error: RpcError, refusal?: string): Response {
+/** The response to `id` (null where it must not be used) that says `error`; `refusal` is the gateway's own word for it, where it has one. */
+export function writeError(id: MessageId | null, error: RpcError, refusal?: string): Response {
   return { ...framed(id, "error", [writeJson(error)]), status: statusOf(codeOf(error), refusal) };
 }
 
-function framed(id: MessageId, member: "result" | "error", pieces: readonly (string | Buffer)[]): Response {
+function framed(
+  id: MessageId | null,
+  member: "result" | "error",
+  pieces: readonly (string | Buffer)[],
+): Response {
   const head = `{"jsonrpc":"2.0","id":${writeJson(id)},"${member}":`;
   const [first] = pieces;
   // Nearly always it is one text.

@@ -84,7 +84,7 @@ export function compileExpression(text: string): Expression {
     tool: facts.tool,
     server: facts.server,
     target: facts.target,
-    args: values.object(facts.args),
+    args: values.instead(facts.args),
     principal: values.object(facts.principal),
     annotations: values.object(facts.annotations),
     request: values.object(facts.request),

@@ -8,6 +8,8 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 export interface JsonValues {
   /** A JSON object as a CEL map; whatever else is given is an empty one. */
   object(value: unknown): CelMap;
+  /** Any JSON value in the place of a map: what is none is seen for what it is, as its type is found out when it is used. */
+  instead(value: unknown): CelMap;
   /**
    * The JSON text of a CEL value that came from JSON.
    *
@@ -53,7 +55,11 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
     return write(value);
   }
 
-  return { object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap)), text };
+  return {
+    object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap)),
+    instead: (value) => wrap(value) as CelMap,
+    text,
+  };
 }
 
 /**

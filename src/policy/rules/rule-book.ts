@@ -2,6 +2,7 @@
 import type { JudgedKind, PolicyConfig, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type Client, type Principal, scopesOf } from "../../core/client.js";
+import { PARAMS } from "../../core/members.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Answer, Facts } from "./expression.js";
 import { compileRule, type PolicyFault, type Rule } from "./rule.js";
@@ -195,8 +196,14 @@ const granted = (principal: Principal, scopes: readonly string[]): Principal => 
   claims: { ...principal.claims, scope: [...scopesOf(principal), ...scopes].join(" ") },
 });
 
-/** The arguments as rules see them: those of a tool or prompt; what is completed or read has none. */
-export const argsOf = ({ params }: Pick<Call, "params">): JsonObject => objectAt(params, "arguments") ?? {};
+/**
+ * The arguments as rules see them: those of a tool or prompt, an object; and those of a method that MCP does not define,
+ * which may be anything. In what is completed or read a member of that name means nothing to a server.
+ */
+export function argsOf({ method, params }: Pick<Call, "method" | "params">): unknown {
+  const hasNone = PARAMS.get(method)?.names.has("arguments") === false;
+  return hasNone || params.arguments === undefined ? {} : params.arguments;
+}
 
 function factsOf({ route, client, args, request }: Matter): Facts {
   const name = judgedName(route);

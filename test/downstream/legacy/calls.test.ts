@@ -110,6 +110,19 @@ describe("the call", () => {
     expect([answers, logLevel]).toEqual([undefined, undefined]);
   });
 
+  test("is not cancelled by a notification that could name another, which over HTTP is refused", async () => {
+    const pending = pendingHandler();
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const host = await server.host();
+    const first = host.post(callTool(1));
+    const { signal } = await pending.called;
+    const answer = await host.notify("notifications/cancelled", { requestId: 1, RequestId: 2 });
+    expect(answer).toMatchObject({ status: 400, json: { error: { code: -32602 } } });
+    expect(signal.aborted).toBe(false);
+    pending.answer(textReply("first"));
+    expect((await first).json).toMatchObject({ id: 1, result: {} });
+  });
+
   test("whose id is in flight already is refused, and the first goes on", async () => {
     const pending = pendingHandler();
     const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
@@ -277,6 +290,27 @@ describe("batches", () => {
     expect(new Set(byId.keys())).toEqual(new Set([1, 3, "2"]));
     expect(byId.get("2")).toMatchObject({ result: { content: [{ text: "b {}" }] } });
     expect(byId.get(3)).toMatchObject({ error: { code: -32601 } });
+  });
+
+  test("answer each bad member with its own error, and serve the others", async () => {
+    const server = await edgeServer({ handlers: { "tools/call": echo } });
+    const host = await server.host({ version: "2025-03-26" });
+    const answer = await host.post([
+      7,
+      callTool(1, { name: "a" }),
+      { jsonrpc: "1.0", id: 2, method: "ping" },
+      { jsonrpc: "2.0", id: 3, method: "tools/call", Method: "ping" },
+      callTool(4, { name: "d", Name: "e" }),
+      callTool(5, { name: "f" }),
+    ]);
+    const messages = answer.json as Message[];
+    expect(messages).toHaveLength(6);
+    const byId = new Map(messages.map((message) => [message.id, message]));
+    for (const id of [1, 5]) expect(byId.get(id)).toMatchObject({ result: {} });
+    for (const id of [null, 2, 3]) expect(byId.get(id)).toMatchObject({ error: { code: -32600 } });
+    expect(byId.get(4)).toMatchObject({ error: { code: -32602 } });
+    expect(server.port.calls).toHaveLength(2);
+    expect((await host.post([7])).json).toMatchObject([{ id: null, error: { code: -32600 } }]);
   });
 
   test("of notifications alone are taken with 202", async () => {

@@ -48,6 +48,23 @@ function rounds(...replies: (Reply | ((call: Call) => Reply))[]): { "tools/call"
   };
 }
 
+describe("an answer", () => {
+  test("that could be read in two ways is none; its server hears so, and over HTTP its host too", async () => {
+    const server = await edgeServer({ handlers: rounds(asks({ q: form("sure?") }, "s"), textReply("done")) });
+    const host = await server.host({ capabilities: CAN_ALL });
+    const events = new Events(await host.open(callTool(7)));
+    const { id } = await events.message();
+    const answer = await host.respond(id, { action: "decline", Action: "accept" });
+    expect(answer).toMatchObject({ status: 400, json: { error: { code: -32602 } } });
+    expect(answer.text).toContain("Action");
+    await events.rest();
+    expect(server.port.calls[1]?.answers).toMatchObject({
+      responses: { q: { action: "cancel" } },
+      refusals: { q: { code: -32602, message: expect.stringContaining('"Action"') } },
+    });
+  });
+});
+
 describe("a question", () => {
   test("comes on the stream of the POST that caused it, and its answer goes back with the state as it was", async () => {
     const server = await edgeServer({

@@ -1,0 +1,201 @@
+/**
+ * The members that MCP defines in the parameters of each method, over all revisions from 2024-11-05 to 2026-07-28 and
+ * the extensions whose methods the gateway serves itself. Everything else in them is free.
+ */
+
+import { META } from "../wire/names.js";
+import { Spellings } from "../wire/spellings.js";
+
+/** The members of one object. */
+export interface Members {
+  readonly names: ReadonlySet<string>;
+  readonly spellings: Spellings;
+  readonly inner: readonly Inner[];
+}
+
+/** A member that holds objects whose members are defined too. */
+interface Inner {
+  readonly name: string;
+  /** Whether it must be an object, because something is judged by what is in it. */
+  readonly strict: boolean;
+  /** What it holds; absent where the members of the object are free. */
+  readonly members?: Members;
+  /** Whether `members` are those of the object itself, of each value in an object or list, or of a list's alone. */
+  readonly of: "itself" | "values" | "items";
+}
+
+type Given = string | Inner;
+
+function members(...given: readonly Given[]): Members {
+  const names = given.map((one) => (typeof one === "string" ? one : one.name));
+  const inner = given.filter((one) => typeof one !== "string");
+  return { names: new Set(names), spellings: new Spellings(names), inner };
+}
+
+const object = (name: string, ...given: readonly Given[]): Inner => ({
+  name,
+  strict: false,
+  members: members(...given),
+  of: "itself",
+});
+const values = (name: string, each: Members): Inner => ({ name, strict: false, members: each, of: "values" });
+/** A list of objects, or one of them alone. */
+const items = (name: string, each: Members): Inner => ({ name, strict: false, members: each, of: "items" });
+const strict = (inner: Inner): Inner => ({ ...inner, strict: true });
+/** An object whose members are free. */
+const free = (name: string): Inner => ({ name, strict: true, of: "itself" });
+
+const meta = object(
+  "_meta",
+  ...Object.values(META).filter((key) => key !== META.relatedTask),
+  "traceparent",
+  "tracestate",
+  "baggage",
+  object(META.relatedTask, "taskId"),
+);
+
+/** What a client declares, in `initialize` and in `_meta`; kept apart, as it is looked at once for each client. */
+export const CAPABILITIES: Members = members(
+  "experimental",
+  "extensions",
+  object("roots", "listChanged"),
+  object("sampling", "context", "tools"),
+  object("elicitation", "form", "url"),
+  object(
+    "tasks",
+    "list",
+    "cancel",
+    object("requests", object("sampling", "createMessage"), object("elicitation", "create")),
+  ),
+);
+/** What a client calls itself. */
+export const IMPLEMENTATION: Members = members(
+  "name",
+  "title",
+  "version",
+  "description",
+  "websiteUrl",
+  "icons",
+);
+
+/** The answer to a question of any kind. */
+export const ANSWER: Members = members(
+  ...["action", "content", "model", "role", "stopReason", "roots", "task", "resultType"],
+  meta,
+);
+/** A question as it stands in an `input_required` result. */
+const QUESTION: Members = members("jsonrpc", "id", "method", "params");
+
+const resumed = [values("inputResponses", ANSWER), "requestState"] as const;
+const listed = members("cursor", meta);
+const followed = members("uri", meta);
+const nothing = members(meta);
+const task = object("task", "ttl");
+
+const contentMembers = [
+  ...["type", "text", "data", "mimeType", "annotations", "uri", "name", "title", "description", "size"],
+  ...["icons", "id", "input", "toolUseId", "structuredContent", "isError", meta],
+  object("resource", "uri", "mimeType", "text", "blob", meta),
+] as const;
+const block = members(...contentMembers, items("content", members("content", ...contentMembers)));
+
+const sampling = members(
+  ...["systemPrompt", "includeContext", "temperature", "maxTokens", "stopSequences", "metadata"],
+  items("messages", members("role", items("content", block), meta)),
+  object(
+    "modelPreferences",
+    ...["costPriority", "speedPriority", "intelligencePriority"],
+    items("hints", members("name")),
+  ),
+  items(
+    "tools",
+    members(
+      ...["name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons"],
+      meta,
+    ),
+  ),
+  object("toolChoice", "mode"),
+  task,
+  meta,
+);
+const elicitation = members(
+  ...["mode", "message", "url", "elicitationId"],
+  object("requestedSchema", "$schema", "type", "properties", "required"),
+  task,
+  meta,
+);
+
+const filter = object(
+  "notifications",
+  ...["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds"],
+);
+const taskState = members(
+  ...["taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "ttlMs", "pollInterval"],
+  ...["pollIntervalMs", "result", "error", "requestState", meta],
+  values("inputRequests", QUESTION),
+);
+
+/** By method; requests and notifications of either side. */
+export const PARAMS: ReadonlyMap<string, Members> = new Map([
+  [
+    "initialize",
+    members(
+      "protocolVersion",
+      { ...object("capabilities"), members: CAPABILITIES },
+      { ...object("clientInfo"), members: IMPLEMENTATION },
+      meta,
+    ),
+  ],
+  ["ping", nothing],
+  ["server/discover", nothing],
+  ["logging/setLevel", members("level", meta)],
+  ["tools/list", listed],
+  ["prompts/list", listed],
+  ["resources/list", listed],
+  ["resources/templates/list", listed],
+  ["tasks/list", listed],
+  ["skills/list", listed],
+  ["tools/call", members("name", free("arguments"), task, meta, ...resumed)],
+  ["prompts/get", members("name", free("arguments"), meta, ...resumed)],
+  ["resources/read", members("uri", meta, ...resumed)],
+  ["resources/subscribe", followed],
+  ["resources/unsubscribe", followed],
+  ["resources/directory/read", members("uri", "cursor", meta)],
+  ["skills/get", followed],
+  [
+    "completion/complete",
+    members(
+      object("ref", "type", "name", "title", "uri"),
+      strict(object("argument", "name", "value")),
+      strict(object("context", free("arguments"))),
+      meta,
+    ),
+  ],
+  ["subscriptions/listen", members(filter, meta)],
+  ["tasks/get", members("taskId", meta)],
+  ["tasks/result", members("taskId", meta)],
+  ["tasks/cancel", members("taskId", meta)],
+  ["tasks/update", members("taskId", meta, ...resumed)],
+  ["roots/list", nothing],
+  ["sampling/createMessage", sampling],
+  ["elicitation/create", elicitation],
+  ["notifications/initialized", nothing],
+  ["notifications/cancelled", members("requestId", "reason", meta)],
+  ["notifications/progress", members("progressToken", "progress", "total", "message", meta)],
+  ["notifications/message", members("level", "logger", "data", meta)],
+  ["notifications/roots/list_changed", nothing],
+  ["notifications/tools/list_changed", nothing],
+  ["notifications/prompts/list_changed", nothing],
+  ["notifications/resources/list_changed", nothing],
+  ["notifications/resources/updated", followed],
+  ["notifications/elicitation/complete", members("elicitationId", meta)],
+  ["notifications/subscriptions/acknowledged", members(filter, meta)],
+  ["notifications/tasks/status", taskState],
+  ["notifications/tasks", taskState],
+]);
+
+/** What the gateway reads in the parameters of any method; see `paramsFault`. */
+export const READ_EVERYWHERE = new Spellings([
+  ...["_meta", "name", "uri", "ref", "arguments", "taskId", "cursor", "task", "inputResponses"],
+  "requestState",
+]);
