@@ -55,8 +55,10 @@ export function adminPages({ inside, waits, legacy, ready, version, startedAt, u
         servers: inside().catalog.status(),
       };
     },
-    servers: () =>
-      [...inside().servers.values()].map(({ config, upstream, breaker, line }) => ({
+    servers() {
+      const { servers, catalog } = inside();
+      const lists = new Map(catalog.status().map(({ name, malformed }) => [name, malformed]));
+      return [...servers.values()].map(({ config, upstream, breaker, line }) => ({
         name: config.name,
         transport: config.transport.kind,
         state: upstream.state,
@@ -66,7 +68,9 @@ export function adminPages({ inside, waits, legacy, ready, version, startedAt, u
         circuit: breaker.state,
         inFlight: line.taken,
         waiting: line.waiting,
-      })),
+        malformed: lists.get(config.name) ?? [],
+      }));
+    },
     questions: () => waits.open(),
     decisions: () => inside().policy.decisions(),
     explain: (query) => explainCall(inside(), readSupposed(query)),

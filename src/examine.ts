@@ -1,6 +1,8 @@
 /** Starts or reaches one server once, and tells what was seen: for those who want to know what is wrong with it. */
 import type { ServerConfig } from "./config/config.js";
 import type { GatewayError } from "./core/errors.js";
+import type { Malformed } from "./core/list-entries.js";
+import { LIST_KINDS } from "./core/upstream.js";
 import { openStdioChannel } from "./upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
 import type { JsonObject } from "./wire/json.js";
@@ -11,6 +13,8 @@ export interface Examination {
     readonly serverInfo: JsonObject;
     /** How many tools it lists. */
     readonly tools: number;
+    /** Entries of its lists that hosts cannot read. */
+    readonly malformed: readonly Malformed[];
   };
   /** Why it could not be met. */
   readonly error?: unknown;
@@ -53,8 +57,16 @@ export async function examine(server: ServerConfig, options: ExamineOptions): Pr
   try {
     const failure = await firstOutcome(upstream, signal);
     if (failure !== undefined) return { error: failure, stderr, junk };
-    const { items } = await upstream.list("tools", undefined, signal);
-    return { met: { serverInfo: upstream.facts?.serverInfo ?? {}, tools: items.length }, stderr, junk };
+    const { items, malformed = [] } = await upstream.list("tools", undefined, signal);
+    // A server whose other lists fail is none that hosts cannot use.
+    const others = await Promise.all(
+      LIST_KINDS.filter((kind) => kind !== "tools").map((kind) =>
+        upstream.list(kind, undefined, signal).catch(() => undefined),
+      ),
+    );
+    const leftOut = [...malformed, ...others.flatMap((list) => list?.malformed ?? [])];
+    const serverInfo = upstream.facts?.serverInfo ?? {};
+    return { met: { serverInfo, tools: items.length, malformed: leftOut }, stderr, junk };
   } catch (error) {
     return { error, stderr, junk };
   } finally {

@@ -1,4 +1,5 @@
 /** What the pages of `/api/v1/…` show; the console draws from the same. */
+import type { Malformed } from "../core/list-entries.js";
 
 /** `GET /api/v1/status` */
 interface StatusPage {
@@ -29,6 +30,8 @@ interface ServerRow {
   readonly circuit?: "closed" | "half_open" | "open";
   readonly inFlight?: number;
   readonly waiting?: number;
+  /** Entries that the server lists and that are left out, as hosts cannot read them. */
+  readonly malformed?: readonly Malformed[];
   readonly [more: string]: unknown;
 }
 

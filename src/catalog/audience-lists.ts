@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import type { Malformed } from "../core/list-entries.js";
 import { upTo } from "../core/up-to.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
@@ -25,6 +26,8 @@ export interface HeldList {
   readonly list: KnownList;
   /** All that the server gave, before filters took some away. */
   readonly given: readonly JsonObject[];
+  /** Entries that the server gave and that hosts cannot read; they are in neither. */
+  readonly malformed: readonly Malformed[];
   readonly freshness: Freshness;
   /** By the monotonic clock, in milliseconds. */
   readonly heardAt: number;
@@ -107,13 +110,14 @@ export class AudienceLists {
     heard: {
       readonly shown: readonly JsonObject[];
       readonly given: readonly JsonObject[];
+      readonly malformed: readonly Malformed[];
       readonly freshness: Freshness;
     },
   ): { readonly before: KnownList | undefined; readonly now: KnownList } {
     const before = this.read(listener.audience, kind)?.list;
     const heardAt = performance.now();
-    const { shown, given, freshness } = heard;
-    const held: HeldList = { list: this.#intern(kind, shown), given, freshness, heardAt, stale: false };
+    const { shown, ...rest } = heard;
+    const held: HeldList = { list: this.#intern(kind, shown), ...rest, heardAt, stale: false };
     listener.lists.set(kind, held);
     if (listener !== this.shared) this.#takeForClass(listener, kind, held);
     // What changed for everybody has most likely changed for each class too.

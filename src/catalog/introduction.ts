@@ -1,8 +1,10 @@
 /** What the gateway says of itself to one client: the sum of what the servers in its view say of themselves. */
 import type { Introduction } from "../core/gateway-port.js";
+import { implementationFlaw } from "../core/list-entries.js";
 import type { ListKind, ServerFacts } from "../core/upstream.js";
 import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 import { exposedStart, type Naming } from "./naming.js";
+import { readableCapabilities } from "./readable-capabilities.js";
 import type { ServerSpace } from "./server-space.js";
 
 /** One server of the view, as far as it was met. */
@@ -13,6 +15,8 @@ export interface Introduced {
   /** False when filters leave nothing of what the server lists. */
   readonly shows: (kind: ListKind) => boolean;
 }
+
+const NONE: JsonObject = {};
 
 /** The capabilities that promise lists, and the lists. */
 const LISTS: ReadonlyMap<string, readonly ListKind[]> = new Map<string, readonly ListKind[]>([
@@ -27,16 +31,27 @@ export function introduction(servers: readonly Introduced[], self: JsonObject, n
   const alone = second === undefined && only?.space.prefix === "" ? only.facts : undefined;
   const instructions = instructionsOf(servers, naming);
   return {
-    serverInfo: alone?.serverInfo ?? self,
+    serverInfo: readableInfo(alone?.serverInfo) ?? self,
     capabilities: capabilitiesOf(servers),
     ...(instructions !== undefined && { instructions }),
   };
 }
 
+/** Without members that hosts cannot read; undefined where what is left does not name a server and its version. */
+function readableInfo(info: JsonObject | undefined): JsonObject | undefined {
+  let readable = info;
+  for (let flaw = implementationFlaw(readable); flaw !== undefined; flaw = implementationFlaw(readable)) {
+    const [key = ""] = flaw.member.split(/[.[]/, 1);
+    if (readable === undefined || !Object.hasOwn(readable, key)) return undefined;
+    readable = without(readable, [key]);
+  }
+  return readable;
+}
+
 function capabilitiesOf(servers: readonly Introduced[]): JsonObject {
   let union: JsonObject = {};
   for (const { facts, shows } of servers) {
-    for (const [key, value] of Object.entries(facts?.capabilities ?? {})) {
+    for (const [key, value] of Object.entries(readableCapabilities(facts?.capabilities ?? NONE))) {
       const kinds = LISTS.get(key);
       if (kinds !== undefined && !kinds.some(shows)) continue;
       union = { ...union, [key]: joined(Object.hasOwn(union, key) ? union[key] : undefined, value) };

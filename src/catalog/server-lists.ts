@@ -1,6 +1,7 @@
 /** The lists of one server as each client sees them, kept current and never asked for while a client waits in a call. */
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import type { Malformed } from "../core/list-entries.js";
 import type { Logger } from "../core/logger.js";
 import {
   type Audience,
@@ -16,6 +17,7 @@ import { AudienceLists, type HeldList, type KnownList, type Listener } from "./a
 import { ChangeWaves } from "./change-waves.js";
 import { Foundings } from "./foundings.js";
 import { remaining, STALE } from "./freshness.js";
+import { LeftOutEntries } from "./left-out-entries.js";
 import { ListRefresh } from "./list-refresh.js";
 import { offers, outdated } from "./offered-lists.js";
 import { type ServerSpace, shownItems } from "./server-space.js";
@@ -59,6 +61,8 @@ export interface ServerListsStatus {
   readonly ageMs: number | undefined;
   /** Connections, or classes of clients, whose lists are kept apart. */
   readonly audiences: number;
+  /** Entries that the server lists and that hosts cannot read, of all audiences; each once. */
+  readonly malformed: readonly Malformed[];
 }
 
 export class ServerLists {
@@ -69,6 +73,7 @@ export class ServerLists {
   readonly #refresh: ListRefresh;
   readonly #foundings = new Foundings();
   readonly #waves = new ChangeWaves();
+  readonly #leftOut: LeftOutEntries;
   readonly #unwatch: () => void;
   readonly #bornAt = performance.now();
   readonly #settled: Promise<void>;
@@ -85,6 +90,7 @@ export class ServerLists {
   constructor({ before, ...options }: ServerListsOptions) {
     const { upstream, times, logger } = options;
     this.#options = options;
+    this.#leftOut = before === undefined ? new LeftOutEntries() : before.#leftOut;
     this.upstream = upstream;
     this.name = upstream.name;
     this.#settled = new Promise((resolve) => {
@@ -198,6 +204,7 @@ export class ServerLists {
       shown: !this.#away,
       ageMs: heard.length === 0 ? undefined : Math.round(performance.now() - Math.min(...heard)),
       audiences: 1 + this.#lists.size,
+      malformed: LeftOutEntries.union(this.#lists.all()),
     };
   }
 
@@ -258,11 +265,12 @@ export class ServerLists {
     }, this.#options.times.graceMs);
   }
 
-  #heard(listener: Listener, kind: ListKind, { items, freshness }: ServerList): void {
+  #heard(listener: Listener, kind: ListKind, { items, freshness, malformed = [] }: ServerList): void {
+    this.#leftOut.warn(this.name, malformed, this.#options.logger);
     const shown = shownItems(this.#options.space, kind, items);
     if (kind === "tools" && listener === this.#lists.shared) this.#tellMissing(items);
     const own = listener.lists.get(kind)?.list;
-    const { before, now } = this.#lists.take(listener, kind, { shown, given: items, freshness });
+    const { before, now } = this.#lists.take(listener, kind, { shown, given: items, malformed, freshness });
     const wasAway = this.#away;
     this.#away = false;
     // What it was only taken to see before it was asked for is no list that has changed.

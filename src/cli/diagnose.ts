@@ -1,5 +1,6 @@
 /** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
 import type { ServerConfig } from "../config/config.js";
+import type { Malformed } from "../core/list-entries.js";
 import type { Examination } from "../examine.js";
 import { stringAt } from "../wire/json.js";
 import { codesOf, messageOf, statusOf } from "./error-facts.js";
@@ -43,14 +44,30 @@ export function diagnose(server: ServerConfig, seen: Examination): Diagnosis {
     : diagnoseAddress(server.transport, seen.error);
 }
 
-function healthy({ serverInfo, tools }: NonNullable<Examination["met"]>, junk: readonly string[]): Diagnosis {
+function healthy(met: NonNullable<Examination["met"]>, junk: readonly string[]): Diagnosis {
+  const { serverInfo, tools, malformed } = met;
   const self = [stringAt(serverInfo, "name"), stringAt(serverInfo, "version")].filter(Boolean).join(" ");
   const sentence = `all right: ${self === "" ? "" : `${self}, `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
-  if (junk.length === 0) return { cause: "ok", sentence };
-  const advice =
-    "it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it";
-  return { cause: "ok", sentence, advice };
+  const remarks = [
+    ...(malformed.length === 0 ? [] : [leftOut(malformed)]),
+    ...(junk.length === 0 ? [] : [JUNK]),
+  ];
+  return { cause: "ok", sentence, ...(remarks.length > 0 && { advice: remarks.join("; ") }) };
 }
+
+const JUNK =
+  "it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it";
+
+const MALFORMED_SHOWN = 5;
+
+function leftOut(malformed: readonly Malformed[]): string {
+  const shown = malformed.slice(0, MALFORMED_SHOWN).map(asWords).join("; ");
+  const more = malformed.length - MALFORMED_SHOWN;
+  return `it lists what hosts cannot read, and what is left out: ${shown}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+const asWords = ({ list, name, member, reason }: Malformed): string =>
+  `${list}${name === undefined ? "" : ` ${JSON.stringify(name)}`}: ${member} ${reason}`;
 
 type Process = Extract<ServerConfig["transport"], { kind: "stdio" }>;
 

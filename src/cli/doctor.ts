@@ -1,5 +1,7 @@
 /** `cardea doctor`: starts each server once and says what is wrong with it, in a person's words. */
 import type { ServerConfig } from "../config/config.js";
+import type { Malformed } from "../core/list-entries.js";
+import type { Examination } from "../examine.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { type Diagnosis, diagnose } from "./diagnose.js";
 import { EXIT } from "./exit.js";
@@ -12,6 +14,8 @@ interface Report extends Diagnosis {
   readonly ok: boolean;
   /** The last lines of its stderr, when something is wrong. */
   readonly stderr: readonly string[];
+  /** List entries that are left out, as hosts cannot read them. */
+  readonly malformed: readonly Malformed[];
 }
 
 /** So many servers are started at the same time; more would make slow ones look broken. */
@@ -29,7 +33,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
   const interrupted = shell.signals.next().then(() => giveUp.abort());
   const work = inTurns(config.servers, async (server) => {
     const seen = await shell.examine(server, giveUp.signal);
-    return report(server, diagnose(server, seen), seen.stderr, safe);
+    return report(server, diagnose(server, seen), seen, safe);
   });
   await Promise.race([work, interrupted]);
   const reports = await work;
@@ -46,7 +50,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
 function report(
   { name }: ServerConfig,
   diagnosis: Diagnosis,
-  stderr: readonly string[],
+  { stderr, met }: Examination,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
@@ -57,6 +61,11 @@ function report(
     sentence: safe(diagnosis.sentence),
     ...(diagnosis.advice !== undefined && { advice: safe(diagnosis.advice) }),
     stderr: ok ? [] : stderr.slice(-STDERR_LINES).map(safe),
+    malformed: (met?.malformed ?? []).map(({ name, ...one }) => ({
+      ...one,
+      ...(name !== undefined && { name: safe(name) }),
+      member: safe(one.member),
+    })),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Freshness, Notice } from "./call.js";
 import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { Handler } from "./handler.js";
+import type { Malformed } from "./list-entries.js";
 import type { StopSignal } from "./stop.js";
 import type { FollowedTasks, TaskListener } from "./tasks.js";
 
@@ -24,6 +25,8 @@ export interface ServerFacts {
 export interface ServerList {
   readonly items: readonly JsonObject[];
   readonly freshness: Freshness;
+  /** Entries that hosts cannot read; they are not among the items. Absent where there is none. */
+  readonly malformed?: readonly Malformed[];
 }
 
 /**

@@ -205,7 +205,7 @@ describe("what is told of it", () => {
       examine: async ({ name }) =>
         name === "a"
           ? {
-              met: { serverInfo: { name: "A\u001b[31m", version: "1" }, tools: 1 },
+              met: { serverInfo: { name: "A\u001b[31m", version: "1" }, tools: 1, malformed: [] },
               stderr: [],
               junk: ["hello"],
             }
@@ -217,6 +217,28 @@ describe("what is told of it", () => {
 WRONG b: it exits at once with code 1; see what it says below
       | \\u001b[2Jgone
 `);
+  });
+
+  test("names what a server lists and hosts cannot read, and holds it for well nevertheless", async () => {
+    write({ a: { command: "x" } });
+    const malformed = [
+      { list: "tools", name: "odd\u001b[2J", member: "description", reason: "must be a string, not null" },
+      { list: "prompts", member: "prompts[1]", reason: "must be an object, not null" },
+    ] as const;
+    const seen: Examination = { met: { serverInfo: {}, tools: 2, malformed }, stderr: [], junk: [] };
+    const asText = fakeShell({ cwd: folder, examine: async () => seen });
+    expect(await runCommandLine(["doctor"], asText)).toBe(0);
+    expect(asText.out()).toBe(`ok    a: all right: 2 tools
+      it lists what hosts cannot read, and what is left out: tools "odd\\u001b[2J": description must be a string, not null; prompts: prompts[1] must be an object, not null
+`);
+    const asJson = fakeShell({ cwd: folder, examine: async () => seen });
+    expect(await runCommandLine(["doctor", "--json"], asJson)).toBe(0);
+    expect(JSON.parse(asJson.out())).toMatchObject([
+      {
+        ok: true,
+        malformed: [{ list: "tools", name: "odd\\u001b[2J", member: "description" }, { list: "prompts" }],
+      },
+    ]);
   });
 
   test("a signal ends it", async () => {

@@ -227,12 +227,12 @@ describe("with a legacy server", () => {
 
   test("lists, changes and updates are those of the client's own connection", async () => {
     const server = legacyServer().on("tools/list", (_params, asked) => ({
-      tools: [{ name: `t${asked.channel.number}` }],
+      tools: [{ inputSchema: { type: "object" }, name: `t${asked.channel.number}` }],
     }));
     const { upstream, heard } = await meet(server);
     const host = session({ affinity: "mine" });
-    expect((await upstream.list("tools", host, never())).items).toEqual([{ name: "t1" }]);
-    expect((await upstream.list("tools", undefined, never())).items).toEqual([{ name: "t0" }]);
+    expect((await upstream.list("tools", host, never())).items).toMatchObject([{ name: "t1" }]);
+    expect((await upstream.list("tools", undefined, never())).items).toMatchObject([{ name: "t0" }]);
     server.channels[1]?.say("notifications/tools/list_changed");
     server.channels[1]?.say("notifications/resources/updated", { uri: "x:a" });
     expect(heard.slice(-2)).toEqual(["tools @mine", "updated x:a @mine"]);

@@ -14,6 +14,7 @@ afterEach(() => {
 
 const never = (): AbortSignal => new AbortController().signal;
 const over = { transport: HTTP };
+const a = { name: "a", inputSchema: { type: "object" } };
 const at = (cursor: unknown, start: string): string => (typeof cursor === "string" ? cursor : start);
 
 describe.each<[string, () => FakeServer, JsonObject]>([
@@ -22,9 +23,9 @@ describe.each<[string, () => FakeServer, JsonObject]>([
 ])("a %s server's list", (_era, newServer, extra) => {
   test("is walked to its last page, whatever the cursors look like", async () => {
     const pages: Record<string, JsonObject> = {
-      first: { tools: [{ name: "a", odd: { kept: 1 } }], nextCursor: "" },
-      "": { tools: [{ name: "b" }], nextCursor: "p3" },
-      p3: { tools: [{ name: "c" }] },
+      first: { tools: [{ ...a, odd: { kept: 1 } }], nextCursor: "" },
+      "": { tools: [{ ...a, name: "b" }], nextCursor: "p3" },
+      p3: { tools: [{ ...a, name: "c" }] },
     };
     const server = newServer().on("tools/list", ({ cursor }) => ({
       ...pages[at(cursor, "first")],
@@ -32,7 +33,11 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     }));
     const { upstream } = await meet(server);
     const { items } = await upstream.list("tools", undefined, never());
-    expect(items).toEqual([{ name: "a", odd: { kept: 1 } }, { name: "b" }, { name: "c" }]);
+    expect(items).toEqual([
+      { ...a, odd: { kept: 1 } },
+      { ...a, name: "b" },
+      { ...a, name: "c" },
+    ]);
   });
 
   test("is cut where its cursors go round in circles", async () => {
@@ -53,7 +58,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     let page = 0;
     const server = newServer().on("resources/list", () => {
       page += 1;
-      return { resources: [{ uri: `x:${page}` }], nextCursor: String(page), ...extra };
+      return { resources: [{ uri: `x:${page}`, name: "x" }], nextCursor: String(page), ...extra };
     });
     const { upstream } = await meet(server);
     expect((await upstream.list("resources", undefined, never())).items).toHaveLength(1_000);
@@ -151,13 +156,15 @@ describe("a tool that wants arguments in headers", () => {
   });
   const tools = [tool("good", "Region"), tool("bad", "no such header"), tool("worse", "Region", "object")];
 
-  test("is left out over HTTP when it asks wrongly, and the log says why", async () => {
-    const warn = vi.fn();
+  test("is left out over HTTP when it asks wrongly, and it is said why", async () => {
     const server = modernServer().on("tools/list", { tools, resultType: "complete" });
-    const { upstream } = await meet(server, over, { log: { ...SILENT, warn } });
-    const { items } = await upstream.list("tools", undefined, never());
+    const { upstream } = await meet(server, over);
+    const { items, malformed } = await upstream.list("tools", undefined, never());
     expect(items).toEqual([tools[0]]);
-    expect(warn.mock.calls.map(([facts]) => (facts as { tool: string }).tool)).toEqual(["bad", "worse"]);
+    expect(malformed).toMatchObject([
+      { name: "bad", member: "inputSchema", reason: expect.stringContaining("is no header name") },
+      { name: "worse", member: "inputSchema" },
+    ]);
   });
 
   test("loses the wish on a pipe, where there are no headers", async () => {

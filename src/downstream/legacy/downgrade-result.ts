@@ -6,6 +6,7 @@ import { writeJson } from "../../wire/json-text.js";
 import { META } from "../../wire/names.js";
 import { COMPLETE, Payload } from "../../wire/payload.js";
 import { downgradeBlocks, knowsAllBlocks } from "./downgrade-content.js";
+import { withObjectSchemas } from "./object-schemas.js";
 import type { Revision } from "./revision.js";
 import { hasObjectRoot, wrapOutputSchema } from "./wrap-output.js";
 
@@ -27,7 +28,7 @@ export function downgradeResult(
     case "prompts/get":
       return downgradeMessages(clean, revision);
     case "tools/list":
-      return wrapSchemas(clean, revision);
+      return olderTools(clean, revision);
     default:
       return clean;
   }
@@ -96,24 +97,31 @@ function wrapStructured(
 }
 
 /** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
-const wrappedLists = new WeakMap<Payload, Payload>();
+const olderLists = { structured: new WeakMap<Payload, Payload>(), plain: new WeakMap<Payload, Payload>() };
 
-function wrapSchemas(result: Payload, revision: Revision): Payload {
-  if (!revision.structured || !result.mayContain('"outputSchema"')) return result;
-  const known = wrappedLists.get(result);
+function olderTools(result: Payload, revision: Revision): Payload {
+  const wraps = revision.structured && result.mayContain('"outputSchema"');
+  if (!wraps && !mayHaveBooleanSchemas(result)) return result;
+  const lists = revision.structured ? olderLists.structured : olderLists.plain;
+  const known = lists.get(result);
   if (known !== undefined) return known;
-  const wrapped = wrapTools(result);
-  wrappedLists.set(result, wrapped);
-  return wrapped;
+  const older = readTools(result, revision);
+  lists.set(result, older);
+  return older;
 }
 
-function wrapTools(result: Payload): Payload {
+const mayHaveBooleanSchemas = (result: Payload): boolean =>
+  result.mayContain('"properties"') && (result.mayContain(":true") || result.mayContain(":false"));
+
+function readTools(result: Payload, revision: Revision): Payload {
   const { tools } = result.object;
   if (!Array.isArray(tools)) return result;
   const older = tools.map((tool: unknown) => {
-    const schema = isObject(tool) ? objectAt(tool, "outputSchema") : undefined;
-    if (!isObject(tool) || schema === undefined || hasObjectRoot(schema)) return tool;
-    return { ...tool, outputSchema: wrapOutputSchema(schema) };
+    if (!isObject(tool)) return tool;
+    const known = withObjectSchemas(tool);
+    const schema = revision.structured ? objectAt(known, "outputSchema") : undefined;
+    if (schema === undefined || hasObjectRoot(schema)) return known;
+    return { ...known, outputSchema: wrapOutputSchema(schema) };
   });
   return older.every((tool, at) => tool === tools[at])
     ? result

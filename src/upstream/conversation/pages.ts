@@ -1,5 +1,6 @@
 /** Walks all pages of a list that a server hands out piece by piece, and knows when to stop. */
 import { GatewayError } from "../../core/errors.js";
+import { entryFlaw, type Malformed, malformedEntry } from "../../core/list-entries.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { Envelope } from "../../wire/envelope.js";
@@ -22,6 +23,8 @@ export const LISTS: Readonly<
 
 /** A server that still has a cursor after so many pages is taken to be going round in circles. */
 const MAX_PAGES = 1_000;
+/** So many malformed entries of one list are told; a server with more has one reason for all of them. */
+const MOST_MALFORMED = 100;
 
 export interface PageWalk {
   readonly server: string;
@@ -32,37 +35,59 @@ export interface PageWalk {
 }
 
 /**
- * All items of all pages, in order. A cursor that comes a second time, or a page too many, ends the walk with
- * what is there: half a list serves people better than none, and the log says so.
+ * All items of all pages that hosts can read, in order; the others are told in `malformed`, up to 100 of them. A cursor
+ * that comes a second time, or a page too many, ends the walk with what is there: half a list serves people better than
+ * none, and the log says so.
  *
  * @throws GatewayError when the server answers with an error or without a list, or what `ask` throws.
  */
 export async function walkPages(walk: PageWalk): Promise<{
   readonly items: readonly JsonObject[];
   readonly pages: readonly JsonObject[];
+  readonly malformed: readonly Malformed[];
 }> {
+  const { kind } = walk;
   const seen = new Set<string>();
   const items: JsonObject[] = [];
   const pages: JsonObject[] = [];
+  const leftOut: Malformed[] = [];
+  const leaveOut = (one: Malformed): void => {
+    if (leftOut.length < MOST_MALFORMED) leftOut.push(one);
+  };
   let cursor: string | undefined;
+  let place = 0;
   for (;;) {
     const { page, found } = await readPage(walk, cursor);
     pages.push(page);
-    for (const item of found) if (isObject(item)) items.push(item);
+    for (const item of found) {
+      const flaw = entryFlaw(kind, item);
+      if (flaw !== undefined) leaveOut(malformedEntry(kind, item, place, flaw));
+      else if (isObject(item)) items.push(item);
+      place += 1;
+    }
     // An empty string is a cursor like any other (spec 2026-07-28: server/utilities/pagination).
     const next = page.nextCursor;
-    if (typeof next !== "string") return { items, pages };
+    if (typeof next !== "string") {
+      if (next !== undefined && next !== null) leftOut.push(cursorFlaw(kind, next));
+      return { items, pages, malformed: leftOut };
+    }
     if (seen.has(next) || pages.length >= MAX_PAGES) {
       walk.log.warn(
         { server: walk.server, list: walk.kind, pages: pages.length },
         "the server's cursors go round in circles; the list was cut",
       );
-      return { items, pages };
+      return { items, pages, malformed: leftOut };
     }
     seen.add(next);
     cursor = next;
   }
 }
+
+const cursorFlaw = (list: ListKind, cursor: unknown): Malformed => ({
+  list,
+  member: "nextCursor",
+  reason: `must be a string, not a ${typeof cursor}; what comes after it is not listed`,
+});
 
 async function readPage(
   { server, kind, ask }: PageWalk,

@@ -162,8 +162,8 @@ export class LegacyConnection implements Connection {
     const { server, log } = this.#settings;
     const ask = async (method: string, params?: JsonObject): Promise<Envelope> =>
       (await this.#request(method, params, signal)).message;
-    const { items } = await walkPages({ server, kind, log, ask });
-    return { items, freshness: UNKNOWN_FRESHNESS };
+    const { items, malformed } = await walkPages({ server, kind, log, ask });
+    return { items, freshness: UNKNOWN_FRESHNESS, malformed };
   }
 
   follow(uri: string): () => void {

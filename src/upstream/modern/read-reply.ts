@@ -40,6 +40,9 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
 const mayBeTask = ({ method, client }: Call): boolean =>
   (method === "tools/call" || TASK_METHODS.has(method)) && declares(client, TASKS_EXTENSION);
 
+/** A year; hosts refuse times beyond what a number of JavaScript can count exactly. */
+const LONGEST_TTL_MS = 365 * 86_400_000;
+
 /** How long a result may be kept; undefined when the server does not say. */
 export function readFreshness(result: JsonObject): Freshness | undefined {
   const { cacheScope } = result;
@@ -47,7 +50,7 @@ export function readFreshness(result: JsonObject): Freshness | undefined {
   if (ttlMs === undefined && typeof cacheScope !== "string") return undefined;
   return {
     // A negative time is to be read as none (server/utilities/caching, "Time-to-Live").
-    ttlMs: ttlMs !== undefined && ttlMs > 0 ? ttlMs : 0,
+    ttlMs: ttlMs !== undefined && ttlMs > 0 ? Math.min(Math.floor(ttlMs), LONGEST_TTL_MS) : 0,
     scope: cacheScope === "public" ? "public" : "private",
   };
 }

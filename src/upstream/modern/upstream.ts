@@ -3,6 +3,7 @@
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { type Malformed, malformedEntry } from "../../core/list-entries.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
@@ -43,6 +44,8 @@ export interface ModernSettings extends ConversationSettings {
   /** What is promised for one client: its own capabilities, of those that the gateway can relay. */
   readonly promise: (client: Client) => JsonObject;
 }
+
+type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly Malformed[] };
 
 /** How long (ms) a server may take to say what it offers to clients of one kind. */
 const DISCOVER_MS = 5_000;
@@ -107,9 +110,11 @@ export class ModernConnection implements Connection {
     const { server, log } = this.#settings;
     const ask = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
       (await this.#request(writeRequest(method, params, nextId(), speaker), signal)).message;
-    const { items, pages } = await walkPages({ server, kind, log, ask });
+    const { items, pages, malformed } = await walkPages({ server, kind, log, ask });
     const freshness = pages.map((page) => readFreshness(page) ?? STALE).reduce(lesser, FRESHEST);
-    return { items: kind === "tools" ? this.#usable(items) : items, freshness };
+    if (kind !== "tools") return { items, freshness, malformed };
+    const tools = this.#usable(items);
+    return { items: tools.items, freshness, malformed: [...malformed, ...tools.malformed] };
   }
 
   follow(uri: string): () => void {
@@ -272,18 +277,18 @@ export class ModernConnection implements Connection {
   }
 
   /** Over HTTP a tool with wrong annotations must go; on a pipe they mean nothing, and would mislead HTTP hosts. */
-  #usable(tools: readonly JsonObject[]): readonly JsonObject[] {
-    if (this.#channel.association === "pipe") return tools.map(withoutParamHeaders);
-    return tools.filter((tool) => {
+  #usable(tools: readonly JsonObject[]): UsableTools {
+    if (this.#channel.association === "pipe") return { items: tools.map(withoutParamHeaders), malformed: [] };
+    const malformed: Malformed[] = [];
+    const items = tools.filter((tool, place) => {
       const { fault } = paramHeaders(tool.inputSchema);
       if (fault === undefined) return true;
-      const facts = { server: this.#settings.server, tool: stringAt(tool, "name"), reason: fault };
-      this.#settings.log.warn(
-        facts,
-        "the tool's x-mcp-header annotations are not valid; the tool is left out",
+      malformed.push(
+        malformedEntry("tools", tool, place, { member: "inputSchema", reason: `cannot be used: ${fault}` }),
       );
       return false;
     });
+    return { items, malformed };
   }
 
   /** The server was replaced by one of another revision; whoever holds this connection must meet it anew. */

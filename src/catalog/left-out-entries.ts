@@ -1,0 +1,35 @@
+/** Tells once of each list entry that was left out because hosts cannot read it. */
+import type { Malformed } from "../core/list-entries.js";
+import type { Logger } from "../core/logger.js";
+import type { Listener } from "./audience-lists.js";
+
+/** A server that makes up ever new names is not remembered for ever, nor does it fill the log. */
+const MOST_WARNINGS = 200;
+
+/** The entries of one server that were warned of, whichever audience they were listed for. */
+export class LeftOutEntries {
+  readonly #warned = new Set<string>();
+
+  /** Logs one warning for each of `malformed` that was not warned of yet; up to 200 for each server in all. */
+  warn(server: string, malformed: readonly Malformed[], logger: Logger): void {
+    for (const one of malformed) {
+      const key = keyOf(one);
+      if (this.#warned.size >= MOST_WARNINGS || this.#warned.has(key)) continue;
+      this.#warned.add(key);
+      const { list, name, member, reason } = one;
+      const which = name === undefined ? list : `${list} ${JSON.stringify(name)}`;
+      logger.warn(
+        { server, list, ...(name !== undefined && { entry: name }), member, reason },
+        `${server} lists what hosts cannot read, and it is left out: ${which}: ${member} ${reason}`,
+      );
+    }
+  }
+
+  /** What was left out of the lists of all listeners; each entry once. */
+  static union(listeners: readonly Listener[]): readonly Malformed[] {
+    const all = listeners.flatMap(({ lists }) => [...lists.values()].flatMap(({ malformed }) => malformed));
+    return [...new Map(all.map((one) => [keyOf(one), one])).values()];
+  }
+}
+
+const keyOf = ({ list, name, member }: Malformed): string => JSON.stringify([list, name, member]);

@@ -1,0 +1,201 @@
+/**
+ * Whether hosts can read a list entry. A host validates a list as a whole, so one entry that it cannot read costs it
+ * the entries of all servers. Checked are the members that the revisions define, as their schemas and the official
+ * SDKs read them; members that no revision defines are nobody's to check.
+ */
+import { numberOf } from "../wire/exact-number.js";
+import { isObject, stringAt } from "../wire/json.js";
+import { outputSchemaFlaw } from "./output-schema.js";
+import type { ListKind } from "./upstream.js";
+
+/** What is wrong with a value: where in it, and why. */
+export interface Flaw {
+  /** A path such as `annotations.title` or `icons[0].src`; "" for the value itself. */
+  readonly member: string;
+  /** What the member must be and is not, such as `must be a string, not null`. */
+  readonly reason: string;
+}
+
+/** A list entry that was left out, or a member of a list result that could not be used. */
+export interface Malformed extends Flaw {
+  readonly list: ListKind;
+  /** The entry's own name or URI, cut to 200 characters; absent where it has none, and for the result itself. */
+  readonly name?: string;
+}
+
+/** Undefined where the value is as it must be; `at` is its path. */
+type Rule = (value: unknown, at: string) => Flaw | undefined;
+
+/** The first flaw of an entry of this list; undefined when hosts can read it. */
+export function entryFlaw(kind: ListKind, entry: unknown): Flaw | undefined {
+  return ENTRIES[kind](entry, "");
+}
+
+/** The first flaw of a server's `serverInfo`; undefined when hosts can read it. */
+export const implementationFlaw = (info: unknown): Flaw | undefined => IMPLEMENTATION(info, "");
+
+/** What is told of an entry with a flaw; one without a name is told by its place in the list, from 0. */
+export function malformedEntry(list: ListKind, entry: unknown, place: number, flaw: Flaw): Malformed {
+  const said = isObject(entry) ? NAMES[list].map((key) => stringAt(entry, key)) : [];
+  const name = said.find((one) => one !== undefined);
+  if (name !== undefined) return { list, name: name.slice(0, LONGEST_NAME), ...flaw };
+  const inside = flaw.member === "" ? "" : `.${flaw.member}`;
+  return { list, ...flaw, member: `${list}[${place}]${inside}` };
+}
+
+const LONGEST_NAME = 200;
+
+/** The members that name an entry, the best one first. */
+const NAMES: Readonly<Record<ListKind, readonly string[]>> = {
+  tools: ["name"],
+  prompts: ["name"],
+  resources: ["uri", "name"],
+  resourceTemplates: ["uriTemplate", "name"],
+};
+
+const must = (what: string, value: unknown, member: string): Flaw => ({
+  member,
+  reason: `must be ${what}, not ${kindOf(value)}`,
+});
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "absent";
+  if (Array.isArray(value)) return "a list";
+  if (isObject(value)) return "an object";
+  if (numberOf(value) !== undefined) return "a number";
+  return typeof value === "string" ? "a text of another form" : `a ${typeof value}`;
+}
+
+const text: Rule = (value, at) => (typeof value === "string" ? undefined : must("a string", value, at));
+const flag: Rule = (value, at) => (typeof value === "boolean" ? undefined : must("true or false", value, at));
+const number: Rule = (value, at) =>
+  Number.isFinite(numberOf(value)) ? undefined : must("a number within the range of doubles", value, at);
+const object: Rule = (value, at) => (isObject(value) ? undefined : must("an object", value, at));
+/** A schema inside another. That a list is one is a mistake that hosts do not look for. */
+const schema: Rule = (value, at) =>
+  isObject(value) || Array.isArray(value) || typeof value === "boolean"
+    ? undefined
+    : must("a schema", value, at);
+
+const share: Rule = (value, at) =>
+  typeof value === "number" && value >= 0 && value <= 1 ? undefined : must("a number from 0 to 1", value, at);
+
+const oneOf =
+  (...words: readonly string[]): Rule =>
+  (value, at) =>
+    typeof value === "string" && words.includes(value)
+      ? undefined
+      : must(`one of ${words.join(", ")}`, value, at);
+
+const listOf =
+  (rule: Rule): Rule =>
+  (value, at) =>
+    Array.isArray(value)
+      ? first(value.entries(), ([index, one]) => rule(one, `${at}[${index}]`))
+      : must("a list", value, at);
+
+const mapOf =
+  (rule: Rule): Rule =>
+  (value, at) =>
+    isObject(value)
+      ? first(Object.entries(value), ([key, one]) => rule(one, `${at}.${key}`))
+      : must("an object", value, at);
+
+/** An object with these members; those of `required` must be there. */
+function shape(
+  required: Readonly<Record<string, Rule>>,
+  optional: Readonly<Record<string, Rule>> = {},
+): Rule {
+  const rules = Object.entries({ ...required, ...optional });
+  return (value, at) => {
+    if (!isObject(value)) return must("an object", value, at);
+    return first(rules, ([key, rule]) => {
+      const path = at === "" ? key : `${at}.${key}`;
+      if (Object.hasOwn(value, key)) return rule(value[key], path);
+      return Object.hasOwn(required, key) ? rule(undefined, path) : undefined;
+    });
+  };
+}
+
+function first<T>(all: Iterable<T>, rule: (one: T) => Flaw | undefined): Flaw | undefined {
+  for (const one of all) {
+    const flaw = rule(one);
+    if (flaw !== undefined) return flaw;
+  }
+  return undefined;
+}
+
+const TIME =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** RFC 3339, with seconds and an offset. */
+const time: Rule = (value, at) => {
+  const parts = typeof value === "string" ? TIME.exec(value) : null;
+  const [year = 0, month = 0, day = 0] = parts?.slice(1).map(Number) ?? [];
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const days = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0);
+  return day >= 1 && day <= days ? undefined : must("a date and time with an offset (RFC 3339)", value, at);
+};
+
+const ICONS = listOf(
+  shape({ src: text }, { mimeType: text, sizes: listOf(text), theme: oneOf("light", "dark") }),
+);
+
+const ANNOTATIONS = shape(
+  {},
+  { audience: listOf(oneOf("user", "assistant")), priority: share, lastModified: time },
+);
+
+const DESCRIBED = { title: text, description: text, icons: ICONS, _meta: object };
+
+/** What both schemas of a tool have in common; `$schema` names the dialect. */
+const OBJECT_SCHEMA = shape(
+  { type: oneOf("object") },
+  { $schema: text, properties: mapOf(schema), required: listOf(text) },
+);
+
+const ANY_SCHEMA = shape({}, { $schema: text });
+
+/** One whose root is no object came with 2026-07-28, and is wrapped for older hosts (SEP-2106). */
+const OUTPUT_SCHEMA: Rule = (value, at) => {
+  const flaw = isObject(value) && value.type === "object" ? OBJECT_SCHEMA(value, at) : ANY_SCHEMA(value, at);
+  return flaw ?? (isObject(value) ? outputSchemaFlaw(value, at) : undefined);
+};
+
+const TOOL = shape(
+  { name: text, inputSchema: OBJECT_SCHEMA },
+  {
+    ...DESCRIBED,
+    outputSchema: OUTPUT_SCHEMA,
+    annotations: shape(
+      {},
+      {
+        title: text,
+        readOnlyHint: flag,
+        destructiveHint: flag,
+        idempotentHint: flag,
+        openWorldHint: flag,
+      },
+    ),
+    execution: shape({}, { taskSupport: oneOf("required", "optional", "forbidden") }),
+  },
+);
+
+const RESOURCE = { ...DESCRIBED, mimeType: text, annotations: ANNOTATIONS };
+
+const ENTRIES: Readonly<Record<ListKind, Rule>> = {
+  tools: TOOL,
+  prompts: shape(
+    { name: text },
+    { ...DESCRIBED, arguments: listOf(shape({ name: text }, { description: text, required: flag })) },
+  ),
+  resources: shape({ name: text, uri: text }, { ...RESOURCE, size: number }),
+  resourceTemplates: shape({ name: text, uriTemplate: text }, RESOURCE),
+};
+
+const IMPLEMENTATION = shape(
+  { name: text, version: text },
+  { title: text, description: text, websiteUrl: text, icons: ICONS },
+);

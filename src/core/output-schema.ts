@@ -1,0 +1,215 @@
+/**
+ * Whether hosts can compile a tool's output schema. SDKs up to 1.x compile those of all tools when they list, with a
+ * validator for draft 7 (Ajv), and one that cannot be compiled costs them the list. Checked is what that refuses: a
+ * keyword whose value is of another type, a pattern that is none, a reference that leads nowhere. Only parts that
+ * validation can come to are compiled, and so only these are looked at.
+ */
+import { numberOf } from "../wire/exact-number.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import type { Flaw } from "./list-entries.js";
+
+/** Deeper than any schema that a person wrote; compiling it would exhaust the stack. */
+const DEEPEST = 200;
+
+const TYPES: ReadonlySet<unknown> = new Set([
+  ...["string", "number", "integer", "boolean", "null", "object", "array"],
+]);
+
+type Test = (value: unknown) => boolean;
+const isNumber: Test = (value) => numberOf(value) !== undefined;
+const isBoolean: Test = (value) => typeof value === "boolean";
+const isSchema: Test = (value) => isObject(value) || isBoolean(value);
+const isList: Test = Array.isArray;
+const isPattern: Test = (value) => typeof value === "string" && compiles(value);
+const isType: Test = (value) =>
+  Array.isArray(value) ? value.every((one) => TYPES.has(one)) : value === "" || TYPES.has(value);
+
+/** Of each keyword what its value must be. Those that stand nowhere here are annotations, or unknown to draft 7. */
+const KEYWORDS: Readonly<Record<string, readonly [Test, string]>> = {
+  type: [isType, "a type, or a list of them"],
+  nullable: [isBoolean, "true or false"],
+  enum: [(value) => Array.isArray(value) && value.length > 0, "a list that is not empty"],
+  pattern: [isPattern, "a regular expression"],
+  format: [(value) => typeof value === "string", "a string"],
+  $ref: [(value) => typeof value === "string", "a string"],
+  // Of draft 4; newer validators refuse it, as it was the address of a schema.
+  id: [() => false, "written as $id"],
+  uniqueItems: [isBoolean, "true or false"],
+  required: [isList, "a list"],
+  properties: [isObject, "an object"],
+  patternProperties: [isObject, "an object"],
+  dependencies: [isObject, "an object"],
+  const: [() => true, ""],
+  ...each(["maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf"], isNumber, "a number"),
+  ...each(["maxLength", "minLength", "maxItems", "minItems"], isNumber, "a number"),
+  ...each(["maxProperties", "minProperties"], isNumber, "a number"),
+  ...each(["anyOf", "oneOf", "allOf"], isList, "a list of schemas"),
+  ...each(["additionalProperties", "additionalItems", "propertyNames", "contains"], isSchema, "a schema"),
+  ...each(["not", "if", "then", "else"], isSchema, "a schema"),
+  items: [(value) => isSchema(value) || isList(value), "a schema, or a list of them"],
+};
+
+function each(
+  keywords: readonly string[],
+  test: Test,
+  what: string,
+): Record<string, readonly [Test, string]> {
+  return Object.fromEntries(keywords.map((keyword) => [keyword, [test, what] as const]));
+}
+
+const IN_ONE = ["additionalProperties", "propertyNames", "contains", "not", "items"];
+const IN_LIST = ["anyOf", "oneOf", "allOf", "items"];
+const BY_NAME = ["properties", "patternProperties", "dependencies"];
+
+/** The first thing in `schema` that keeps it from being compiled; `at` is its path in the entry. */
+export function outputSchemaFlaw(schema: JsonObject, at: string): Flaw | undefined {
+  return new Compilation(schema).flaw(schema, at, 0);
+}
+
+class Compilation {
+  readonly #root: JsonObject;
+  readonly #seen = new Set<JsonObject>();
+  #addresses: Addresses | undefined;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  flaw(schema: unknown, member: string, depth: number): Flaw | undefined {
+    if (schema === null || schema === undefined) return { member, reason: "must be a schema, not null" };
+    // What is no schema at all and has no keywords says nothing, and is passed over.
+    if (!isObject(schema) || this.#seen.has(schema)) return undefined;
+    this.#seen.add(schema);
+    const rules = Object.keys(schema).filter((key) => Object.hasOwn(KEYWORDS, key));
+    // Without a rule it fits everything, and nobody looks into it.
+    if (rules.length === 0) return undefined;
+    if (depth > DEEPEST) return { member, reason: `is nested deeper than ${DEEPEST}` };
+    const own = ownFlaw(schema, rules, member) ?? this.#refFlaw(schema, member, depth);
+    if (own !== undefined) return own;
+    for (const [path, inner] of below(schema)) {
+      const flaw = this.flaw(inner, `${member}.${path}`, depth + 1);
+      if (flaw !== undefined) return flaw;
+    }
+    return undefined;
+  }
+
+  #refFlaw({ $ref: ref }: JsonObject, member: string, depth: number): Flaw | undefined {
+    if (typeof ref !== "string" || ref === "" || ref === "#" || ref === "#/") return undefined;
+    this.#addresses ??= addressesIn(this.#root);
+    // Where parts have addresses of their own, a reference may mean another place than it seems to.
+    if (this.#addresses.hasIds || META_SCHEMA.test(ref)) return undefined;
+    const target = ref.startsWith("#/") ? pointedTo(this.#root, ref) : this.#addresses.anchors.get(ref);
+    return target === undefined
+      ? { member: `${member}.$ref`, reason: "must lead to a part of the schema" }
+      : this.flaw(target, `${member}(${ref})`, depth + 1);
+  }
+}
+
+function ownFlaw(schema: JsonObject, rules: readonly string[], member: string): Flaw | undefined {
+  for (const rule of rules) {
+    const [test, what] = KEYWORDS[rule] ?? [];
+    if (test?.(schema[rule]) === false) return { member: `${member}.${rule}`, reason: `must be ${what}` };
+  }
+  const { type, nullable } = schema;
+  const types = Array.isArray(type) ? type : [type].filter(Boolean);
+  const named = unreadablePattern(schema);
+  if (named !== undefined)
+    return { member: `${member}.patternProperties.${named}`, reason: "must be a regular expression" };
+  const clash = types.length === 0 ? nullable !== undefined : nullable === false && types.includes("null");
+  return clash ? { member: `${member}.nullable`, reason: "must go with the type" } : undefined;
+}
+
+/** A name of `patternProperties` that is no pattern; they are compiled where there is anything to be said of them. */
+function unreadablePattern({
+  patternProperties: named,
+  additionalProperties: others,
+}: JsonObject): string | undefined {
+  if (!isObject(named)) return undefined;
+  const isIdle = Object.values(named).every(fitsAll) && (others === undefined || fitsAll(others));
+  return isIdle ? undefined : Object.keys(named).find((pattern) => !compiles(pattern));
+}
+
+/** The schemas inside, with their paths. */
+function* below(schema: JsonObject): Generator<readonly [string, unknown]> {
+  const { additionalItems } = schema;
+  if (Array.isArray(schema.items) && isObject(additionalItems)) yield ["additionalItems", additionalItems];
+  for (const key of IN_ONE) if (isObject(schema[key])) yield [key, schema[key]];
+  if (isObject(schema.if)) {
+    // A condition is compiled only where something depends on it.
+    const branches = ["then", "else"].filter((key) => schema[key] !== undefined && !fitsAll(schema[key]));
+    for (const key of branches.length > 0 ? ["if", ...branches] : []) yield [key, schema[key]];
+  }
+  for (const key of IN_LIST) {
+    const list: unknown = schema[key];
+    if (!Array.isArray(list)) continue;
+    // Of several where any will do, none is looked at when one of them fits everything.
+    if (key === "anyOf" && list.some(fitsAll)) continue;
+    for (const [index, one] of list.entries()) yield [`${key}[${index}]`, one];
+  }
+  for (const key of BY_NAME) {
+    const named = schema[key];
+    if (!isObject(named)) continue;
+    for (const [name, one] of Object.entries(named)) {
+      if (name !== "__proto__" && !(key === "dependencies" && Array.isArray(one)))
+        yield [`${key}.${name}`, one];
+    }
+  }
+}
+
+const fitsAll: Test = (schema) =>
+  schema === true || (schema !== null && typeof schema !== "boolean" && !hasRules(schema));
+const hasRules: Test = (schema) =>
+  isObject(schema) && Object.keys(schema).some((key) => Object.hasOwn(KEYWORDS, key));
+
+const META_SCHEMA = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
+
+interface Addresses {
+  readonly anchors: ReadonlyMap<string, unknown>;
+  readonly hasIds: boolean;
+}
+
+/** The names that parts of the schema have. */
+function addressesIn(root: JsonObject): Addresses {
+  const anchors = new Map<string, unknown>();
+  let hasIds = false;
+  const open: unknown[] = [root];
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    if (typeof place !== "object" || place === null) continue;
+    const { $id, $anchor, $dynamicAnchor } = place as JsonObject;
+    hasIds ||= typeof $id === "string";
+    for (const anchor of [$anchor, $dynamicAnchor]) {
+      if (typeof anchor === "string") anchors.set(`#${anchor}`, place);
+    }
+    for (const inner of Object.values(place))
+      if (typeof inner === "object" && inner !== null) open.push(inner);
+  }
+  return { anchors, hasIds };
+}
+
+/** What a JSON Pointer in a fragment leads to (RFC 6901, 6). */
+function pointedTo(root: JsonObject, ref: string): unknown {
+  let place: unknown = root;
+  for (const part of ref.slice(2).split("/")) {
+    if (typeof place !== "object" || place === null) return undefined;
+    const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    place = Object.hasOwn(place, key) ? (place as JsonObject)[key] : undefined;
+  }
+  return place;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Whether it is a regular expression; it is never run. */
+function compiles(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, "u").source !== "";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,57 @@
+/** Left out is what some official SDK cannot read, and nothing else. */
+import { describe, expect, test } from "vitest";
+import { entryFlaw } from "../../src/core/list-entries.js";
+import { withObjectSchemas } from "../../src/downstream/legacy/object-schemas.js";
+import { hasObjectRoot, wrapOutputSchema } from "../../src/downstream/legacy/wrap-output.js";
+import { isObject, objectAt } from "../../src/wire/json.js";
+import { type Mutation, mutationsOf, RICH_SCHEMA, schemaMutations, WHOLE } from "../support/mutations.js";
+import type { List } from "../support/peers/host.js";
+import { READERS, type Reader } from "../support/peers/sdk-readers.js";
+
+const LISTS = Object.keys(WHOLE) as readonly List[];
+
+/** The entry as the edge of that era shows it. */
+function shownTo({ era }: Reader, list: List, entry: unknown): unknown {
+  if (era === "modern" || list !== "tools" || !isObject(entry)) return entry;
+  const older = withObjectSchemas(entry);
+  const output = objectAt(older, "outputSchema");
+  return output === undefined || hasObjectRoot(output)
+    ? older
+    : { ...older, outputSchema: wrapOutputSchema(output) };
+}
+
+const reads = (reader: Reader, list: List, entry: unknown): Promise<boolean> =>
+  reader.read(list, [shownTo(reader, list, entry)]).then(
+    () => true,
+    () => false,
+  );
+
+describe.each(LISTS)("an entry of %s", (list) => {
+  test("with every member that a revision defines is read", () => {
+    expect(entryFlaw(list, WHOLE[list])).toBeUndefined();
+  });
+
+  test("is left out exactly where an SDK could not read a list with it", async () => {
+    expect(await misjudged(mutationsOf(list), READERS)).toEqual([]);
+  }, 60_000);
+});
+
+test("a tool whose output schema hosts cannot compile is left out, and no other", async () => {
+  expect(entryFlaw("tools", { ...WHOLE.tools, outputSchema: RICH_SCHEMA })).toBeUndefined();
+  expect(await misjudged(schemaMutations(), READERS)).toEqual([]);
+}, 120_000);
+
+/** The mutations of which `readers` and the gateway think otherwise. */
+async function misjudged(
+  mutations: readonly Mutation[],
+  readers: readonly Reader[],
+): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  for (const { name, list, entry } of mutations) {
+    const flaw = entryFlaw(list, entry);
+    const read = await Promise.all(readers.map((reader) => reads(reader, list, entry)));
+    if (read.every(Boolean) === (flaw === undefined)) continue;
+    wrong.push(`${name}: read by ${read.join(", ")}, yet ${flaw?.member} ${flaw?.reason}`);
+  }
+  return wrong;
+}
