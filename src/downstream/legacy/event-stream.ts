@@ -3,10 +3,13 @@
  * comes back with the id of the last event it saw (2025-11-25, basic/transports, "Resumability and Redelivery").
  */
 import type { ServerResponse } from "node:http";
+import { GatewayError } from "../../core/errors.js";
+import { refusalError } from "../../core/refusal.js";
+import type { MessageId } from "../../wire/message-id.js";
 import { formatEvent } from "../../wire/sse.js";
 import type { EventLog } from "./event-log.js";
 import { type ConnectionLimits, type Ending, SseConnection } from "./sse-connection.js";
-import { stringOf, type Text } from "./text.js";
+import { errorText, stringOf, type Text } from "./text.js";
 
 /** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
 export type StreamKind = "call" | "general";
@@ -54,19 +57,31 @@ export class EventStream {
     this.#connection?.write(`retry: ${this.settings.retryMs}\n${formatEvent({ id: this.#id(0), data: "" })}`);
   }
 
-  /** Goes on at another connection, with everything after the event `seq` first. */
-  resume(response: ServerResponse, seq: number): void {
+  /**
+   * Goes on at another connection, with everything after the event `seq` first. False, and nothing is written, where the
+   * stream has come to its end and the host has seen all of it.
+   */
+  resume(response: ServerResponse, seq: number): boolean {
     // The old connection may look alive from here long after the host has lost it.
     this.#connection?.end();
+    const rest = this.log.after(this.number, seq);
+    if (this.#finished && rest.length === 0) return false;
     this.#connect(response);
-    for (const event of this.log.after(this.number, seq)) this.#write(event.seq, event.data);
+    for (const event of rest) {
+      if ("data" in event) event.sent = true;
+      this.#write(event.seq, "data" in event ? event.data : lostText(event.answers));
+    }
     if (this.#finished) this.finish();
+    return true;
   }
 
-  send(text: Text): void {
+  /** `answers`: the request to which `text` is the response. */
+  send(text: Text, answers?: MessageId | null): void {
     this.#seq += 1;
     const data = stringOf(text);
-    this.log.append({ stream: this.number, seq: this.#seq, data });
+    const sent = this.isConnected;
+    const event = { stream: this.number, seq: this.#seq, data, sent };
+    this.log.append(answers === undefined ? event : { ...event, answers });
     this.#write(this.#seq, data);
   }
 
@@ -92,6 +107,15 @@ export class EventStream {
     return `${this.kind}-${this.number}-${seq}`;
   }
 }
+
+/** In the place of a response that was given up before its host came back for it. */
+const lostText = (answers: MessageId | null): string => errorText(answers, refusalError(LOST));
+
+const LOST = new GatewayError(
+  "outcome_unknown",
+  "gateway",
+  "the response was lost with its connection, and was too much to be kept; the request may have been carried out",
+);
 
 export interface EventId {
   readonly kind: StreamKind;

@@ -59,7 +59,7 @@ export class LegacyHttpEdge {
     if (session === undefined) return;
     if (isRequest(message)) {
       const places = this.#placesFor(1, session, post, false);
-      return serveRequest(session, message, places.place(), this.parts.behind);
+      return serveRequest(session, message, places.place(message.id), this.parts.behind);
     }
     this.#hear(session, message);
     const fault = faultOf(message);
@@ -79,10 +79,15 @@ export class LegacyHttpEdge {
       return;
     }
     exchange.response.once("close", this.parts.room.take(exchange.principal));
-    if (lastEventId === undefined) streams.openGeneral(exchange.response);
-    else if (!streams.resume(exchange.response, lastEventId)) {
-      refuse(exchange, 400, "nothing is kept of the stream that Last-Event-ID names");
+    if (lastEventId === undefined) {
+      streams.openGeneral(exchange.response);
+      return;
     }
+    const outcome = streams.resume(exchange.response, lastEventId);
+    if (outcome === "unknown")
+      refuse(exchange, 400, "nothing is kept of the stream that Last-Event-ID names");
+    // To an event stream this status says that there is no use in coming back (HTML, "Server-sent events").
+    else if (outcome === "over") exchange.response.writeHead(204).end();
   }
 
   delete(exchange: HttpExchange): void {
@@ -131,9 +136,9 @@ export class LegacyHttpEdge {
       return;
     }
     const places = this.#placesFor(requests.length + bad.length, session, post, true);
-    for (const fault of bad) places.place().reply(frameErrorText(fault));
+    for (const fault of bad) places.place(fault.id ?? null).reply(frameErrorText(fault));
     const served = requests.map((request) =>
-      serveRequest(session, request, places.place(), this.parts.behind),
+      serveRequest(session, request, places.place(request.id), this.parts.behind),
     );
     return Promise.all(served).then(() => {});
   }

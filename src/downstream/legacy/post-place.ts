@@ -4,11 +4,15 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Alarm, Alarms } from "../../core/alarms.js";
+import { GatewayError } from "../../core/errors.js";
+import { refusalError } from "../../core/refusal.js";
 import { sendJson } from "../../wire/json-answer.js";
+import type { MessageId } from "../../wire/message-id.js";
 import type { EventStream } from "./event-stream.js";
 import type { Place } from "./place.js";
 import type { SessionStreams } from "./session-streams.js";
-import { arrayOf, piecesOf, type Text } from "./text.js";
+import { STREAM_HEADERS } from "./sse-connection.js";
+import { arrayOf, errorText, piecesOf, type Text } from "./text.js";
 
 export interface PostSettings {
   /** Whether the client can read an event stream; without one, nothing can be said before the responses. */
@@ -25,11 +29,13 @@ export interface PostSettings {
 }
 
 export class PostPlace {
-  readonly #replies: Text[] = [];
+  readonly #replies: { readonly text: Text; readonly id: MessageId | null }[] = [];
   readonly #patience: Alarm | undefined;
   #stream: EventStream | undefined;
   #open: number;
   #missing: readonly string[] | undefined;
+  /** Requests that were cancelled; made with the first of them. */
+  #withdrawn: (MessageId | null)[] = NONE;
 
   /** `requests`: how many places will be asked for, and so how many responses there will be at most. */
   constructor(
@@ -45,9 +51,15 @@ export class PostPlace {
     }
   }
 
-  /** The place of one of the requests. */
-  place(): Place {
-    return new OnePlace(this);
+  /** The place of the request `id`, one of those that were sent. */
+  place(id: MessageId | null): Place {
+    return new OnePlace(this, id);
+  }
+
+  /** The request `id` gets no response. */
+  withdraw(id: MessageId | null): void {
+    this.#withdrawn = [...this.#withdrawn, id];
+    this.placeDone();
   }
 
   /** One of the places needs nothing more. */
@@ -68,18 +80,33 @@ export class PostPlace {
     return true;
   }
 
-  /** One of the responses; `scopes` as in `Place`. */
-  reply(text: Text, scopes: readonly string[] | undefined): void {
+  /** The response to the request `id`; `scopes` as in `Place`. */
+  reply(id: MessageId | null, text: Text, scopes: readonly string[] | undefined): void {
     this.#missing = scopes;
-    if (this.#stream === undefined) this.#replies.push(text);
-    else this.#stream.send(text);
+    if (this.#stream === undefined) this.#replies.push({ text, id });
+    else this.#stream.send(text, id);
   }
 
   #openStream(): EventStream | undefined {
     if (this.#stream !== undefined || this.response.destroyed) return this.#stream;
     this.#stream = this.streams.openCall(this.response);
-    for (const text of this.#replies.splice(0)) this.#stream.send(text);
+    for (const { text, id } of this.#replies.splice(0)) this.#stream.send(text, id);
     return this.#stream;
+  }
+
+  /**
+   * Every request was cancelled and gets no response (basic/utilities/cancellation), but a POST of a request is answered
+   * with a stream or with JSON (basic/transports): with a stream without events, which nobody can want to resume.
+   */
+  #endWithoutResponse(): void {
+    const { streamable, batch } = this.settings;
+    if (streamable) {
+      this.response.writeHead(200, STREAM_HEADERS).end();
+      return;
+    }
+    // JSON cannot say nothing.
+    const errors = this.#withdrawn.map((id) => errorText(id, refusalError(CANCELLED)));
+    writeJson(this.response, 200, batch ? arrayOf(errors) : (errors[0] ?? ""));
   }
 
   #finish(): void {
@@ -87,13 +114,13 @@ export class PostPlace {
     const [only] = this.#replies;
     if (this.#stream !== undefined) this.#stream.finish();
     else if (this.response.destroyed) return;
-    // Every request was cancelled: there is nothing to say but that they were taken.
-    else if (only === undefined) this.response.writeHead(202).end();
-    else if (this.settings.batch) writeJson(this.response, 200, arrayOf(this.#replies));
-    else if (this.#missing === undefined) writeJson(this.response, 200, only);
+    else if (only === undefined) this.#endWithoutResponse();
+    else if (this.settings.batch)
+      writeJson(this.response, 200, arrayOf(this.#replies.map(({ text }) => text)));
+    else if (this.#missing === undefined) writeJson(this.response, 200, only.text);
     else {
       this.response.setHeader("www-authenticate", this.settings.challenge(this.#missing));
-      writeJson(this.response, 403, only);
+      writeJson(this.response, 403, only.text);
     }
   }
 }
@@ -105,7 +132,10 @@ export const writeJson = (response: ServerResponse, status: number, body: Text):
 /** The place of one request among those of the POST. An object of a class costs less than four functions. */
 class OnePlace implements Place {
   #done = false;
-  constructor(private readonly post: PostPlace) {}
+  constructor(
+    private readonly post: PostPlace,
+    private readonly id: MessageId | null,
+  ) {}
 
   say(text: Text): boolean {
     return !this.#done && this.post.say(text);
@@ -114,13 +144,16 @@ class OnePlace implements Place {
   reply(text: Text, scopes?: readonly string[]): void {
     if (this.#done) return;
     this.#done = true;
-    this.post.reply(text, scopes);
+    this.post.reply(this.id, text, scopes);
     this.post.placeDone();
   }
 
   withdraw(): void {
     if (this.#done) return;
     this.#done = true;
-    this.post.placeDone();
+    this.post.withdraw(this.id);
   }
 }
+
+const NONE: (MessageId | null)[] = [];
+const CANCELLED = new GatewayError("cancelled", "downstream", "the client cancelled this request");

@@ -63,19 +63,23 @@ export class SessionStreams implements General {
 
   /**
    * Goes on with the stream that `lastEventId` is of. A GET stream that is not kept any more begins anew, because
-   * a host that was refused might never open another; a call's is refused, because its answer will not come.
+   * a host that was refused might never open another. Of a call whose stream is not kept the host is told that its
+   * response is lost. `over`: the host has seen all there was; `unknown`: nothing is known of such a stream.
    */
-  resume(response: ServerResponse, lastEventId: string): boolean {
+  resume(response: ServerResponse, lastEventId: string): "resumed" | "over" | "unknown" {
     const id = readEventId(lastEventId);
-    const stream = id && this.#streams.get(id.stream);
-    if (id !== undefined && stream?.kind === id.kind) {
-      stream.resume(response, id.seq);
-      if (id.kind === "general") this.#flush();
-      return true;
+    if (id === undefined) return "unknown";
+    const stream = this.#streams.get(id.stream);
+    if (id.kind === "general" && stream?.kind !== "general") {
+      this.openGeneral(response);
+      return "resumed";
     }
-    if (id?.kind !== "general") return false;
-    this.openGeneral(response);
-    return true;
+    const isKept = stream?.kind === id.kind;
+    if (!isKept && this.#log.after(id.stream, id.seq).length === 0) return "unknown";
+    const resumed = isKept ? stream : this.#endedCall(id.stream);
+    const goesOn = resumed.resume(response, id.seq);
+    if (id.kind === "general") this.#flush();
+    return goesOn ? "resumed" : "over";
   }
 
   /**
@@ -127,6 +131,13 @@ export class SessionStreams implements General {
     const stream = new EventStream(this.#lastNumber, kind, this.#log, this.settings);
     this.#streams.set(stream.number, stream);
     stream.open(response, this.primes);
+    return stream;
+  }
+
+  /** The stream of a call that is not kept any more, to say what became of its response. */
+  #endedCall(number: number): EventStream {
+    const stream = new EventStream(number, "call", this.#log, this.settings);
+    stream.finish();
     return stream;
   }
 

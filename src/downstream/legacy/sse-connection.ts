@@ -14,7 +14,8 @@ export interface ConnectionLimits {
 /** Why a connection came to its end; `ended` is our own doing. */
 export type Ending = "ended" | "dropped" | "over_budget" | "stalled";
 
-const HEADERS = {
+/** The head of every event stream. */
+export const STREAM_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache, no-transform",
   // nginx and its like hold small writes back unless they are told not to.
@@ -32,7 +33,7 @@ export class SseConnection {
     private readonly limits: ConnectionLimits,
     private readonly closed: (ending: Ending) => void,
   ) {
-    response.writeHead(200, HEADERS);
+    response.writeHead(200, STREAM_HEADERS);
     response.flushHeaders();
     response.on("close", () => this.#close("dropped"));
     response.on("error", () => this.#close("dropped"));

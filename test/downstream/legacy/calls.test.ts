@@ -1,8 +1,10 @@
 /** Calls of legacy hosts over HTTP: their answers, what comes before them, and how they are given up. */
+
 import { describe, expect, test } from "vitest";
 import type { Call } from "../../../src/core/call.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { echo, type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
+import { until } from "../../support/until.js";
 import { answerOf, Events, edgeServer, type Host, type Message } from "./support.js";
 
 const callTool = (id: string | number, params: object = {}) => ({
@@ -236,9 +238,33 @@ describe("notifications/cancelled", () => {
     const cancelled = { requestId: 5, reason: "enough" };
     expect((await host.notify("notifications/cancelled", cancelled)).status).toBe(202);
     expect(call.signal).toMatchObject({ aborted: true, reason: { code: "cancelled", message: "enough" } });
-    expect(await answer).toMatchObject({ status: 202, text: "" });
+    const ended = await answer;
+    expect(ended).toMatchObject({ status: 200, text: "" });
+    expect(ended.headers.get("content-type")).toBe("text/event-stream");
     pending.answer(textReply("late"));
     expect(server.edge.sessions()[0]?.inFlight).toBe(0);
+  });
+
+  test("of a client that reads no streams ends the request with an error, as JSON must say something", async () => {
+    const pending = pendingHandler();
+    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
+    const host = await server.host({ version: "2025-03-26" });
+    const json = { accept: "application/json" };
+    const single = host.post(callTool(5), json);
+    await pending.called;
+    await host.notify("notifications/cancelled", { requestId: 5 });
+    const error = { data: { cardea: { code: "cancelled" } } };
+    expect(await single).toMatchObject({ status: 200, json: { id: 5, error } });
+    const batch = host.post([callTool(6), callTool(7)], json);
+    await until("both", () => server.edge.sessions()[0]?.inFlight === 2);
+    for (const requestId of [6, 7]) await host.notify("notifications/cancelled", { requestId });
+    expect(await batch).toMatchObject({
+      status: 200,
+      json: [
+        { id: 6, error },
+        { id: 7, error },
+      ],
+    });
   });
 
   test("frees the id: a request that uses it again is another, whatever becomes late of the first", async () => {
@@ -255,7 +281,10 @@ describe("notifications/cancelled", () => {
     await host.request("ping", {}, 6);
     await host.notify("notifications/cancelled", { requestId: 5 });
     expect(again.signal.aborted).toBe(true);
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202]);
+    expect((await Promise.all(answers)).map(({ status, text }) => [status, text])).toEqual([
+      [200, ""],
+      [200, ""],
+    ]);
   });
 
   test("of an unknown id, of another session's id, or without one changes nothing", async () => {

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { EventLog, type LoggedEvent } from "../../../src/downstream/legacy/event-log.js";
+import { EventLog, type LoggedEvent, type LostResponse } from "../../../src/downstream/legacy/event-log.js";
 import { SseConnection } from "../../../src/downstream/legacy/sse-connection.js";
 import fc from "../../support/fast-check.js";
 import { unread } from "../../support/unread.js";
@@ -98,39 +98,79 @@ describe("an event stream", () => {
 });
 
 describe("the event log", () => {
-  test("keeps the newest within its budget, and gives back exactly what came after an event", () => {
-    const limits = { maxLength: 40, maxEvents: 6 };
+  const limits = { maxLength: 40, maxEvents: 6 };
+  const added = fc.record({
+    stream: fc.nat(2),
+    length: fc.integer({ min: 1, max: 60 }),
+    kind: fc.constantFrom("notice", "sent", "unsent"),
+  });
+  const isKept = (event: LoggedEvent | LostResponse): event is LoggedEvent => "data" in event;
+
+  test("keeps what there is room for, gives back exactly what came after an event, and knows the responses it has lost", () => {
     fc.assert(
-      fc.property(
-        fc.array(fc.record({ stream: fc.nat(2), length: fc.integer({ min: 1, max: 60 }) }), {
-          maxLength: 40,
-        }),
-        (added) => {
-          const log = new EventLog(limits);
-          const all: LoggedEvent[] = [];
-          for (const { stream, length } of added) {
-            const event = { stream, seq: all.length + 1, data: "x".repeat(length) };
-            all.push(event);
-            log.append(event);
-          }
-          const kept = [0, 1, 2].flatMap((stream) => log.after(stream, 0)).sort((a, b) => a.seq - b.seq);
-          expect(kept).toEqual(all.slice(all.length - kept.length));
-          const length = kept.reduce((sum, { data }) => sum + data.length, 0);
-          expect(log.length).toBe(length);
-          expect(kept.length <= 1 || (length <= limits.maxLength && kept.length <= limits.maxEvents)).toBe(
-            true,
+      fc.property(fc.array(added, { maxLength: 40 }), (events) => {
+        const log = new EventLog(limits);
+        const all: LoggedEvent[] = [];
+        for (const { stream, length, kind } of events) {
+          const seq = all.length + 1;
+          const notice = { stream, seq, data: "x".repeat(length), sent: kind === "sent" };
+          const event = kind === "notice" ? notice : { ...notice, answers: seq };
+          all.push(event);
+          log.append(event);
+        }
+        const known = [0, 1, 2].flatMap((stream) => log.after(stream, 0)).sort((a, b) => a.seq - b.seq);
+        const kept = known.filter(isKept);
+        expect(kept).toEqual(all.filter((event) => kept.includes(event)));
+        const length = kept.reduce((sum, { data }) => sum + data.length, 0);
+        expect(log.length).toBe(length);
+        const fits = length <= limits.maxLength && kept.length <= limits.maxEvents;
+        expect(kept.length <= 1 || fits).toBe(true);
+        // Each response is kept, or known to be lost.
+        expect(known.flatMap(({ answers }) => answers ?? [])).toEqual(
+          all.flatMap(({ answers }) => answers ?? []),
+        );
+        const third = known[2];
+        if (third !== undefined) {
+          expect(log.after(third.stream, third.seq)).toEqual(
+            known.slice(3).filter(({ stream }) => stream === third.stream),
           );
-          if (all.length > 0) expect(kept.at(-1)).toBe(all.at(-1));
-          const third = kept[2];
-          if (third !== undefined) {
-            expect(log.after(third.stream, third.seq)).toEqual(
-              kept.slice(3).filter(({ stream }) => stream === third.stream),
-            );
-          }
-          log.forget(1);
-          expect([log.has(1), log.after(1, 0)]).toEqual([false, []]);
-        },
-      ),
+        }
+        log.forget(1);
+        expect([log.has(1), log.after(1, 0).filter(isKept)]).toEqual([false, []]);
+        expect(log.after(1, 0).map(({ seq }) => seq)).toEqual(
+          all.filter(({ stream, answers }) => stream === 1 && answers !== undefined).map(({ seq }) => seq),
+        );
+      }),
     );
+  });
+
+  test("gives up notices before responses, and those that were sent before those that nobody was there to read", () => {
+    const log = new EventLog(limits);
+    const seqs = () =>
+      log
+        .after(1, 0)
+        .filter(isKept)
+        .map(({ seq }) => seq);
+    const append = (seq: number, more: object = {}) =>
+      log.append({ stream: 1, seq, data: "x".repeat(15), ...more });
+    append(1, { answers: "a" });
+    append(2, { answers: "b", sent: true });
+    append(3);
+    expect(seqs()).toEqual([1, 3]);
+    append(4);
+    expect(seqs()).toEqual([1, 4]);
+    append(5, { answers: "c" });
+    expect(seqs()).toEqual([1, 5]);
+    for (let seq = 6; seq < 20; seq += 1) append(seq);
+    expect(seqs()).toEqual([1, 5]);
+    append(20, { answers: "d" });
+    expect(seqs()).toEqual([5, 20]);
+  });
+
+  test("remembers no more than a hundred responses that it has lost", () => {
+    const log = new EventLog(limits);
+    for (let seq = 1; seq <= 300; seq += 1)
+      log.append({ stream: 1, seq, data: "x".repeat(41), answers: seq });
+    expect(log.after(1, 0)).toHaveLength(101);
   });
 });

@@ -84,7 +84,7 @@ test.each(["call", "general"] as const)("on the stream of a %s", async (kind) =>
           // Whether the server has noticed by then that the connection is gone makes no difference.
           if (noticed) await settled();
           if (noticed) say();
-          expect(streams.resume(host.response, host.lastEventId ?? "")).toBe(true);
+          expect(streams.resume(host.response, host.lastEventId ?? "")).toBe("resumed");
         }
         await settled();
       }

@@ -149,3 +149,53 @@ test("it cancels exactly the call it gives up", async () => {
   await aborted;
   expect((await client.callTool({ name: "t" })).content).toMatchObject([{ text: "quick" }]);
 });
+
+test("whose connection is cut comes back for its answers, and learns of the one that could not be kept", async () => {
+  const server = await edgeServer({ handlers: {}, introduction: { capabilities: CAPABILITIES } });
+  const held = [pendingHandler(), pendingHandler()];
+  Object.assign(server.port, {
+    handle: (call: Call) => {
+      const token = (call.params._meta as { progressToken?: unknown } | undefined)?.progressToken;
+      call.notify({ method: "notifications/progress", params: { progressToken: token, progress: 1 } });
+      return held[Number(call.params.name)]?.handler(call);
+    },
+  });
+  const client = new Client({ name: "sdk", version: "1.32" });
+  onTestFinished(() => client.close());
+  /** Cuts the responses that are open. */
+  const cuts: (() => void)[] = [];
+  const gets: (string | null)[] = [];
+  const cutting = async (url: string | URL, init?: RequestInit): Promise<Response> => {
+    const response = await fetch(url, init);
+    if (init?.method === "GET") gets.push(new Headers(init.headers).get("last-event-id"));
+    if (response.body === null || response.headers.get("content-type") !== "text/event-stream")
+      return response;
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const cut = new AbortController();
+    if (init?.method === "POST") cuts.push(() => cut.abort(new Error("cut")));
+    response.body.pipeTo(writable, { signal: cut.signal }).catch(() => {});
+    return new Response(readable, { status: response.status, headers: response.headers });
+  };
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(server.url), { fetch: cutting }) as Transport,
+  );
+  client.onerror = () => {};
+  const outcomes = ["0", "1"].map((name) =>
+    client.callTool({ name }, undefined, { onprogress: () => {} }).then(
+      ({ content }) => content,
+      (error: unknown) => error,
+    ),
+  );
+  await Promise.all(held.map(({ called }) => called));
+  while (cuts.length < 2) await new Promise(setImmediate);
+  for (const cut of cuts) cut();
+  for (const { answer } of held) answer(textReply("x".repeat(900_000)));
+  expect(await Promise.all(outcomes)).toMatchObject([
+    { code: -31_502, data: { cardea: { code: "outcome_unknown" } } },
+    [{ type: "text" }],
+  ]);
+  // The first comes back once more because it counts results alone, and is told not to.
+  while (gets.filter((id) => id?.startsWith("call-")).length < 3) await new Promise(setImmediate);
+  await client.ping();
+  expect(gets.filter((id) => id === null)).toHaveLength(1);
+});

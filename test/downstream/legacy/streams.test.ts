@@ -1,6 +1,7 @@
 /** Event streams of legacy hosts: how they open, how they are lost, and what is sent once more. */
 import { describe, expect, test } from "vitest";
 import { type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
+import { until } from "../../support/until.js";
 import { type Answer, Events, edgeServer, type Message } from "./support.js";
 
 const callTool = (id: string | number) => ({
@@ -20,7 +21,7 @@ function steps() {
   return {
     handler: pending.handler satisfies FakeHandler,
     step,
-    end: () => pending.answer(textReply("end")),
+    end: (text = "end") => pending.answer(textReply(text)),
   };
 }
 
@@ -70,8 +71,106 @@ describe("the stream of a POST", () => {
     expect(server.port.calls[0]?.signal.aborted).toBe(false);
     const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
     expect(progressOf(await resumed.rest())).toEqual([2, 1]);
-    const again = await host.listen({ "last-event-id": resumed.lastId ?? "" });
-    expect(await again.rest()).toEqual([]);
+    // There is no use in coming back once more.
+    expect((await host.get({ "last-event-id": resumed.lastId ?? "" })).status).toBe(204);
+  });
+
+  test("that was too much to be kept ends, when its host comes back, with an error for its request", async () => {
+    const tools = [steps(), steps()];
+    const handler: FakeHandler = (call) =>
+      (tools[Number(call.params.name)] as ReturnType<typeof steps>).handler(call);
+    let closed = 0;
+    const server = await edgeServer(
+      { handlers: { "tools/call": handler } },
+      {
+        hooks: {
+          streamClosed: () => {
+            closed += 1;
+          },
+        },
+      },
+    );
+    const host = await server.host();
+    const lost = await Promise.all(
+      tools.map(async (tool, index) => {
+        const response = host.open({
+          ...callTool(`call-${index}`),
+          params: { ...callTool(0).params, name: `${index}` },
+        });
+        await tool.step(1);
+        const events = new Events(await response);
+        await events.message();
+        await events.cancel();
+        return events.lastId ?? "";
+      }),
+    );
+    await until("both to be gone", () => closed === 2);
+    for (const tool of tools) tool.end("x".repeat(900_000));
+    await until("both to be answered", () => server.edge.sessions()[0]?.inFlight === 0);
+    const resumed = await Promise.all(
+      lost.map(async (id) => (await host.listen({ "last-event-id": id })).rest()),
+    );
+    expect(resumed).toMatchObject([
+      [{ id: "call-0", error: { code: -31502, data: { cardea: { code: "outcome_unknown" } } } }],
+      [{ id: "call-1", result: {} }],
+    ]);
+  });
+
+  test("keeps its response while other calls say more than there is room for", async () => {
+    const [quiet, loud] = [steps(), steps()];
+    const handler: FakeHandler = (call) => (call.params.name === "loud" ? loud : quiet).handler(call);
+    const server = await edgeServer({ handlers: { "tools/call": handler } });
+    const host = await server.host();
+    const response = host.open(callTool("quiet"));
+    await quiet.step(1);
+    const lost = new Events(await response);
+    await lost.message();
+    await lost.cancel();
+    quiet.end("y".repeat(1000));
+    await until("the answer", () => server.edge.sessions()[0]?.inFlight === 0);
+    const other = host.open({ ...callTool("loud"), params: { ...callTool(0).params, name: "loud" } });
+    for (let step = 1; step <= 2000; step += 1) await loud.step(step);
+    loud.end();
+    await new Events(await other).rest();
+    const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
+    expect(await resumed.rest()).toMatchObject([{ id: "quiet", result: {} }]);
+  });
+
+  test("that is not kept any more ends with an error for its request too", async () => {
+    const server = await edgeServer({
+      handlers: { "tools/call": (call) => (call.params.name === "first" ? firstOf(call) : other(call)) },
+    });
+    const first = steps();
+    const firstOf = first.handler;
+    const other: FakeHandler = (call) => {
+      call.notify({ method: "notifications/progress", params: { progressToken: "p", progress: 1 } });
+      return textReply("end");
+    };
+    const host = await server.host();
+    const response = host.open({ ...callTool("first"), params: { ...callTool(0).params, name: "first" } });
+    await first.step(1);
+    const lost = new Events(await response);
+    await lost.message();
+    await lost.cancel();
+    first.end();
+    await until("the answer", () => server.edge.sessions()[0]?.inFlight === 0);
+    for (let id = 0; id < 20; id += 1) await new Events(await host.open(callTool(id))).rest();
+    const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
+    expect(await resumed.rest()).toMatchObject([
+      { id: "first", error: { data: { cardea: { code: "outcome_unknown" } } } },
+    ]);
+  });
+
+  test("that was cancelled ends without a response, and there is no use in coming back for one", async () => {
+    const tool = steps();
+    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
+    const host = await server.host();
+    const response = host.open(callTool(1));
+    await tool.step(1);
+    const events = new Events(await response);
+    await host.notify("notifications/cancelled", { requestId: 1 });
+    expect(progressOf(await events.rest())).toEqual([1]);
+    expect((await host.get({ "last-event-id": events.lastId ?? "" })).status).toBe(204);
   });
 
   test("can be resumed while the call still runs, and goes on there", async () => {
@@ -103,10 +202,11 @@ describe("the stream of a POST", () => {
     tool.end();
     for (let event = await whole.event(); event !== undefined; event = await whole.event())
       ids.push(event.id ?? "");
+    expect((await host.get({ "last-event-id": ids.pop() ?? "" })).status).toBe(204);
     const rests = await Promise.all(
       ids.map(async (id) => progressOf(await (await host.listen({ "last-event-id": id })).rest())),
     );
-    expect(rests).toEqual([[1, 2, 1], [2, 1], [1], []]);
+    expect(rests).toEqual([[1, 2, 1], [2, 1], [1]]);
   });
 
   test("is told to nobody else: another session's event id is unknown", async () => {
