@@ -155,7 +155,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     logger,
     streams: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
   });
-  metrics.read("orphans", {}, () => ledger.orphans().length);
+  metrics.read("orphans", {}, async () => (await ledger.orphans()).length);
   metrics.read("parkedCalls", {}, () => insideOptions.parked.size);
   metrics.read("sessions", { era: "legacy" }, () => legacy.sessions().length);
 

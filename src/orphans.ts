@@ -28,20 +28,20 @@ export async function settleOrphans(
   const name = ({ server, pid, command }: Orphan, sentence: string): void =>
     log.warn({ server, pid, command }, sentence);
   if (reap) {
-    const ending = ledger.orphans().map(async (orphan) => {
+    const ending = (await ledger.orphans()).map(async (orphan) => {
       await ledger.end(orphan);
       name(orphan, "ended a process that an earlier gateway had left behind");
     });
     await Promise.all(ending);
-  } else if (ledger.orphans().length > 0) {
-    const nameAll = (): void => {
-      for (const orphan of ledger.orphans()) {
+  } else if ((await ledger.orphans()).length > 0) {
+    const nameAll = async (): Promise<void> => {
+      for (const orphan of await ledger.orphans()) {
         name(
           orphan,
           "an earlier gateway was killed and has left this process behind; --reap ends such processes",
         );
       }
     };
-    setTimeout(nameAll, GRACE_MS).unref();
+    setTimeout(() => void nameAll(), GRACE_MS).unref();
   }
 }

@@ -19,7 +19,7 @@ function ledgerOf(...orphans: Orphan[]) {
     said,
     log: { ...SILENT, warn: (fields: LogFields, sentence: string) => void said.push([fields, sentence]) },
     ledger: {
-      orphans: () => [...living],
+      orphans: async () => [...living],
       end: async (orphan: Orphan) => void living.delete(orphan),
     },
   };

@@ -233,7 +233,11 @@ export class Metrics {
    * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
    * advertised once somebody reads it so. A later reading with the same labels replaces the earlier one.
    */
-  read<K extends keyof Readings>(what: K, labels: Readings[K], value: () => number): () => void {
+  read<K extends keyof Readings>(
+    what: K,
+    labels: Readings[K],
+    value: () => number | Promise<number>,
+  ): () => void {
     const readings = this.#gauges.get(what) ?? this.#openGauge(what);
     const key = JSON.stringify(labels);
     const reading: Reading = { labels, value };
@@ -261,9 +265,13 @@ export class Metrics {
       help,
       labelNames,
       registers: [this.#registry],
-      collect() {
+      async collect() {
+        const all = [...readings.values()].map(
+          async ({ labels, value }) => [{ ...labels }, await value()] as const,
+        );
+        const read = await Promise.all(all);
         this.reset();
-        for (const { labels, value } of readings.values()) this.set({ ...labels }, value());
+        for (const [labels, value] of read) this.set(labels, value);
       },
     });
     this.#gauges.set(what, readings);
@@ -281,5 +289,5 @@ export class Metrics {
 
 interface Reading {
   readonly labels: Readonly<Record<string, string>>;
-  readonly value: () => number;
+  readonly value: () => number | Promise<number>;
 }

@@ -95,6 +95,14 @@ describe("the files that a call runs through", () => {
   });
 });
 
+test("nothing in the program waits for another process synchronously, but where it ends", () => {
+  const found = filesOf("src").flatMap(({ file, text }) =>
+    [...codeOf(text).matchAll(/\b(?:spawn|exec|execFile)Sync\(/g)].map(() => file),
+  );
+  // At the exit nothing else can be done any more.
+  expect(found).toEqual(["upstream/transport/process-group.ts"]);
+});
+
 describe("the checks themselves", () => {
   test("a package is found behind other files, and not behind types", () => {
     const imports = [

@@ -2,27 +2,14 @@
  * Which process runs on behalf of which gateway, in files where the next gateway finds them. A gateway that is
  * killed can end nobody; most servers end when their input does, and this is for those that do not.
  */
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../core/logger.js";
 import type { Orphan, ProcessLedger } from "./process-ledger.js";
-
-interface Life {
-  readonly pid: number;
-  /** When it began, in words of the system: another process under the same number began at another time. */
-  readonly began: string;
-}
+import { type Life, livesOf } from "./process-lives.js";
 
 interface Entry extends Life, Orphan {
   readonly gateway: Life;
@@ -44,74 +31,94 @@ const SUFFIX = ".json";
 export class FileLedger implements ProcessLedger {
   readonly #folder: string;
   readonly #log: Logger;
-  readonly #gateway: Life | undefined;
+  readonly #gateway: Promise<Life | undefined>;
+  /** Entries that are being written. */
+  readonly #writing = new Set<Promise<void>>();
+  #looking: Promise<readonly Orphan[]> | undefined;
   #complained = false;
 
   constructor({ folder, log, gateway }: FileLedgerOptions) {
     // Numbers of processes mean something on one machine, from one start of it to the next, in one container.
     this.#folder = join(folder, createHash("sha256").update(neighbourhood()).digest("hex").slice(0, 16));
     this.#log = log;
-    this.#gateway = gateway ?? lifeOf(process.pid);
+    this.#gateway = gateway === undefined ? lifeOf(process.pid) : Promise.resolve(gateway);
   }
 
-  note(pid: number, server: string, command: string): () => void {
-    const life = lifeOf(pid);
-    if (life === undefined || this.#gateway === undefined) return () => {};
-    const entry: Entry = { ...life, server, command, gateway: this.#gateway };
+  note(pid: number, server: string, command: string): () => Promise<void> {
     const file = join(this.#folder, `${pid}${SUFFIX}`);
-    try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      // Whoever looks must find a whole entry or none.
-      writeFileSync(`${file}.new`, JSON.stringify(entry), { mode: 0o600 });
-      renameSync(`${file}.new`, file);
-    } catch (error) {
-      this.#complain(error);
-      return () => {};
-    }
-    return () => rmSync(file, { force: true });
+    const written = this.#write(file, pid, { server, command }).finally(() => this.#writing.delete(written));
+    this.#writing.add(written);
+    return () => written.then(() => this.#remove(file));
   }
 
-  /** What is written of processes that have ended is thrown away. */
-  orphans(): readonly Orphan[] {
-    return this.#entries().flatMap(({ file, entry }): Orphan[] => {
-      if (entry === undefined || !isLiving(entry)) {
-        rmSync(file, { force: true });
-        return [];
-      }
-      const { pid, server, command, gateway } = entry;
-      return isLiving(gateway) ? [] : [{ pid, server, command }];
+  /** What is written of processes that have ended is thrown away. Those who ask at the same time share the answer. */
+  orphans(): Promise<readonly Orphan[]> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
     });
+    return this.#looking;
   }
 
   /** Ends an orphan with all that it has started: SIGTERM, and SIGKILL when that is not enough. */
   async end(orphan: Orphan): Promise<void> {
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
       // Looked at again before each signal, because a number that has become free may be somebody else's.
-      if (!this.#isStill(orphan)) return;
+      if (!(await this.#isStill(orphan))) return;
       signalGroup(orphan.pid, signal);
       const end = performance.now() + PATIENCE_MS;
-      while (performance.now() < end && this.#isStill(orphan)) {
+      while (performance.now() < end && (await this.#isStill(orphan))) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
   }
 
-  #isStill({ pid }: Orphan): boolean {
-    return this.orphans().some((orphan) => orphan.pid === pid);
+  async #isStill({ pid }: Orphan): Promise<boolean> {
+    return (await this.#look()).some((orphan) => orphan.pid === pid);
   }
 
-  #entries(): readonly { readonly file: string; readonly entry: Entry | undefined }[] {
-    try {
-      return readdirSync(this.#folder)
-        .filter((name) => name.endsWith(SUFFIX))
-        .map((name) => {
-          const file = join(this.#folder, name);
-          return { file, entry: readEntry(file) };
-        });
-    } catch {
-      // There is no such folder as long as nothing was written down.
-      return [];
+  /** Never rejects. */
+  async #look(): Promise<readonly Orphan[]> {
+    await Promise.all(this.#writing);
+    const entries = await this.#entries();
+    const pids = entries.flatMap(({ entry }) => (entry === undefined ? [] : [entry.pid, entry.gateway.pid]));
+    const lives = await livesOf(pids);
+    const isLiving = ({ pid, began }: Life): boolean => lives.get(pid) === began;
+    const orphans: Orphan[] = [];
+    for (const { file, entry } of entries) {
+      if (entry === undefined || !isLiving(entry)) await this.#remove(file);
+      else if (!isLiving(entry.gateway)) {
+        const { pid, server, command } = entry;
+        orphans.push({ pid, server, command });
+      }
     }
+    return orphans;
+  }
+
+  async #entries(): Promise<readonly { readonly file: string; readonly entry: Entry | undefined }[]> {
+    // There is no such folder as long as nothing was written down.
+    const names = await readdir(this.#folder).catch(() => []);
+    const files = names.filter((name) => name.endsWith(SUFFIX)).map((name) => join(this.#folder, name));
+    return Promise.all(files.map(async (file) => ({ file, entry: await readEntry(file) })));
+  }
+
+  /** Never rejects. */
+  async #write(file: string, pid: number, of: { server: string; command: string }): Promise<void> {
+    const [life, gateway] = await Promise.all([lifeOf(pid), this.#gateway]);
+    if (life === undefined || gateway === undefined) return;
+    const entry: Entry = { ...life, ...of, gateway };
+    try {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      // Whoever looks must find a whole entry or none.
+      await writeFile(`${file}.new`, JSON.stringify(entry), { mode: 0o600 });
+      await rename(`${file}.new`, file);
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
+  /** Never rejects: a file that stays is thrown away by whoever looks next. */
+  async #remove(file: string): Promise<void> {
+    await rm(file, { force: true }).catch((error: unknown) => this.#complain(error));
   }
 
   #complain(error: unknown): void {
@@ -124,10 +131,15 @@ export class FileLedger implements ProcessLedger {
   }
 }
 
+async function lifeOf(pid: number): Promise<Life | undefined> {
+  const began = (await livesOf([pid])).get(pid);
+  return began === undefined ? undefined : { pid, began };
+}
+
 /** Undefined for what is no entry, or has gone. */
-function readEntry(file: string): Entry | undefined {
+async function readEntry(file: string): Promise<Entry | undefined> {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    const value: unknown = JSON.parse(await readFile(file, "utf8"));
     return isEntry(value) ? value : undefined;
   } catch {
     return undefined;
@@ -151,31 +163,6 @@ const isLife = (value: unknown): value is Life =>
   Number(value.pid) > 1 &&
   "began" in value &&
   typeof value.began === "string";
-
-const isLiving = ({ pid, began }: Life): boolean => lifeOf(pid)?.began === began;
-
-/** Undefined when there is no such process, or nobody can tell when it began. */
-function lifeOf(pid: number): Life | undefined {
-  try {
-    if (process.platform === "win32") return undefined;
-    const began = process.platform === "linux" ? beganOnLinux(pid) : beganElsewhere(pid);
-    return began === undefined ? undefined : { pid, began };
-  } catch {
-    return undefined;
-  }
-}
-
-function beganOnLinux(pid: number): string | undefined {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name of the program, in parentheses, may contain anything.
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return fields[0] === "Z" ? undefined : fields[19];
-}
-
-function beganElsewhere(pid: number): string | undefined {
-  const text = execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
-  return text === "" ? undefined : text;
-}
 
 /** What must be the same for a number to mean the same process. */
 function neighbourhood(): string {

@@ -1,5 +1,5 @@
 /** A child process with everything it starts in turn: spawned as a group, ended as a group. */
-import { type ChildProcess, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
@@ -142,7 +142,11 @@ const onWindows = process.platform === "win32";
 const running = new (class {
   readonly #pids = new Set<number>();
   readonly #killAll = (): void => {
-    for (const pid of this.#pids) signalGroup(pid, "SIGKILL");
+    // Nothing that takes a moment is waited for any more.
+    for (const pid of this.#pids) {
+      if (onWindows) spawnSync("taskkill", taskkill(pid), { windowsHide: true });
+      else signalGroup(pid, "SIGKILL");
+    }
   };
 
   add(pid: number): void {
@@ -156,11 +160,14 @@ const running = new (class {
   }
 })();
 
+const taskkill = (pid: number): string[] => ["/pid", String(pid), "/T", "/F"];
+
 /** False when there is nobody left to receive it. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   // Windows has no groups and no signals: there the tree of processes is ended at once, or nothing is.
   if (onWindows && signal !== 0) {
-    return spawnSync("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }).status === 0;
+    execFile("taskkill", taskkill(pid), { windowsHide: true }, () => {}).once("error", () => {});
+    return true;
   }
   try {
     return process.kill(onWindows ? pid : -pid, signal);

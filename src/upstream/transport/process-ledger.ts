@@ -1,14 +1,17 @@
 /** Where processes are written down, so that those which outlive a gateway that was killed can be found. */
 
 export interface ProcessLedger {
-  /** Writes down that `pid` was started for `server`; call the returned function when it has ended. */
-  note(pid: number, server: string, command: string): () => void;
-  /** Those that run now. */
-  orphans(): readonly Orphan[];
+  /**
+   * Writes down that `pid` was started for `server`; call the returned function when it has ended. Neither throws, and
+   * what the function returns resolves when nothing is written any more; it never rejects.
+   */
+  note(pid: number, server: string, command: string): () => Promise<void>;
+  /** Those that run now. Never rejects. */
+  orphans(): Promise<readonly Orphan[]>;
 }
 
 /** Remembers nothing. */
-export const NO_LEDGER: ProcessLedger = { note: () => () => {}, orphans: () => [] };
+export const NO_LEDGER: ProcessLedger = { note: () => async () => {}, orphans: async () => [] };
 
 /** A process that still runs although the gateway that started it does not. */
 export interface Orphan {

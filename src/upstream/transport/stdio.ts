@@ -60,8 +60,8 @@ export async function openStdioChannel(options: StdioOptions): Promise<StdioChan
     });
   }
   const { ledger = NO_LEDGER, name, command } = options;
-  void group.exited.then(ledger.note(group.pid, name, command));
-  return new PipeChannel(options, group);
+  const forget = ledger.note(group.pid, name, command);
+  return new PipeChannel(options, group, group.exited.then(forget));
 }
 
 class PipeChannel implements StdioChannel {
@@ -70,6 +70,7 @@ class PipeChannel implements StdioChannel {
   readonly closed: Promise<GatewayError>;
   readonly #options: StdioOptions;
   readonly #group: ProcessGroup;
+  readonly #forgotten: Promise<void>;
   readonly #writer: LineWriter;
   readonly #messages: MixedMessages;
   readonly #recent = new RecentOutput();
@@ -77,8 +78,10 @@ class PipeChannel implements StdioChannel {
   #over: GatewayError | undefined;
   #lastChance: NodeJS.Timeout | undefined;
 
-  constructor(options: StdioOptions, group: ProcessGroup) {
+  /** `forgotten`: nothing is written down of the process any more. */
+  constructor(options: StdioOptions, group: ProcessGroup, forgotten: Promise<void>) {
     this.#options = options;
+    this.#forgotten = forgotten;
     this.#group = group;
     this.#writer = new LineWriter(group.stdin);
     this.#messages = new MixedMessages(options);
@@ -134,6 +137,7 @@ class PipeChannel implements StdioChannel {
     this.#writer.flush();
     await this.#group.end();
     await this.closed;
+    await this.#forgotten;
   }
 
   #receive(line: Buffer): void {
