@@ -29,7 +29,7 @@ export function advise(config: Config): readonly Advice[] {
 type Found = { readonly path: Path; readonly message: string };
 
 /** Hosts count their own prefix in: `mcp__cardea__` before a name, 64 in all; in Cursor 60 with the server's name. */
-const SHORTEST_LIMIT = 60;
+const SHORTEST_LIMIT = 50;
 
 function adviseNaming({ naming }: Config): readonly Found[] {
   if (naming.maxLength <= SHORTEST_LIMIT) return [];

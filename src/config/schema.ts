@@ -154,8 +154,10 @@ export const fileSchema = z.strictObject({
         .int()
         .min(24)
         .max(128)
-        .default(60)
-        .describe("The longest exposed name; a longer one is cut and gets a hash."),
+        .default(50)
+        .describe(
+          "The longest exposed name; a longer one is cut and gets a hash. Models take 64 characters, and hosts put a prefix of their own before a name.",
+        ),
     })
     .prefault({})
     .describe("How names of tools and prompts are made one name space."),

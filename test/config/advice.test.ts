@@ -83,10 +83,10 @@ test.each([
 
 test("names that hosts cut off or drop are foreseen", () => {
   expect(adviceOn({ naming: { maxLength: 100 }, mcpServers: { s: { command: "x" } } })).toEqual([
-    expect.stringContaining("naming.maxLength is over 60"),
+    expect.stringContaining("naming.maxLength is over 50"),
   ]);
   expect(adviceOnServer({ command: "x", prefix: "a-very-long-prefix-that-says-too-much" })).toEqual([
-    "s: its prefix leaves 21 characters for its own names; longer ones are cut and get a hash",
+    "s: its prefix leaves 11 characters for its own names; longer ones are cut and get a hash",
   ]);
 });
 
