@@ -148,10 +148,17 @@ export class Changes implements ChangeFeed {
         ([, follow]) => follow?.server === server && isWithin(uri, follow.target),
       );
       if (followed === undefined) continue;
-      const exposed =
-        uri === followed[1]?.target ? followed[0] : this.#expose(subscriber.client, server, uri);
-      this.#tell(subscriber, { kind: "resource", uri: exposed });
+      const exposed = uri === followed[1]?.target ? followed[0] : this.#exposed(subscriber, server, uri);
+      if (exposed !== undefined) this.#tell(subscriber, { kind: "resource", uri: exposed });
     }
+  }
+
+  /** The URI of a part of what is followed; undefined where the part may not be followed by itself. */
+  #exposed({ client }: Subscriber, server: string, uri: string): string | undefined {
+    const route = this.#options.view(client).resourceOf(server, uri);
+    return route === undefined || this.#options.mayFollow?.(client, route) === false
+      ? undefined
+      : route.exposed;
   }
 
   get size(): number {
@@ -267,11 +274,6 @@ export class Changes implements ChangeFeed {
       if (server === undefined || server.facts !== undefined) return [];
       return route !== undefined || server.upstream.state === "starting" ? [server] : [];
     });
-  }
-
-  #expose(client: Client, server: string, uri: string): string {
-    const { spaces } = this.#options.view(client).scope;
-    return spaces.find(({ name }) => name === server)?.uris?.expose(uri) ?? uri;
   }
 
   #tell(subscriber: Subscriber, change: Change): void {

@@ -2,6 +2,7 @@
 
 import { type NameFilter, nameTest } from "../core/globs.js";
 import type { ListKind } from "../core/upstream.js";
+import { uriTest } from "../core/uri-globs.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
@@ -55,7 +56,7 @@ export function asItIs(space: ServerSpace): ServerSpace {
 
 /** Compiles filters into one test. */
 export function filterTest(filters: Filters): (kind: ListKind, name: string) => boolean {
-  const resources = nameTest(filters.resources);
+  const resources = uriTest(filters.resources);
   const tests: Readonly<Record<ListKind, (name: string) => boolean>> = {
     tools: nameTest(filters.tools),
     prompts: nameTest(filters.prompts),

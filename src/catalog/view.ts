@@ -86,6 +86,12 @@ export class CatalogView {
     return { upstream: server, target: own, exposed, ...(whole !== exposed && { whole }), kind };
   }
 
+  /** Where the resource leads that `server` itself calls `own`; undefined where the client may not see it. */
+  resourceOf(server: string, own: string): Route | undefined {
+    const space = this.scope.spaces.find(({ name }) => name === server);
+    return space && this.#routeTo(space, "resources", own, exposeUri(space, own));
+  }
+
   /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
   absentOwner(kind: ListKind, name: string): string | undefined {
     const absent = this.scope.spaces.filter(

@@ -17,7 +17,9 @@ const subject = {
       "Globs over exposed tool names. Where `tools`, `prompts` or `resources` is given, the kinds that are not are left alone; where none is, it is about all of them.",
     ),
   prompts: globs.exactOptional().describe("Globs over exposed prompt names."),
-  resources: globs.exactOptional().describe("Globs over exposed URIs and URI templates."),
+  resources: globs
+    .exactOptional()
+    .describe("Globs over exposed URIs and URI templates, in every way in which they can be read."),
   servers: globs.exactOptional().describe("Globs over the servers' keys."),
   principals: globs.exactOptional().describe("Globs over the ids of principals."),
   groups: words.exactOptional().describe("The principal must be in one of these groups."),

@@ -15,7 +15,7 @@ import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } 
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
 import type { RoundState, RoundStates } from "./round-state.js";
-import { argsOf, type Decision } from "./rules/rule-book.js";
+import { argsOf, type Decision, type RedactingRule, redacts } from "./rules/rule-book.js";
 import { TaskQuestions } from "./task-questions.js";
 
 /** A server that keeps asking what it may not ask is not answered for ever. */
@@ -54,15 +54,30 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
       if (effect === "approve" && rule !== undefined) {
         const question = approval(call, route, rule, decision, round);
         if (question !== undefined) return question;
-        return forward(call, route, round, rule.name, next);
       }
-      if (effect === "redact" && rule?.redact !== undefined) {
-        const both = redactionsOf(rule, rule.redact);
-        const reply = await forward(await redactedCall(call, both), route, round, undefined, next);
-        return redactedReply(reply, both.results);
-      }
-      return forward(call, route, round, undefined, next);
+      const approved = effect === "approve" ? rule?.name : undefined;
+      const rules = redactingRules(decision);
+      return rules.length === 0
+        ? forward(call, route, round, approved, next)
+        : redacted(call, route, round, approved, next, rules);
     };
+
+  /** `forward`, without what the rules take out of the call and its reply. */
+  async function redacted(
+    call: Call,
+    route: Route,
+    round: RoundState | undefined,
+    approved: string | undefined,
+    next: Handler,
+    rules: readonly RedactingRule[],
+  ): Promise<Reply> {
+    const each = rules.map((redacting) => redactionsOf(redacting, redacting.redact));
+    let heard = call;
+    for (const both of each) heard = await redactedCall(heard, both);
+    let reply = await forward(heard, route, round, approved, next);
+    for (const { results } of each) reply = await redactedReply(reply, results);
+    return reply;
+  }
 
   /**
    * The question to a person, as the reply to the call; undefined where the answer is there, and is yes.
@@ -178,6 +193,12 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
 type ErrorReply = Extract<Reply, { kind: "error" }>;
 const asksThroughError = (reply: Reply): reply is ErrorReply =>
   reply.kind === "error" && codeOf(reply.error) === CODE.legacyUrlElicitationRequired;
+
+const NO_RULES: readonly RedactingRule[] = [];
+
+/** Nearly always none, or the one that decides. */
+const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly RedactingRule[] =>
+  rule !== undefined && redacts(rule) ? [rule, ...redacting] : redacting;
 
 type RedactSettings = NonNullable<RuleConfig["redact"]>;
 

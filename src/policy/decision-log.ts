@@ -5,8 +5,8 @@ import type { Call, Route } from "../core/call.js";
 import type { Logger } from "../core/logger.js";
 import { upTo } from "../core/up-to.js";
 import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
+import { judgedName } from "./rules/route-readings.js";
 import type { Decision } from "./rules/rule-book.js";
-import { judgedName } from "./rules/subject.js";
 
 /** One row of `/api/v1/decisions`: who wanted what, and which rule said what to it. Arguments stay out. */
 export interface DecisionRow {

@@ -310,6 +310,20 @@ describe("a resource", () => {
     expect(files.followed).toEqual(["test://b@anonymous"]);
   });
 
+  test("tells nothing of a part that may not be read, or that filters take away", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files], {
+      servers: [server("files", { resources: { allow: ["*"], deny: ["test://a/hidden/*"] } })],
+      mayFollow: (_, { exposed: uri }) => !uri.includes("/secret"),
+    });
+    await settle();
+    const { heard } = listen(catalog, { resources: [exposed] });
+    files.resourceUpdated("test://a/secret");
+    files.resourceUpdated("test://a/%68idden/x");
+    files.resourceUpdated("test://a/open");
+    expect(heard).toEqual([{ kind: "resource", uri: "files+test://a/open" }]);
+  });
+
   describe("of a server that is still to come", () => {
     test("is waited for, and followed at once", async () => {
       const files = fakeUpstream("files", { state: "starting", lists });

@@ -3,7 +3,9 @@ import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { upTo } from "../../core/up-to.js";
+import { isPlain, readingsOf } from "../../core/uri-readings.js";
 import { Line } from "../line.js";
+import { hasUri } from "../rules/route-readings.js";
 import type { PolicyFault } from "../rules/rule.js";
 import { compileSubject, type Subject } from "../rules/subject.js";
 import { Bucket } from "./bucket.js";
@@ -73,11 +75,22 @@ export class Limit {
       case "server":
         return route.upstream;
       case "tool":
-        return `${route.upstream}\0${route.target}`;
+        return `${route.upstream}\0${targetOf(route)}`;
       case "all":
         return "";
     }
   }
+}
+
+/** The same for all ways to write a URI: of its readings the shortest, of those that are plain where there are any. */
+function targetOf(route: Route): string {
+  const { target } = route;
+  if (!hasUri(route) || isPlain(target)) return target;
+  const { all } = readingsOf(target);
+  const plain = all.filter(isPlain);
+  return (plain.length > 0 ? plain : all).reduce((least, reading) =>
+    reading.length < least.length || (reading.length === least.length && reading < least) ? reading : least,
+  );
 }
 
 export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFault[] {

@@ -6,6 +6,7 @@ import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import type { Handler, Middleware } from "../../core/handler.js";
 import { TASK_METHODS } from "../../core/tasks.js";
 import type { Metrics } from "../../telemetry/metrics.js";
+import { restrictsAnyReading } from "../rules/subject.js";
 import { Credits } from "./credits.js";
 import { Limit } from "./limit.js";
 import type { Purse } from "./purse.js";
@@ -146,7 +147,7 @@ export class Limits {
     let limits = known.get(route);
     if (limits === undefined) {
       limits = this.#limits.filter(
-        ({ config, subject }) => config.on === kind && subject.covers(route, true),
+        ({ config, subject }) => config.on === kind && restrictsAnyReading(subject, route),
       );
       known.set(route, limits);
     }

@@ -5,8 +5,8 @@ import { type Client, type Principal, scopesOf } from "../../core/client.js";
 import { PARAMS } from "../../core/members.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Answer, Facts } from "./expression.js";
+import { judgedName, type RouteReadings, readingsOfRoute } from "./route-readings.js";
 import { compileRule, type PolicyFault, type Rule } from "./rule.js";
-import { judgedName } from "./subject.js";
 
 export interface Decision {
   readonly effect: RuleConfig["effect"];
@@ -14,10 +14,12 @@ export interface Decision {
   readonly rule?: RuleConfig;
   /** Why the rule's expression could not be answered, where it could not; it was decided against the caller. */
   readonly failed?: string;
+  /** Rules that redact by other readings of the URI; what they take out is taken out too. */
+  readonly redacting?: readonly RedactingRule[];
 }
 
 export type RedactingRule = RuleConfig & { readonly redact: NonNullable<RuleConfig["redact"]> };
-const redacts = (rule: RuleConfig): rule is RedactingRule =>
+export const redacts = (rule: RuleConfig): rule is RedactingRule =>
   rule.effect === "redact" && rule.redact !== undefined;
 
 /** What is judged. */
@@ -55,6 +57,7 @@ export function compileRules(rules: readonly RuleConfig[]): {
 export class RuleBook {
   readonly #rules: readonly Rule[];
   readonly #default: Decision;
+  readonly #readsUris: boolean;
   /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
   readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Rule[]>>();
   /** Of those, the ones that may yet decide for a principal; whoever comes again is the same object. */
@@ -63,9 +66,37 @@ export class RuleBook {
   constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
     this.#rules = rules;
     this.#default = { effect: fallback };
+    this.#readsUris = rules.some(hangsOnUri);
   }
 
+  /** What the rules say; where a URI can be read in several ways, what they say to the worst of them. */
   judge(matter: Matter): Decision {
+    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    return readings === undefined ? this.#judgeReading(matter) : this.#judgeReadings(matter, readings);
+  }
+
+  #judgeReadings(matter: Matter, { all, alike, complete }: RouteReadings): Decision {
+    if (!complete && this.#mayMatter(matter)) return { effect: "deny", failed: TOO_MANY_READINGS };
+    const decisions = all.map((route) => this.#judgeReading({ ...matter, route }));
+    for (const route of alike) {
+      const decision = this.#judgeReading({ ...matter, route });
+      if (decision.rule !== undefined && decision.effect !== "allow") decisions.push(decision);
+    }
+    return strictest(decisions);
+  }
+
+  /** Whether some rule may decide by the URI of a call. */
+  #mayMatter({ on, route, client }: Matter): boolean {
+    return this.#rules.some(
+      (rule) =>
+        rule.config.on === on &&
+        hangsOnUri(rule) &&
+        rule.subject.serves(route) &&
+        rule.subject.isAbout(client.principal),
+    );
+  }
+
+  #judgeReading(matter: Matter): Decision {
     for (const rule of this.#undecidedFor(matter)) {
       const answer = matter.args === undefined && usesArgs(rule) ? UNKNOWN : askedOf(rule, matter);
       if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
@@ -81,6 +112,20 @@ export class RuleBook {
    * that would then let it, if none decides before.
    */
   missingScopes(matter: Matter): readonly string[] | undefined {
+    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    if (readings === undefined) return this.#missingForReading(matter);
+    const scopes = new Set<string>();
+    for (const route of [...readings.all, ...readings.alike]) {
+      const reading = { ...matter, route };
+      if (this.#judgeReading(reading).effect !== "deny") continue;
+      const missing = this.#missingForReading(reading);
+      if (missing === undefined) return undefined;
+      for (const scope of missing) scopes.add(scope);
+    }
+    return scopes.size === 0 ? undefined : [...scopes];
+  }
+
+  #missingForReading(matter: Matter): readonly string[] | undefined {
     const { principal } = matter.client;
     for (const { config, subject, when, restricts } of this.#about(matter.on, matter.route)) {
       const lacks = !subject.isAbout(principal);
@@ -113,6 +158,14 @@ export class RuleBook {
 
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
   isVisible(client: Client, route: Route): boolean {
+    const readings = this.#readsUris ? readingsOfRoute(route) : undefined;
+    if (readings === undefined) return this.#isReadingVisible(client, route);
+    const shows = (reading: Route): boolean => this.#isReadingVisible(client, reading);
+    if (!readings.complete && this.hides && this.#mayMatter({ on: "call", route, client })) return false;
+    return readings.all.every(shows) && readings.alike.every(shows);
+  }
+
+  #isReadingVisible(client: Client, route: Route): boolean {
     for (const rule of this.#about("call", route)) {
       if (!rule.subject.isAbout(client.principal)) continue;
       // Some call may be decided here, before a later rule can hide it.
@@ -131,12 +184,15 @@ export class RuleBook {
 
   /** What every rule says, in order, the deciding one and those behind it too. */
   explain(matter: Matter): readonly Finding[] {
+    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    const { all, alike } = readings ?? { all: [matter.route], alike: [] };
     return this.#rules.map((rule) => {
-      const { config, subject, restricts, when } = rule;
-      if (config.on !== matter.on) return { rule: config, answer: "other kind" };
-      if (!subject.covers(matter.route, restricts)) return { rule: config, answer: "other target" };
-      if (!subject.isAbout(matter.client.principal)) return { rule: config, answer: "other principal" };
-      return { rule: config, answer: when?.ask(factsOf(matter)) ?? "yes" };
+      const answers = [...all, ...(rule.restricts ? alike : [])].map((route) =>
+        answerTo(rule, { ...matter, route }),
+      );
+      // What restricts counts by one reading, what allows by all.
+      const decisive = answers.find((answer) => (answer === "yes") === rule.restricts);
+      return { rule: rule.config, answer: decisive ?? answers[0] ?? "no" };
     });
   }
 
@@ -185,6 +241,34 @@ export class RuleBook {
     return rules;
   }
 }
+
+function answerTo({ config, subject, restricts, when }: Rule, matter: Matter): Finding["answer"] {
+  if (config.on !== matter.on) return "other kind";
+  if (!subject.covers(matter.route, restricts)) return "other target";
+  if (!subject.isAbout(matter.client.principal)) return "other principal";
+  return when?.ask(factsOf(matter)) ?? "yes";
+}
+
+const hangsOnUri = ({ subject, when }: Rule): boolean =>
+  subject.namesUris || when?.uses.has("target") === true;
+const TOO_MANY_READINGS = "its URI can be read in more ways than can be judged";
+
+/** The decision that takes most away, with what the others redact. */
+function strictest(decisions: readonly Decision[]): Decision {
+  const [first, ...others] = [...decisions].sort((a, b) => strictness(b) - strictness(a));
+  if (first === undefined) throw new TypeError("a URI has at least one reading");
+  const redacting = new Set(
+    others.flatMap(({ rule }) => (rule !== undefined && redacts(rule) ? [rule] : [])),
+  );
+  if (first.rule !== undefined && redacts(first.rule)) redacting.delete(first.rule);
+  return redacting.size === 0 ? first : { ...first, redacting: [...redacting] };
+}
+
+const EFFECTS: readonly RuleConfig["effect"][] = ["allow", "redact", "approve", "deny", "hide"];
+
+/** Of two that allow, the one whose rule bounds what a server may ask is stricter. */
+const strictness = ({ effect, rule }: Decision): number =>
+  EFFECTS.indexOf(effect) * 2 + (rule === undefined ? 0 : 1);
 
 const askedOf = ({ when }: Rule, matter: Matter): Answer => when?.ask(factsOf(matter)) ?? "yes";
 const usesArgs = ({ when }: Rule): boolean => when?.uses.has("args") === true;

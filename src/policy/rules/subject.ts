@@ -3,30 +3,46 @@ import type { SubjectConfig } from "../../config/config.js";
 import type { Route } from "../../core/call.js";
 import { type Principal, scopesOf } from "../../core/client.js";
 import { glob, type NameTest } from "../../core/globs.js";
-import type { ListKind } from "../../core/upstream.js";
+import { UriGlobs } from "../../core/uri-globs.js";
 import { objectAt } from "../../wire/json.js";
+import { hasUri, judgedName, readingsOfRoute, writtenAs } from "./route-readings.js";
 
 export interface Subject {
-  /** `eager`: of the several ways in which a URI can be written, one that matches is enough. */
-  covers(route: Route, eager: boolean): boolean;
+  /** Whether the URI of a resource matters. */
+  readonly namesUris: boolean;
+  /** Whether it is about what the route leads to, whatever its name is. */
+  serves(route: Route): boolean;
+  /**
+   * Whether it is about the route, in the one reading that it stands for.
+   * @param restricts whether it takes something away; what allows a URI must allow all of its readings
+   */
+  covers(route: Route, restricts: boolean): boolean;
   isAbout(principal: Principal): boolean;
 }
 
 /** Compiled once, so that judging a call costs only the matching. */
 export function compileSubject(config: SubjectConfig): Subject {
-  const names = nameTests(config);
+  const { tools, prompts, resources } = config;
+  const anyName = tools === undefined && prompts === undefined && resources === undefined;
+  const isTool = tools === undefined ? undefined : anyOf(tools);
+  const isPrompt = prompts === undefined ? undefined : anyOf(prompts);
+  const uris = resources === undefined ? undefined : new UriGlobs(resources);
   const isServer = config.servers === undefined ? undefined : anyOf(config.servers);
   const isPrincipal = config.principals === undefined ? undefined : anyOf(config.principals);
   const hints = Object.entries(config.annotations ?? {});
+  const serves = (route: Route): boolean => {
+    if (isServer !== undefined && !isServer(route.upstream)) return false;
+    return !hints.some(([hint, wanted]) => hintOf(route, hint) !== wanted);
+  };
   return {
-    covers(route, eager) {
-      if (isServer !== undefined && !isServer(route.upstream)) return false;
-      if (hints.some(([hint, wanted]) => hintOf(route, hint) !== wanted)) return false;
-      if (names === undefined) return true;
-      const matches = names[route.kind];
-      if (matches === undefined) return false;
-      const spellings = spellingsOf(route);
-      return eager ? spellings.some(matches) : spellings.every(matches);
+    namesUris: uris !== undefined,
+    serves,
+    covers(route, restricts) {
+      if (!serves(route)) return false;
+      if (anyName) return true;
+      const name = judgedName(route);
+      if (hasUri(route)) return uris !== undefined && coversUri(uris, name, restricts, writtenAs(route));
+      return (route.kind === "tools" ? isTool : isPrompt)?.(name) === true;
     },
     isAbout(principal) {
       if (isPrincipal !== undefined && !isPrincipal(principal.id)) return false;
@@ -40,45 +56,24 @@ export function compileSubject(config: SubjectConfig): Subject {
   };
 }
 
-/** The name that rules are written against. */
-export const judgedName = (route: Route): string => route.whole ?? route.exposed;
+/** Whether it restricts the call in one of the readings of its URI. */
+export function restrictsAnyReading(subject: Subject, route: Route): boolean {
+  const readings = subject.namesUris ? readingsOfRoute(route) : undefined;
+  if (readings === undefined) return subject.covers(route, true);
+  if (!readings.complete) return subject.serves(route);
+  return [...readings.all, ...readings.alike].some((reading) => subject.covers(reading, true));
+}
+
+function coversUri(uris: UriGlobs, name: string, restricts: boolean, written: string | undefined): boolean {
+  if (restricts) return uris.restricts(name);
+  if (written === undefined) return uris.allows(name);
+  return uris.has(written) || (uris.allows(written) && uris.allowsReading(name));
+}
 
 const anyOf = (patterns: readonly string[]): NameTest => {
   const tests = patterns.map(glob);
   return (name) => tests.some((matches) => matches(name));
 };
-
-/** Undefined where the config names no kind, and so means all of them. */
-function nameTests(config: SubjectConfig): Readonly<Partial<Record<ListKind, NameTest>>> | undefined {
-  const { tools, prompts, resources } = config;
-  if (tools === undefined && prompts === undefined && resources === undefined) return undefined;
-  const resource = resources === undefined ? undefined : anyOf(resources);
-  return {
-    ...(tools !== undefined && { tools: anyOf(tools) }),
-    ...(prompts !== undefined && { prompts: anyOf(prompts) }),
-    ...(resource !== undefined && { resources: resource, resourceTemplates: resource }),
-  };
-}
-
-/**
- * A tool has one name, and a name that is not in the list has no route. A URI may be routed by its form alone,
- * and its server may read `%2e%2e/` or `a/../b` as another way to write what a rule is about.
- */
-function spellingsOf(route: Route): readonly string[] {
-  const name = judgedName(route);
-  if (route.kind !== "resources" || route.item !== undefined) return [name];
-  return [...new Set([name, resolved(name), decoded(resolved(name)), resolved(decoded(name))])];
-}
-
-const resolved = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri);
-
-function decoded(uri: string): string {
-  try {
-    return decodeURIComponent(uri);
-  } catch {
-    return uri;
-  }
-}
 
 /** What a tool that does not say so is taken for (2026-07-28: schema, "ToolAnnotations"). */
 const ASSUMED: Readonly<Record<string, boolean>> = {

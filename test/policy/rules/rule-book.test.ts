@@ -154,7 +154,94 @@ describe("a URI that can be written in several ways", () => {
     expect(effectOf(rules, matter(resource("files+file:///open/../secret/key")))).toBe("deny");
     expect(effectOf(rules, matter(resource("files+file:///open/%2e%2e/secret/key")))).toBe("deny");
   });
+
+  test("cannot hide behind an earlier rule that takes less away", () => {
+    const rules: Given[] = [
+      { resources: ["files+file:///logs/*"], effect: "redact", redact },
+      { resources: ["files+file:///plans/*"], effect: "approve" },
+      { resources: secret, effect: "deny" },
+    ];
+    expect(effectOf(rules, matter(resource("files+file:///logs/a")))).toBe("redact");
+    expect(effectOf(rules, matter(resource("files+file:///logs/../plans/a")))).toBe("approve");
+    expect(effectOf(rules, matter(resource("files+file:///logs/../plans/../secret/key")))).toBe("deny");
+  });
+
+  test("is redacted by the rules of all its readings", () => {
+    const rules: Given[] = [
+      { resources: ["files+file:///logs/*"], effect: "redact", redact },
+      { resources: ["*.key"], effect: "redact", redact },
+      { resources: ["files+file:///plans/*"], effect: "approve" },
+    ];
+    const rulesOf = (uri: string) => {
+      const { rule: decisive, redacting = [] } = bookOf(rules).judge(matter(resource(uri)));
+      return [decisive?.name, ...redacting.map(({ name }) => name)];
+    };
+    expect(rulesOf("files+file:///logs/a")).toEqual(["rule-1"]);
+    expect(rulesOf("files+file:///logs/a?b.key")).toEqual(["rule-1"]);
+    expect(rulesOf("files+file:///x/a.key?line=1")).toEqual(["rule-2"]);
+    expect(rulesOf("files+file:///x.key?/../logs/a")).toEqual(["rule-2", "rule-1"]);
+    expect(rulesOf("files+file:///logs/../plans/a")).toEqual(["rule-3", "rule-1"]);
+  });
+
+  test("is what a condition over the target sees, each reading for itself", () => {
+    const forbids: Given[] = [{ when: "target.startsWith('files+file:///secret/')", effect: "deny" }];
+    const allows: Given[] = [
+      { when: "target.startsWith('files+file:///open/')", effect: "allow" },
+      { effect: "deny" },
+    ];
+    for (const uri of spellings) expect(effectOf(forbids, matter(resource(uri)))).toBe("deny");
+    expect(effectOf(forbids, matter(resource("files+file:///open/a%20b?c")))).toBe("allow");
+    expect(effectOf(allows, matter(resource("files+file:///open/a%20b?c")))).toBe("allow");
+    expect(effectOf(allows, matter(resource("files+file:///open/%2e%2e/secret/key")))).toBe("deny");
+    const both: Given[] = [
+      { resources: ["*.key"], when: "target.contains('/secret/')", effect: "deny" },
+      { effect: "allow" },
+    ];
+    expect(effectOf(both, matter(resource("files+file:///%73ecret/a.key?b")))).toBe("deny");
+    expect(effectOf(both, matter(resource("files+file:///open/a.key?b")))).toBe("allow");
+  });
+
+  test("is judged so for what stands in a list, for templates, and whichever way a host comes in", () => {
+    const rules: Given[] = [{ resources: secret, effect: "hide" }];
+    const item = { uri: "file:///a/../secret/key" };
+    const listed = resource("files+file:///a/../secret/key", { item });
+    expect(effectOf(rules, matter(listed))).toBe("hide");
+    expect(bookOf(rules).isVisible(clientOf(), listed)).toBe(false);
+    expect(
+      effectOf(rules, matter(resource("files+file:/secret/{name}", { kind: "resourceTemplates" }))),
+    ).toBe("hide");
+    const alone = resource("file:/secret/key", { whole: "files+file:/secret/key" });
+    expect(effectOf(rules, matter(alone))).toBe("hide");
+  });
+
+  test("in more ways than can be judged is denied where a rule looks at URIs, and only there", () => {
+    const uri = `files+file:///open/${"%252e%c0%ae\\;//./".repeat(500)}`;
+    const rules: Given[] = [{ resources: ["files+file:///open/*"], effect: "allow" }];
+    expect(bookOf(rules).judge(matter(resource(uri)))).toMatchObject({
+      effect: "deny",
+      failed: expect.stringContaining("more ways"),
+    });
+    expect(effectOf([{ tools: ["*"], effect: "deny" }], matter(resource(uri)))).toBe("allow");
+    expect(effectOf([{ ...rules[0], servers: ["git"], effect: "deny" }], matter(resource(uri)))).toBe(
+      "allow",
+    );
+  });
+
+  test("is explained by the reading that decides", () => {
+    const rules: Given[] = [
+      { resources: ["files+file:///open/*"], effect: "allow" },
+      { resources: secret, effect: "deny" },
+    ];
+    const answers = bookOf(rules).explain(matter(resource("files+file:///open/../secret/key")));
+    expect(answers.map(({ answer }) => answer)).toEqual(["other target", "yes"]);
+  });
 });
+
+const redact = {
+  arguments: { paths: [], patterns: [] },
+  results: { paths: [], patterns: [] },
+  replacement: "",
+};
 
 describe("a condition", () => {
   const route = routeTo("db", "drop");

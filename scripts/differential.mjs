@@ -1,0 +1,14 @@
+/** `npm run differential`: odd requests against the whole gateway, judged by foreign readers; 100,000, or CARDEA_RUNS. */
+import { build } from "./build.mjs";
+import { root, run } from "./install.mjs";
+
+build();
+process.env.CARDEA_RUNS ??= "100000";
+const files = process.argv.slice(2);
+run(
+  `${root}node_modules/.bin/vitest`,
+  ["run", "--maxWorkers=1", ...(files.length > 0 ? files : ["test/policy/differential"])],
+  {
+    stdio: ["ignore", 1, 2],
+  },
+);

@@ -1,0 +1,87 @@
+/** Globs over URIs: whether they match one, in whatever way it is read. */
+import { glob, type NameFilter, type NameTest } from "./globs.js";
+import { partsOf } from "./uri-parts.js";
+import { isPlain, readingsOf } from "./uri-readings.js";
+
+export class UriGlobs {
+  readonly #literals: ReadonlySet<string>;
+  readonly #written: readonly NameTest[];
+  readonly #allowing: readonly NameTest[];
+  readonly #restricting: readonly NameTest[];
+
+  constructor(patterns: readonly string[]) {
+    const written = patterns.flatMap((pattern) => [pattern, unescaped(pattern)]);
+    this.#literals = new Set(patterns);
+    this.#written = compiled(written);
+    this.#allowing = compiled([...written, ...patterns.flatMap((pattern) => formsOf(pattern, true))]);
+    this.#restricting = compiled([...written, ...patterns.flatMap((pattern) => formsOf(pattern, false))]);
+  }
+
+  /** Whether one of the patterns is this very URI, to the letter. */
+  has(uri: string): boolean {
+    return this.#literals.has(uri);
+  }
+
+  /** Whether they allow a URI as it is written. Its other readings must be allowed too: `allowsReading`. */
+  allows(uri: string): boolean {
+    return this.#written.some((matches) => matches(uri));
+  }
+
+  /** Whether they allow a reading of a URI that they allow as it is written. */
+  allowsReading(reading: string): boolean {
+    return this.#allowing.some((matches) => matches(reading));
+  }
+
+  /** Whether they restrict what has this reading. */
+  restricts(reading: string): boolean {
+    return this.#restricting.some((matches) => matches(reading));
+  }
+}
+
+/** Compiles a filter over URIs: what passes is allowed in each of its readings, and denied in none. */
+export function uriTest({ allow, deny }: NameFilter): NameTest {
+  const everything = allow.includes("*");
+  if (everything && deny.length === 0) return () => true;
+  const allowed = new UriGlobs(allow);
+  const denied = new UriGlobs(deny);
+  return (uri) => {
+    if (isPlain(uri)) return allowed.allows(uri) && !denied.restricts(uri);
+    const { all, alike, complete } = readingsOf(uri);
+    const isDenied = (reading: string): boolean => denied.restricts(reading);
+    if (deny.length > 0 && (!complete || all.some(isDenied) || alike.some(isDenied))) return false;
+    if (everything || allowed.has(uri)) return true;
+    return complete && allowed.allows(uri) && all.every((reading) => allowed.allowsReading(reading));
+  };
+}
+
+const compiled = (patterns: readonly string[]): readonly NameTest[] => [...new Set(patterns)].map(glob);
+
+/** The pattern without the escapes that it need not have; those of wildcards and of marks stay. */
+const unescaped = (pattern: string): string =>
+  pattern.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const text = Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8");
+    return /[*?{},/\\%#\p{Cc}\uFFFD]/u.test(text) ? run : text;
+  });
+
+/**
+ * The pattern as those who read URIs otherwise would write it: its folder, up to where the wildcards begin, in all
+ * readings. So `file://localhost/a/*` is about `file:///a/b` too.
+ *
+ * A pattern that allows a host or a query in so many words allows what is read without them; one that restricts it is
+ * about nothing else.
+ */
+function formsOf(pattern: string, allowing: boolean): readonly string[] {
+  const stem = /^[^*{]*/.exec(pattern)?.[0] ?? "";
+  const forms: string[] = [];
+  const mark = stem.search(/[?#]/);
+  if (allowing && mark > 0) forms.push(pattern.slice(0, mark));
+  const beforeMark = mark < 0 ? stem : stem.slice(0, mark);
+  const folder = beforeMark.slice(0, beforeMark.lastIndexOf("/") + 1);
+  const { scheme, authority, path } = partsOf(folder) ?? {};
+  if (scheme === undefined || !path?.endsWith("/")) return forms;
+  const owned = /^file$/i.test(scheme) ? /^(?:localhost)?$/i : /^[^@]*$/;
+  if (!allowing && !owned.test(authority ?? "")) return forms;
+  const rest = pattern.slice(folder.length);
+  for (const reading of readingsOf(folder).all) forms.push(reading + rest, reading + unescaped(rest));
+  return forms;
+}

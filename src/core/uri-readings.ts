@@ -1,0 +1,190 @@
+/** What servers may make of a URI: every way in which their readers take it, in the form in which rules are written. */
+import { decodedOnce, decodings } from "./percent-decoding.js";
+import {
+  hasDots,
+  isWebScheme,
+  partsOf,
+  type UriParts,
+  uriOf,
+  withoutDots,
+  withoutEmpty,
+  withoutTrailingDots,
+} from "./uri-parts.js";
+
+export interface UriReadings {
+  /**
+   * The URI as it is written, then everything else that readers may act on. What allows a URI must allow each of
+   * these; what restricts it need match one.
+   */
+  readonly all: readonly string[];
+  /**
+   * More ways to write the same, for what restricts: as WHATWG escapes it, with a host in lower case under a scheme
+   * that knows no hosts, with two slashes where it has one or three.
+   */
+  readonly alike: readonly string[];
+  /** False where there are more than MOST_READINGS: then nobody can tell what a reader makes of it. */
+  readonly complete: boolean;
+}
+
+/** No URI that is meant to be read has so many. */
+const MOST_READINGS = 64;
+/** Characters in all readings together, which bounds the work. */
+const MOST_CHARACTERS = 65_536;
+
+/** Path segments that do not end with a full stop, of characters that nobody escapes; a host without a port. */
+const PLAIN =
+  /^(?:[a-z0-9-]+\+)*(?:file:\/\/|(?!file:)[a-z][a-z0-9.-]*:\/\/[a-z_-][a-z0-9_-]*(?:\.[a-z_-][a-z0-9_-]*)*(?=\/))(?:\/[\w~!$&'()*,=:@.-]*[\w~!$&'()*,=:@-])+$/;
+
+/** Whether a URI has but one reading; told quickly, and true of most. */
+export const isPlain = (uri: string): boolean => PLAIN.test(uri);
+
+let last: { readonly uri: string; readonly readings: UriReadings } | undefined;
+
+/**
+ * The closure of `uri` under what readers do: WHATWG (`new URL`), RFC 3986, percent-decoding without an end, slashes,
+ * hosts and queries that are ignored. Time and size are linear in its length. A URI may carry the prefix under which
+ * a gateway shows it (`files+file:///x`), and so do its readings then.
+ */
+export function readingsOf(uri: string): UriReadings {
+  if (isPlain(uri)) return { all: [uri], alike: [], complete: true };
+  // Filters, rules and limits look at the same call one after the other.
+  if (last?.uri === uri) return last.readings;
+  const readings = closure(uri);
+  last = { uri, readings };
+  return readings;
+}
+
+function closure(uri: string): UriReadings {
+  const found = new Set([uri]);
+  let characters = uri.length;
+  let complete = uri.length * 2 <= MOST_CHARACTERS;
+  const add = (reading: string): void => {
+    if (found.has(reading)) return;
+    characters += reading.length;
+    if (found.size >= MOST_READINGS || characters > MOST_CHARACTERS) complete = false;
+    else found.add(reading);
+  };
+  // A set hands out what is added to it while it is walked.
+  for (const reading of found) {
+    if (!complete) break;
+    readOn(reading, add);
+  }
+  const alike = new Set<string>();
+  for (const reading of found) for (const other of alikeOf(reading)) if (!found.has(other)) alike.add(other);
+  return { all: [...found], alike: [...alike], complete };
+}
+
+/** Every single step that a reader may take from here. */
+function readOn(uri: string, add: Add): void {
+  add(stripped(uri));
+  for (const decoded of decodings(uri)) add(decoded);
+  if (uri.includes("\\")) add(uri.replaceAll("\\", "/"));
+  // A reader in C ends at NUL; one of files knows no query.
+  cutAt(uri, uri.indexOf("\0"), add);
+  cutAt(uri, uri.indexOf("#"), add);
+  cutAt(uri, uri.search(/[?#]/), add);
+  const parts = partsOf(uri);
+  if (parts === undefined) return;
+  const { lead, scheme } = parts;
+  add(uriOf({ ...parts, lead: lead.toLowerCase(), scheme: scheme.toLowerCase() }));
+  const parsed = whatwg(parts);
+  // It only adds a slash where there is no path.
+  if (parsed !== undefined && parts.path !== "") add(lead + decodedOnce(parsed.href));
+  readLead(parts, add);
+  readHost(parts, parsed, add);
+  readPath(parts, add);
+}
+
+/** What turns out to be of the web, or a page, is shown otherwise than under `files+` (catalog/uris.ts). */
+function readLead({ lead, ...own }: UriParts, add: Add): void {
+  if (lead === "") return;
+  if (isWebScheme(own.scheme)) add(uriOf({ ...own, lead: "" }));
+  if (!/^(?:ui|skill)$/i.test(own.scheme)) return;
+  const { scheme, authority, path, tail } = own;
+  add(
+    `${scheme}:${authority === undefined ? "" : "//"}${lead.slice(0, -1)}/${authority ?? ""}${path}${tail}`,
+  );
+}
+
+type Add = (reading: string) => void;
+
+function cutAt(uri: string, at: number, add: Add): void {
+  if (at >= 0) add(uri.slice(0, at));
+}
+
+/** WHATWG takes tabs and line breaks out wherever they stand, and blanks and controls from both ends. */
+function stripped(uri: string): string {
+  const lead = /^(?:[a-z0-9-]+\+)*/.exec(uri)?.[0] ?? "";
+  let from = lead.length;
+  let to = uri.length;
+  while (from < to && uri.charCodeAt(from) <= 0x20) from += 1;
+  while (to > from && uri.charCodeAt(to - 1) <= 0x20) to -= 1;
+  return lead + uri.slice(from, to).replace(/[\t\n\r]+/g, "");
+}
+
+function whatwg({ lead: _, ...own }: UriParts): URL | undefined {
+  const text = uriOf({ lead: "", ...own });
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+/** Hosts that are ignored, taken for the first part of a path, or the same as another. */
+function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
+  const { scheme, authority, path } = parts;
+  if (/^file$/i.test(scheme)) {
+    const rooted = path.startsWith("/") ? path : `/${path}`;
+    add(uriOf({ ...parts, authority: "", path: rooted }));
+    if (authority) add(uriOf({ ...parts, authority: "", path: `/${authority}${path}` }));
+    add(uriOf({ ...parts, path: withoutTrailingDots(path) }));
+    return;
+  }
+  if (authority === undefined) return;
+  const at = authority.lastIndexOf("@");
+  const host = authority.slice(at + 1);
+  if (at >= 0) add(uriOf({ ...parts, authority: host }));
+  if (!isWebScheme(scheme)) return;
+  // The path stays as it is written, where `href` escapes it anew.
+  if (parsed !== undefined) add(uriOf({ ...parts, authority: authority.slice(0, at + 1) + parsed.host }));
+  if (host.endsWith(".")) add(uriOf({ ...parts, authority: authority.slice(0, -1) }));
+}
+
+function readPath(parts: UriParts, add: Add): void {
+  const { scheme, authority, path, tail } = parts;
+  const web = isWebScheme(scheme);
+  if (path.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(path) }));
+  if (web && path.includes(";")) add(uriOf({ ...parts, path: path.replace(/;[^/]*/g, "") }));
+  // Who cuts the scheme off and takes the rest for a path knows neither hosts nor queries.
+  const rest = path + tail;
+  if (!hasDots(rest)) return;
+  for (const escaped of [false, true]) {
+    add(uriOf({ ...parts, path: withoutDots(path, escaped) }));
+    if (tail !== "") add(uriOf({ ...parts, path: withoutDots(rest, escaped), tail: "" }));
+    if (authority && !web) {
+      add(uriOf({ ...parts, authority: "", path: withoutDots(authority + path, escaped) }));
+    }
+    // `ui://S/host/path`: the server stands before the host of its own URI.
+    const kept = /^(?:ui|skill)$/i.test(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;
+    if (kept !== null)
+      add(uriOf({ ...parts, path: `${kept[1] ?? ""}${withoutDots(kept[2] ?? "", escaped)}` }));
+  }
+}
+
+/** Other ways to write a reading, which no server takes for anything else. */
+function alikeOf(uri: string): readonly string[] {
+  const parts = partsOf(uri);
+  if (parts === undefined) {
+    // Some readers take what has no scheme for a file.
+    const [, lead = "", path = ""] = /^((?:[a-z0-9-]+\+)*)(.*)$/s.exec(uri) ?? [];
+    return [`${lead}file://${path.startsWith("/") ? "" : "/"}${path}`];
+  }
+  const { lead, scheme, authority, path } = parts;
+  const found: string[] = [];
+  const parsed = whatwg(parts);
+  if (parsed !== undefined) found.push(lead + parsed.href);
+  if (path.length > 1 && path.endsWith("/")) found.push(uriOf({ ...parts, path: path.slice(0, -1) }));
+  if (/^file$/i.test(scheme) || isWebScheme(scheme)) return found;
+  if (authority) {
+    const host = whatwg({ ...parts, lead: "", scheme: "http", path: "/", tail: "" })?.host ?? authority;
+    found.push(uriOf({ ...parts, authority: host.toLowerCase().replace(/\.$/, "") }));
+  } else found.push(uriOf({ ...parts, authority: "", path: path.replace(/^\/+/, "") }));
+  return found;
+}

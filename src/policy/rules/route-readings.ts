@@ -1,0 +1,41 @@
+/** The routes as which rules look at a call: one for each way in which its URI can be read. */
+import type { Route } from "../../core/call.js";
+import { isPlain, readingsOf } from "../../core/uri-readings.js";
+
+/** As `UriReadings`, with a route in the place of each URI. */
+export interface RouteReadings {
+  /** The first is the route itself. */
+  readonly all: readonly Route[];
+  readonly alike: readonly Route[];
+  readonly complete: boolean;
+}
+
+/** The name that rules are written against. */
+export const judgedName = (route: Route): string => route.whole ?? route.exposed;
+
+/** Whether a route is found by a URI; tools and prompts have one name each. */
+export const hasUri = ({ kind }: Route): boolean => kind === "resources" || kind === "resourceTemplates";
+
+const made = new WeakMap<Route, RouteReadings>();
+const written = new WeakMap<Route, string>();
+
+/** Undefined where there is one reading, as of nearly all. */
+export function readingsOfRoute(route: Route): RouteReadings | undefined {
+  if (!hasUri(route)) return undefined;
+  const name = judgedName(route);
+  if (isPlain(name)) return undefined;
+  const known = made.get(route);
+  if (known !== undefined) return known;
+  const { all, alike, complete } = readingsOf(name);
+  const as = (reading: string): Route => {
+    const read: Route = { ...route, whole: reading };
+    written.set(read, name);
+    return read;
+  };
+  const readings = { all: [route, ...all.slice(1).map(as)], alike: alike.map(as), complete };
+  made.set(route, readings);
+  return readings;
+}
+
+/** The URI of which `route` is another reading; undefined where the route is one by itself. */
+export const writtenAs = (route: Route): string | undefined => written.get(route);

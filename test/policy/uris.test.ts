@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import type { Call, Reply, Route } from "../../src/core/call.js";
+import { fakeCall } from "../support/fake-call.js";
+import { policyOf, result, wordOf } from "./support.js";
+
+/** A read at `files`, as `locate` has found its way. */
+function reading(own: string, over: Partial<Route> = {}): Call {
+  const exposed = `files+${own}`;
+  const route: Route = { upstream: "files", target: own, exposed, kind: "resources", ...over };
+  return fakeCall({ method: "resources/read", params: { uri: route.exposed }, route });
+}
+
+const nothing = { paths: [], patterns: [] };
+const takesOut = (pattern: string) => ({
+  arguments: nothing,
+  results: { paths: [], patterns: [pattern] },
+  replacement: "…",
+});
+
+test("what several readings of a URI are redacted of is all taken out", async () => {
+  const { handle } = policyOf(
+    {
+      rules: [
+        { resources: ["files+file:///logs/*"], effect: "redact", redact: takesOut("key-[0-9]+") },
+        { resources: ["files+file:///users/*"], effect: "redact", redact: takesOut("[a-z]+@test") },
+      ],
+    },
+    async () => result({ contents: [{ uri: "x", text: "key-1 of ann@test" }] }),
+  );
+  const textOf = (reply: Reply): unknown => reply.kind === "result" && reply.result.object.contents;
+  const plain = await handle(reading("file:///logs/a"));
+  expect(textOf(plain)).toEqual([{ uri: "x", text: "… of ann@test" }]);
+  const odd = await handle(reading("file:///logs/../users/a"));
+  expect(textOf(odd)).toEqual([{ uri: "x", text: "… of …" }]);
+});
+
+describe("a limit", () => {
+  const limits = [
+    { resources: ["files+file:///big/*"], rate: { count: 1, windowMs: 60_000 }, per: "tool" as const },
+  ];
+
+  test("counts a resource once, however its URI is written", async () => {
+    const { handle } = policyOf({ limits });
+    const words: string[] = [];
+    for (const own of [
+      "file:///big/a",
+      "file:/big/a",
+      "file:///%62ig/a",
+      "file:///x/../big/a#y",
+      "file:///big/b",
+    ]) {
+      words.push(wordOf(await handle(reading(own))));
+    }
+    expect(words).toEqual(["result", "rate_limited", "rate_limited", "rate_limited", "result"]);
+  });
+
+  test("is about what can be read in more ways than can be judged", async () => {
+    const { handle } = policyOf({ limits });
+    const own = `file:///${"%252e%c0%ae\\;//./".repeat(500)}`;
+    expect(wordOf(await handle(reading(own)))).toBe("result");
+    expect(wordOf(await handle(reading(own)))).toBe("rate_limited");
+  });
+});
