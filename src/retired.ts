@@ -1,5 +1,6 @@
 /** Servers that are not configured any more and have calls to finish: they end afterwards, unless they are wanted again. */
 import type { ServerConfig } from "./config/config.js";
+import { inBackground } from "./core/background.js";
 import type { Logger } from "./core/logger.js";
 import type { Running } from "./running.js";
 
@@ -36,11 +37,11 @@ export class Retired {
     };
     const end = (): void => {
       clearTimeout(late);
-      if (!kept) void this.#end(entry);
+      if (!kept) inBackground(this.#end(entry), this.#logger, "ending a server");
     };
     late = setTimeout(end, PATIENCE_MS);
     this.#entries.add(entry);
-    void server.line.emptied().then(end);
+    inBackground(server.line.emptied().then(end), this.#logger, "waiting for the calls of a server");
   }
 
   /** One that is configured again as it was, if it has not begun to end; it is not retired any more. */

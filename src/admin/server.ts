@@ -81,6 +81,10 @@ export function createAdmin(settings: AdminSettings): Admin {
         server.once("error", reject);
         server.listen(socket === undefined ? { host, port } : { path: socket, exclusive: true }, () => {
           server.off("error", reject);
+          // A connection that cannot be taken, for want of descriptors say, is no reason to end everything else.
+          server.on("error", (error) =>
+            settings.logger.error({ error }, "a connection of an operator was lost"),
+          );
           const bound = server.address() as AddressInfo | string;
           if (typeof bound === "string") resolve({ url: bound, port: 0 });
           else

@@ -1,4 +1,5 @@
 /** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
+import { inBackground } from "../core/background.js";
 import type { Change, ChangeFeed, Followable, Interest } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
@@ -129,7 +130,10 @@ export class Changes implements ChangeFeed {
     this.#again = true;
     if (this.#walking || this.#closed) return;
     this.#walking = true;
-    this.#due = setTimeout(() => void this.#walk(), TOGETHER_MS);
+    this.#due = setTimeout(
+      () => inBackground(this.#walk(), this.#options.logger, "telling changes"),
+      TOGETHER_MS,
+    );
   }
 
   flush(): void {
@@ -211,9 +215,10 @@ export class Changes implements ChangeFeed {
     if (follow === undefined) return;
     follows.set(uri, follow);
     this.#tell(subscriber, { kind: "resource", uri });
-    void this.refusals(client, [uri]).then((refused) => {
+    const asked = this.refusals(client, [uri]).then((refused) => {
       if (refused.has(uri)) this.#refusedLate(client, uri);
     });
+    inBackground(asked, this.#options.logger, "asking whether a resource is refused");
   }
 
   /** The server of a resource refuses it after its followers were told that they follow it. */

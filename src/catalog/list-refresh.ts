@@ -1,13 +1,16 @@
 /** Asks one server for its lists: one refresh at a time, many announcements in one, and again later when it fails. */
 
 import PQueue from "p-queue";
+import { inBackground } from "../core/background.js";
 import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerList, type Upstream } from "../core/upstream.js";
 import type { Listener } from "./audience-lists.js";
 
 export interface ListRefreshOptions {
   readonly upstream: Upstream;
+  readonly logger: Logger;
   /** How long (ms) to wait for more announcements before asking. */
   readonly settleMs: number;
   /** How long (ms) the server may take to give all pages of one list. */
@@ -64,7 +67,7 @@ export class ListRefresh {
     if (errand.timer !== undefined) return;
     const timer = setTimeout(() => {
       this.#disarm(errand);
-      void this.#run(listener, errand);
+      inBackground(this.#run(listener, errand), this.#options.logger, "a refresh of lists");
     }, delayMs);
     this.#timers.add(timer);
     errand.timer = timer;
@@ -100,8 +103,11 @@ export class ListRefresh {
 
   async #run(listener: Listener, errand: Errand): Promise<void> {
     errand.running++;
-    await this.#queue.add(() => this.#refresh(listener, errand));
-    errand.running--;
+    try {
+      await this.#queue.add(() => this.#refresh(listener, errand));
+    } finally {
+      errand.running--;
+    }
   }
 
   async #refresh(listener: Listener, errand: Errand): Promise<void> {

@@ -101,6 +101,7 @@ export class ServerLists {
     });
     this.#refresh = new ListRefresh({
       upstream,
+      logger,
       settleMs: times.settleMs,
       listTimeoutMs: times.listTimeoutMs,
       heard: (listener, kind, list) => this.#heard(listener, kind, list),
@@ -244,7 +245,13 @@ export class ServerLists {
     this.#facts = this.upstream.facts;
     clearTimeout(this.#grace);
     this.#grace = undefined;
-    this.#loaded = this.#refresh.load(listener).then(() => this.#settle());
+    // Whoever waits for it must not wait for ever where that failed.
+    this.#loaded = this.#refresh
+      .load(listener)
+      .catch((error: unknown) =>
+        this.#options.logger.error({ server: this.name, error }, "lists could not be taken in"),
+      )
+      .then(() => this.#settle());
     this.#options.opened();
   }
 

@@ -7,6 +7,9 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<voi
   const patience = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
-  await Promise.race([promise, patience]);
-  clearTimeout(timer);
+  try {
+    await Promise.race([promise, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

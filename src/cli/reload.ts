@@ -66,7 +66,9 @@ export function followConfig(gateway: Gateway, opened: OpenConfig, shell: Shell,
     resolve(shell.cwd, file),
     (content) => {
       // One after the other, in the order of the changes.
-      turn = turn.then(() => ("text" in content ? apply(content.text) : refuse(content.problems)));
+      turn = turn
+        .then(() => ("text" in content ? apply(content.text) : refuse(content.problems)))
+        .catch((error: unknown) => log.error({ file, error }, `${file} could not be looked at`));
     },
     { current: opened.loaded.text },
   );

@@ -50,8 +50,12 @@ export function watchConfig(
       return;
     }
     looking = true;
-    const content = await read();
-    looking = false;
+    let content: FileContent;
+    try {
+      content = await read();
+    } finally {
+      looking = false;
+    }
     if (closed) return;
     const print = fingerprint(content);
     if (again) {
@@ -71,9 +75,11 @@ export function watchConfig(
     }
   };
 
+  // What stands there cannot be told now; the next look tries again.
+  const lookNow = (): void => void look().catch(() => {});
   const lookSoon = (): void => {
     clearTimeout(settle);
-    settle = setTimeout(() => void look(), settleMs);
+    settle = setTimeout(lookNow, settleMs);
   };
 
   const open = (): void => {
@@ -94,7 +100,7 @@ export function watchConfig(
   open();
   const poll = setInterval(() => {
     open();
-    void look();
+    lookNow();
   }, pollMs);
   poll.unref();
 

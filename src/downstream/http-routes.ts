@@ -156,8 +156,14 @@ export function httpRoutes(
   const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.serve(request, response, "");
   return (request, response) => {
     if (mcp !== undefined && request.url === mcp.path) settle(request, response, serveMcp);
-    else void route(request, response);
+    else route(request, response).catch((error: unknown) => fail(response, error));
   };
+
+  /** Where Hono itself fails, which no request should make it. */
+  function fail(response: ServerResponse, error: unknown): void {
+    settings.logger.error({ error }, "a request failed on the way to its route");
+    sendFailure(response, httpFailure(error));
+  }
 
   /** To HEAD, Hono makes an answer of its own out of that to GET, which would be a second one here. */
   function answer(...asked: Parameters<typeof find>): Response | Promise<Response> {

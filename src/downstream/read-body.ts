@@ -42,16 +42,17 @@ export function readBody(request: IncomingMessage, limit: number): Promise<strin
       else reading.reject(new FrameError(-32700, "the body is not valid UTF-8"));
       reading = undefined;
     };
+    const fail = (error: unknown): void => {
+      reading?.reject(error);
+      reading = undefined;
+    };
     // Not for good: with a listener that stays, calls of the past outlive the young generation, 10 µs of collecting each.
     request.once("end", () => {
       if (reading === undefined || reading.size < LARGE_BYTES) finish();
-      else void myTurn().then(finish);
+      else myTurn().then(finish).catch(fail);
     });
     // Node's server gives one to every request that is cut off.
-    request.on("error", (cause) => {
-      reading?.reject(gone(cause));
-      reading = undefined;
-    });
+    request.on("error", (cause) => fail(gone(cause)));
   });
 }
 

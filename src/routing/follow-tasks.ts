@@ -1,8 +1,10 @@
 /** Tells a client what becomes of its tasks, as soon as their servers say that something has. */
 import type { Catalog } from "../catalog/catalog.js";
+import { inBackground } from "../core/background.js";
 import { type Call, nextCallId } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Handler } from "../core/handler.js";
+import type { Logger } from "../core/logger.js";
 import { Stop } from "../core/stop.js";
 import type { FollowedTasks, TaskListener } from "../core/tasks.js";
 import type { Upstream } from "../core/upstream.js";
@@ -18,11 +20,12 @@ export interface FollowTasksOptions {
    * own words count as a hint only, and the task is asked after anew.
    */
   readonly handle: Handler;
+  readonly logger: Logger;
 }
 
 /** Follows those of `handles` that are tasks of `client`. Never rejects. */
 export async function followTasks(
-  { catalog, tasks, upstream, handle }: FollowTasksOptions,
+  { catalog, tasks, upstream, handle, logger }: FollowTasksOptions,
   client: Client,
   handles: readonly string[],
   listener: TaskListener<JsonObject>,
@@ -36,7 +39,7 @@ export async function followTasks(
     if (task === undefined || view.owned("tools", task.server, task.tool) === undefined) continue;
     wanted.set(task.server, (wanted.get(task.server) ?? new Map<string, string>()).set(task.id, handle));
   }
-  const reporters = new Map(handles.map((taskId) => [taskId, reporter(() => report(taskId))]));
+  const reporters = new Map(handles.map((taskId) => [taskId, reporter(() => report(taskId), logger)]));
 
   async function report(taskId: string): Promise<void> {
     const call: Call = {
@@ -73,20 +76,23 @@ export async function followTasks(
   };
 }
 
-/** Runs `report` for each change, one after the other; changes that come meanwhile are one. `report` never rejects. */
-function reporter(report: () => Promise<void>): () => void {
+/** Runs `report` for each change, one after the other; changes that come meanwhile are one. */
+function reporter(report: () => Promise<void>, logger: Logger): () => void {
   let running = false;
   let again = false;
   const run = async (): Promise<void> => {
     running = true;
-    do {
-      again = false;
-      await report();
-    } while (again);
-    running = false;
+    try {
+      do {
+        again = false;
+        await report();
+      } while (again);
+    } finally {
+      running = false;
+    }
   };
   return () => {
     again = true;
-    if (!running) void run();
+    if (!running) inBackground(run(), logger, "telling what became of a task");
   };
 }

@@ -1,6 +1,7 @@
 /** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
 
 import type { ServerConfig } from "../config/config.js";
+import { inBackground } from "../core/background.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
@@ -139,7 +140,9 @@ class Meeting {
     if (this.#signal.aborted) throw gaveUp();
     const opening = openChannel(way, server, this.#signal);
     if (way === "stdio") this.#starting = opening;
-    const endLate = (late: Channel): void => void (way !== "stdio" && late.close());
+    const endLate = (late: Channel): void => {
+      if (way !== "stdio") inBackground(late.close(), this.#settings.log, "closing a channel");
+    };
     const channel = await unlessAborted(opening, this.#signal, gaveUp, endLate);
     this.#starting = undefined;
     this.#channel = channel;

@@ -1,6 +1,8 @@
 /** Notices that a server has gone without a word: one that is quiet for long is asked for a sign of life. */
 
+import { inBackground } from "../core/background.js";
 import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import type { Connection } from "./connection.js";
 
@@ -13,6 +15,7 @@ const LIMIT_MS = 15_000;
 export function watchHealth(
   connection: Connection,
   server: string,
+  log: Logger,
   dead: (cause: GatewayError) => void,
 ): { checkNow(): void; stop(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -35,14 +38,19 @@ export function watchHealth(
     const giveUp = new AbortController();
     limit = giveUp;
     const late = setTimeout(() => giveUp.abort(), LIMIT_MS);
-    void signOfLife(connection, server, giveUp.signal)
+    const asked = signOfLife(connection, server, giveUp.signal)
       .then((cause) => {
-        limit = undefined;
-        if (stopped) return;
-        if (cause === undefined) watch();
-        else dead(cause);
+        if (stopped || cause === undefined) return;
+        stopped = true;
+        dead(cause);
       })
-      .finally(() => clearTimeout(late));
+      .finally(() => {
+        clearTimeout(late);
+        limit = undefined;
+        // Also after a fault of ours, which says nothing of the server.
+        if (!stopped) watch();
+      });
+    inBackground(asked, log, "looking after a connection");
   };
 
   watch();

@@ -1,5 +1,7 @@
 /** What a server's connections have to say, told to those who watch, and for whose lists it counts. */
+import { inBackground } from "../core/background.js";
 import type { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
 import { type Audience, EVERYBODY, type ListKind, type UpstreamObserver } from "../core/upstream.js";
 import type { Met } from "./connect.js";
 import type { ConnectionObserver } from "./connection.js";
@@ -9,9 +11,14 @@ import type { Tenancy } from "./lease.js";
 const MAX_CLASSES = 100;
 
 export class News {
+  readonly #log: Logger;
   readonly #observers = new Set<UpstreamObserver>();
   /** The classes of clients that have listed over the connection that all share; each may see other lists. */
   readonly #classes = new Map<string, Audience>([[EVERYBODY.key, EVERYBODY]]);
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
 
   watch(observer: UpstreamObserver): () => void {
     this.#observers.add(observer);
@@ -34,7 +41,8 @@ export class News {
     }
     // Told once the server listens again: what happens after the client has looked would otherwise be missed too.
     for (const uri of missed) {
-      void connection.refusal(uri).then(() => this.#updated(uri, listeners(tenancy, era)));
+      const told = connection.refusal(uri).then(() => this.#updated(uri, listeners(tenancy, era)));
+      inBackground(told, this.#log, "telling what may have been missed");
     }
   }
 

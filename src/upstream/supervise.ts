@@ -1,5 +1,6 @@
 /** Keeps one connection to a server: opens it, watches it, and opens it again when it is gone. */
 
+import { inBackground } from "../core/background.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
@@ -141,13 +142,16 @@ export class Supervisor {
       this.#discard(met);
       throw this.#unavailable("was stopped");
     }
-    const health = watchHealth(met.connection, server, (cause) => this.#lost(met, cause, "unresponsive"));
+    const health = watchHealth(met.connection, server, log, (cause) =>
+      this.#lost(met, cause, "unresponsive"),
+    );
     this.#open = { ...met, since: performance.now(), health };
     this.#state = "ready";
     this.#lastError = undefined;
     this.#lastWarning = undefined;
     log.info({ server, era: met.era }, "connected");
-    void met.connection.closed.then((cause) => this.#lost(met, cause, "lost"));
+    const ended = met.connection.closed.then((cause) => this.#lost(met, cause, "lost"));
+    inBackground(ended, log, "taking in that a connection was lost");
     opened(met);
     return this.#open;
   }

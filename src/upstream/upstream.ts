@@ -1,6 +1,7 @@
 /** One server behind the gateway as the rest of the program sees it: its calls, lists, news and state. */
 
 import type { ServerConfig } from "../config/config.js";
+import { inBackground } from "../core/background.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
@@ -52,7 +53,7 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
   readonly #verdict = new EraVerdict();
-  readonly #news = new News();
+  readonly #news: News;
   readonly #sharedFollowing = new Following();
   readonly #followed: FollowedResources;
   readonly #shared: Supervisor;
@@ -66,6 +67,7 @@ class SupervisedUpstream implements StartableUpstream {
     this.name = server.name;
     this.#server = server;
     this.#settings = settings;
+    this.#news = new News(settings.log);
     this.#followed = new FollowedResources({
       server: server.name,
       log: settings.log,
@@ -274,7 +276,8 @@ class SupervisedUpstream implements StartableUpstream {
           this.#era = met.era;
           this.#facts = met.connection.facts;
           // A server may be replaced by a modern one; then nobody needs a connection of their own any more.
-          if (met.era === "modern") void this.#leases.endAll();
+          if (met.era === "modern")
+            inBackground(this.#leases.endAll(), log, "ending connections of single clients");
         }
         this.#news.opened(tenancy, met, following.moveTo(met.connection));
         if (before !== undefined && before !== this.#era) this.#followed.placeAgain();

@@ -20,7 +20,7 @@ export interface SeatedWorker {
 export interface OwnProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Absent where no process waits for its word. */
-  send?(message: FromWorker): unknown;
+  send?(message: FromWorker, sent: () => void): unknown;
   on(event: "message", heard: (message: ToWorker) => void): unknown;
   on(event: "SIGTERM" | "SIGINT" | "SIGHUP", heard: () => void): unknown;
 }
@@ -31,7 +31,8 @@ export async function takeSeat(self: OwnProcess = process): Promise<SeatedWorker
   const reloads = new Set<() => void>();
   const stop = stopping(self);
   return new Promise((resolve) => {
-    const say = (message: FromWorker) => self.send?.(message);
+    // Without somebody who hears of it, a word that nobody is there to take would end the process.
+    const say = (message: FromWorker) => self.send?.(message, () => {});
     self.on("message", (message) => {
       if (message.kind === "stop") stop.asked(message.immediate);
       else if (message.kind === "reload") for (const reload of reloads) reload();

@@ -1,6 +1,7 @@
 /** Keeps so many workers running: starts each again that ends by itself, and stops them all together. */
 import { rm } from "node:fs/promises";
 import type { ListenConfig } from "../config/config.js";
+import { inBackground } from "../core/background.js";
 import type { Logger } from "../core/logger.js";
 import { type Seat, socketOf } from "../core/seat.js";
 import type { FromWorker, ToWorker } from "./messages.js";
@@ -160,7 +161,8 @@ export class Workers {
     if (this.#stopping === "no") {
       this.#options.logger.error({ worker: number, how }, `worker ${number} ended with ${how}`);
     }
-    void this.#clear(number).then(() => this.#after(number, place, code, how));
+    const cleared = this.#clear(number).then(() => this.#after(number, place, code, how));
+    inBackground(cleared, this.#options.logger, "starting a worker again");
   }
 
   #kill(number: number, { process: worker }: Place): void {

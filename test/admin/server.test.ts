@@ -1,5 +1,5 @@
-import { connect } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { connect, Server } from "node:net";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type AdminPages, BadQuery } from "../../src/admin/pages.js";
 import { type Admin, type AdminSettings, createAdmin } from "../../src/admin/server.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
@@ -256,4 +256,16 @@ describe("start and stop", () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
     admin = undefined;
   });
+});
+
+test("a connection that cannot be taken is no end of the others", async () => {
+  const listen = vi.spyOn(Server.prototype, "listen");
+  const said: string[] = [];
+  const logger = { ...SILENT, error: (_: LogFields, sentence: string) => void said.push(sentence) };
+  const { url } = await started({ logger });
+  const [server] = listen.mock.contexts as Server[];
+  listen.mockRestore();
+  server?.emit("error", Object.assign(new Error("accept EMFILE"), { code: "EMFILE" }));
+  expect(said).toEqual(["a connection of an operator was lost"]);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });

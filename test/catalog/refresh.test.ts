@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../src/core/errors.js";
-import type { LogFields } from "../../src/core/logger.js";
-import { SILENT } from "../../src/core/logger.js";
+import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, server, tool } from "./support.js";
 
@@ -446,4 +445,24 @@ test("a catalog that is closed leaves no observer, no timer and no question behi
 
 test("a server of the config without an upstream is a mistake in the wiring", () => {
   expect(() => catalogOf([], { servers: [server("files")] })).toThrow("files");
+});
+
+test("a fault while a failed list is taken in keeps nobody waiting, and the list is asked for again", async () => {
+  const files = fakeUpstream("files", { state: "starting", lists: { tools: [tool("read")] } }).failing();
+  const faults: string[] = [];
+  const logger = {
+    ...SILENT,
+    warn: () => {
+      throw new TypeError("a fault");
+    },
+    error: (_: object, sentence: string) => void faults.push(sentence),
+  };
+  const catalog = catalogOf([files], { logger });
+  files.becomeReady();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(faults).toEqual(["lists could not be taken in"]);
+  files.well();
+  files.listChanged("tools");
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(names(catalog)).toEqual(["files__read"]);
 });

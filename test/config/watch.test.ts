@@ -131,3 +131,19 @@ describe("in time", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 });
+
+test("a look that fails is followed by others", async () => {
+  vi.useFakeTimers();
+  let reads = 0;
+  const told: FileContent[] = [];
+  watch = watchConfig(join(folder, "cardea.json"), (content) => told.push(content), {
+    current: "one",
+    read: async () => {
+      reads += 1;
+      if (reads === 1) throw new Error("out of descriptors");
+      return { text: "two" };
+    },
+  });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(told).toEqual([{ text: "two" }]);
+});

@@ -1,6 +1,7 @@
 /** Clients that follow their tasks hear of them in the words of `tasks/get`, through everything that stands before it. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Reply } from "../../src/core/call.js";
+import { SILENT } from "../../src/core/logger.js";
 import type { FollowedTasks, TaskListener } from "../../src/core/tasks.js";
 import { followTasks } from "../../src/routing/follow-tasks.js";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -57,7 +58,12 @@ function telling(name: string, agreed: readonly string[]): Telling {
 
 function listening() {
   const heard: (JsonObject | "lost")[] = [];
-  return { heard, changed: (task: JsonObject) => void heard.push(task), lost: () => void heard.push("lost") };
+  return {
+    faults: [] as string[],
+    heard,
+    changed: (task: JsonObject) => void heard.push(task),
+    lost: () => void heard.push("lost"),
+  };
 }
 
 const begin = async ({ handle }: Front, name: string): Promise<string> =>
@@ -70,8 +76,9 @@ function follow(
   client = fakeClient(),
 ) {
   const told = listening();
+  const logger = { ...SILENT, error: (_: object, sentence: string) => void told.faults.push(sentence) };
   const upstream = (wanted: string) => servers.find(({ upstream: { name } }) => name === wanted)?.upstream;
-  return { told, following: followTasks({ ...front, upstream }, client, handles, told) };
+  return { told, following: followTasks({ ...front, upstream, logger }, client, handles, told) };
 }
 
 test("each server is asked for its own, and what it agrees to is followed under the client's handles", async () => {
@@ -95,6 +102,26 @@ test("each server is asked for its own, and what it agrees to is followed under 
   expect(told.heard).toEqual([{ taskId: handles[2], status: "completed", _meta: { at: "two" } }]);
   stop();
   expect([...one.listeners, ...two.listeners]).toEqual([]);
+});
+
+test("a client that cannot be told ends nothing, and is told of the next change", async () => {
+  const one = telling("one", ["t1"]);
+  const front = frontOf([one.upstream]);
+  await settle();
+  const handle = await begin(front, "one__run");
+  const { told, following } = follow(front, [one], [handle]);
+  await following;
+  const tell = told.changed;
+  told.changed = () => {
+    throw new Error("the stream is gone");
+  };
+  one.listeners[0]?.listener.changed("t1");
+  await settle();
+  expect(told.faults).toEqual([expect.stringContaining("telling what became of a task")]);
+  told.changed = tell;
+  one.listeners[0]?.listener.changed("t1");
+  await settle();
+  expect(told.heard).toHaveLength(1);
 });
 
 test("somebody else's task, and one of a server out of sight, are followed by nobody", async () => {

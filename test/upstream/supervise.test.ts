@@ -1,6 +1,7 @@
 /** A connection that is kept: opened at start, opened again when it is gone, and never in the way of anybody else. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../src/core/errors.js";
+import { SILENT } from "../../src/core/logger.js";
 import type { RestartReason } from "../../src/core/upstream.js";
 import { HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
 import { calling, client, failure, meet, resultOf, settled, upstreamFor } from "../support/met-upstream.js";
@@ -315,4 +316,78 @@ test("a server that hangs does not delay another one", async () => {
   expect(upstream.state).toBe("ready");
   expect(slow.upstream.state).toBe("starting");
   await slow.upstream.close();
+});
+
+describe("a fault of the gateway's own", () => {
+  const faults: string[] = [];
+  const log = { ...SILENT, error: (_: object, sentence: string) => void faults.push(sentence) };
+  const broken = (): never => {
+    throw new TypeError("a fault");
+  };
+  beforeEach(() => {
+    faults.length = 0;
+  });
+
+  test("while a server is asked for a sign of life ends neither the gateway nor the watch over that server", async () => {
+    const server = modernServer({ capabilities: { tools: { listChanged: true } } });
+    const { upstream } = await meet(server, { transport: HTTP }, { log });
+    let capabilities = 0;
+    server.on("server/discover", () => {
+      capabilities += 1;
+      return {
+        resultType: "complete",
+        supportedVersions: ["2026-07-28"],
+        capabilities: { x: { capabilities } },
+      };
+    });
+    const stop = upstream.watch({
+      ready: () => {},
+      listChanged: broken,
+      resourceUpdated: () => {},
+      unavailable: () => {},
+    });
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(faults).toEqual([expect.stringContaining("looking after a connection")]);
+    expect(upstream.state).toBe("ready");
+    stop();
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(capabilities).toBeGreaterThanOrEqual(2);
+    expect(faults).toHaveLength(1);
+    await upstream.close();
+  });
+
+  test("when a server is lost keeps nobody from it once it is back", async () => {
+    const server = legacyServer();
+    const { upstream } = await meet(server, {}, { log });
+    const stop = upstream.watch({
+      ready: () => {},
+      listChanged: () => {},
+      resourceUpdated: () => {},
+      unavailable: broken,
+    });
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(faults).toEqual([expect.stringContaining("that a connection was lost")]);
+    stop();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(upstream.state).toBe("ready");
+    await upstream.close();
+  });
+
+  test("when it is told what was missed ends nothing", async () => {
+    const server = legacyServer();
+    const { upstream } = await meet(server, {}, { log });
+    upstream.follow("x:a", client());
+    upstream.watch({
+      ready: () => {},
+      listChanged: () => {},
+      resourceUpdated: broken,
+      unavailable: () => {},
+    });
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(faults).toEqual([expect.stringContaining("telling what may have been missed")]);
+    expect(upstream.state).toBe("ready");
+    await upstream.close();
+  });
 });

@@ -239,7 +239,12 @@ async function refresh() {
     at("health").textContent = "unreachable";
     drawReasons([error.message]);
   }
-  setTimeout(() => void refresh(), REFRESH_MS);
+  setTimeout(look, REFRESH_MS);
+}
+
+/** Never fails: what goes wrong is on the page. */
+function look() {
+  refresh().catch(() => {});
 }
 
 /** The door is shut: a token is asked for, and nothing else is shown. */
@@ -260,8 +265,8 @@ at("door").addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem(TOKEN, at("token").value.trim());
   at("token").value = "";
-  void refresh();
+  look();
 });
 
 at("filter").addEventListener("input", () => latest && drawCatalog());
-void refresh();
+look();

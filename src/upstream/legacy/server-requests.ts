@@ -1,5 +1,6 @@
 /** Which call, or which client, a question of a legacy server belongs to. Never a guess: else it is refused. */
 
+import { inBackground } from "../../core/background.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
@@ -87,7 +88,10 @@ export class ServerRequests {
     if (port !== undefined) {
       if (this.#outside.size >= MAX_OUTSIDE)
         this.#refuseAnother(request, "too many questions are open outside all calls");
-      else void this.#askOutside(request, (question, signal) => port.ask(question, signal));
+      else {
+        const asked = this.#askOutside(request, (question, signal) => port.ask(question, signal));
+        inBackground(asked, this.#settings.log, "asking a client outside its calls");
+      }
       return;
     }
     if (request.method === "roots/list" && roots !== undefined) {

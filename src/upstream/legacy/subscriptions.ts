@@ -47,7 +47,8 @@ export class ResourceSubscriptions {
       followed.count -= 1;
       if (followed.count > 0) return;
       this.#followed.delete(uri);
-      void this.#send("resources/unsubscribe", uri);
+      // It was said, or there is nobody any more to whom it could be.
+      this.#send("resources/unsubscribe", uri).catch(() => {});
     };
   }
 

@@ -1,5 +1,6 @@
 /** One open conversation with a server that was opened by `initialize`. */
 
+import { inBackground } from "../../core/background.js";
 import type { Call, LogLevel, Notice, Reply } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
@@ -66,7 +67,7 @@ export class LegacyConnection implements Connection {
     this.closed = new Promise((resolve) => {
       this.#lose = resolve;
     });
-    void channel.closed.then(this.#lose);
+    this.#inBackground(channel.closed.then(this.#lose), "the end of a connection");
     const post = (message: Envelope): void => this.#post(message);
     const presentation = (): Presentation => this.#presentation;
     const taskProgress = new TaskProgress(settings.directory);
@@ -259,7 +260,7 @@ export class LegacyConnection implements Connection {
   #renewed(): void {
     if (this.#channel.association === "stream") this.#listen();
     const level = this.#logLevel.current;
-    if (level !== undefined) void this.#setLogLevel(level);
+    if (level !== undefined) this.#inBackground(this.#setLogLevel(level), "setting the log level again");
     this.#subscriptions.renew();
     this.#tellWhatMayBeMissed();
   }
@@ -268,7 +269,8 @@ export class LegacyConnection implements Connection {
   #tellWhatMayBeMissed(): void {
     const { observer } = this.#settings;
     for (const uri of this.#subscriptions.uris) {
-      void this.#subscriptions.refusal(uri).then(() => observer.resourceUpdated(uri));
+      const told = this.#subscriptions.refusal(uri).then(() => observer.resourceUpdated(uri));
+      this.#inBackground(told, "telling what may have been missed");
     }
     for (const kind of LIST_KINDS) observer.listChanged(kind);
   }
@@ -291,6 +293,10 @@ export class LegacyConnection implements Connection {
     this.#lastHeard = performance.now();
     if (isRequest(message)) this.#questions.hear(message, on);
     else if (isNotification(message)) this.#notifications.hear(message, on);
+  }
+
+  #inBackground(work: Promise<unknown>, what: string): void {
+    inBackground(work, this.#settings.log, what);
   }
 
   #shrug(sentence: string): (error: unknown) => void {

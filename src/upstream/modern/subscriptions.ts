@@ -1,4 +1,5 @@
 /** The one `subscriptions/listen` stream of a connection, whose filter is the union of what anybody wants to hear. */
+import { inBackground } from "../../core/background.js";
 import type { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { ListKind } from "../../core/upstream.js";
@@ -199,10 +200,11 @@ export class Subscriptions {
     const asked = new Set(this.#wanted());
     const stream: Stream = { ...opened, acknowledged: false, asked, refused: new Set() };
     this.#stream = stream;
-    opened.ended.then(
+    const ended = opened.ended.then(
       (answer) => this.#ended(stream, answer.message.error),
       (error: GatewayError) => this.#ended(stream, error),
     );
+    inBackground(ended, this.#settings.log, "taking in the end of a stream of changes");
   }
 
   #filter(): JsonObject | undefined {

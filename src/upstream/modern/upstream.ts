@@ -1,5 +1,6 @@
 /** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
 
+import { inBackground } from "../../core/background.js";
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -75,7 +76,7 @@ export class ModernConnection implements Connection {
     this.closed = new Promise((resolve) => {
       this.#lose = resolve;
     });
-    void channel.closed.then(this.#lose);
+    inBackground(channel.closed.then(this.#lose), settings.log, "the end of a connection");
     // There is no stream beside the requests in this era; on a pipe everything comes mixed.
     if (channel.association === "pipe") this.#listening = channel.listen((message) => this.#hear(message));
     this.#listeners = new Listeners({

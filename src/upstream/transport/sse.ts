@@ -91,8 +91,7 @@ class SseChannel implements Channel {
     if (options?.signal?.aborted !== true) {
       // The response may come on the stream before the POST is answered, so neither waits for the other.
       this.#send(request, options?.headers).catch((error: unknown) => {
-        if (!(error instanceof GatewayError)) throw error;
-        this.#messages.reject(request.id, error);
+        this.#messages.reject(request.id, error instanceof GatewayError ? error : this.#unwritten(error));
       });
     }
     return answer;
@@ -197,6 +196,11 @@ class SseChannel implements Channel {
       retryable: true,
       supervised: true,
     });
+  }
+
+  /** What could not even be written is the failure of one request, and of nothing else. */
+  #unwritten(cause: unknown): GatewayError {
+    return connectionError(this.#target, cause instanceof Error ? cause : new Error(String(cause)), false);
   }
 
   #unavailable(cause: GatewayError): GatewayError {

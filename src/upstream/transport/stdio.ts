@@ -149,8 +149,9 @@ class PipeChannel implements StdioChannel {
     try {
       messages = readMessages(line);
     } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
-      this.#receiveBroken(line, error);
+      // Whatever else a line may make fail, it is that line alone: nobody stands behind the event of the pipe.
+      if (error instanceof FrameError) this.#receiveBroken(line, error);
+      else this.#skip(line);
       return;
     }
     for (const message of messages) this.#messages.deliver(message);
@@ -195,7 +196,8 @@ class PipeChannel implements StdioChannel {
   #deafOrDumb(what: string): void {
     this.#lastChance ??= setTimeout(() => {
       this.#breakOff(what);
-      void this.#group.end();
+      // However that goes, `exited` tells.
+      this.#group.end().catch(() => {});
     }, EXIT_PATIENCE_MS);
   }
 

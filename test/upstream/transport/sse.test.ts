@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";
 import { type Channel, HttpStatusError } from "../../../src/upstream/transport/channel.js";
+import { HttpPool } from "../../../src/upstream/transport/http-pool.js";
 import { openSseChannel, type SseOptions } from "../../../src/upstream/transport/sse.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import {
@@ -180,4 +181,20 @@ describe("it does not open", () => {
     quitter.abort();
     expect((await given).code).toBe("cancelled");
   });
+});
+
+test("a request that cannot be written fails alone", async () => {
+  const server = await oldServer((asked, say) => {
+    say({ jsonrpc: "2.0", id: (JSON.parse(asked.body) as { id: number }).id, result: {} });
+    return 202;
+  });
+  const pool = new HttpPool({ url: server.origin, connectTimeoutMs: 10_000 });
+  cleanups.push(() => pool.destroy());
+  const channel = await open(server, { pool });
+  const request = { jsonrpc: "2.0", id: 1, method: "ping" } as const;
+  vi.spyOn(pool, "dispatch").mockImplementationOnce(() => {
+    throw new TypeError("no such header");
+  });
+  expect(await reason(channel.exchange(request))).toMatchObject({ code: "upstream_unavailable" });
+  expect((await channel.exchange({ ...request, id: 2 })).message).toMatchObject({ id: 2 });
 });

@@ -1,0 +1,13 @@
+/** Work that nobody waits for. */
+import { expect, test } from "vitest";
+import { inBackground } from "../../src/core/background.js";
+
+test("that fails is told to the log, with what it was", async () => {
+  const said: [object, string][] = [];
+  const log = { error: (fields: object, sentence: string) => void said.push([fields, sentence]) };
+  const error = new TypeError("a fault");
+  inBackground(Promise.reject(error), log, "telling changes");
+  inBackground(Promise.resolve(1), log, "something else");
+  await new Promise(setImmediate);
+  expect(said).toEqual([[{ error }, "telling changes failed: a fault of the gateway"]]);
+});
