@@ -10,6 +10,7 @@ import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { answerLists } from "./answer-lists.js";
+import { cutCompletions } from "./completions.js";
 import { canBeCarried, soleDeclarer } from "./extensions.js";
 import { sender } from "./send.js";
 import { SKILL_METHODS, skills } from "./skills.js";
@@ -93,10 +94,9 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
     if (method === "skills/list") return ofSkills.list(call);
     if (SKILL_METHODS.has(method)) ofSkills.require(call);
     if (route !== undefined) {
-      if (method === "completion/complete" && !completes(catalog.capabilities(route.upstream))) {
-        return NO_COMPLETIONS;
-      }
-      return sendTo(route, call);
+      if (method !== "completion/complete") return sendTo(route, call);
+      const offered = completes(catalog.capabilities(route.upstream));
+      return offered ? cutCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
     }
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
     const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);

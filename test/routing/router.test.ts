@@ -174,6 +174,39 @@ describe("completion/complete", () => {
     expect(received(files)?.params).toEqual({ ref: own, argument: { name: "a", value: "b" } });
   });
 
+  describe("of more than a hundred values", () => {
+    const valuesOf = (count: number) => Array.from({ length: count }, (_, index) => `value ${index}`);
+    const answered = async (completion: object) => {
+      const files = fakeUpstream("files", { lists, capabilities: { prompts: {}, completions: {} } });
+      files.answers(() => resultReply({ completion: { ...completion }, _meta: { kept: true } }, "text"));
+      const { handle } = frontOf([files]);
+      await settle();
+      return resultOf(await handle(ask({ type: "ref/prompt", name: "files__review" })));
+    };
+
+    test.each([
+      ["said to be all", { hasMore: false }, { total: 150, hasMore: true }],
+      ["not said to be all", {}, { total: 150, hasMore: true }],
+      ["said not to be all", { hasMore: true }, { hasMore: true }],
+      [
+        "counted",
+        { total: 400, hasMore: true, "com.example/x": 1 },
+        { total: 400, hasMore: true, "com.example/x": 1 },
+      ],
+      ["counted wrongly", { total: 3 }, { total: 150, hasMore: true }],
+    ])("%s gives the first hundred and says so", async (_what, given, told) => {
+      expect(await answered({ values: valuesOf(150), ...given })).toEqual({
+        completion: { values: valuesOf(100), ...told },
+        _meta: { kept: true },
+      });
+    });
+
+    test("a hundred are given as they are", async () => {
+      const completion = { values: valuesOf(100), hasMore: false };
+      expect(await answered(completion)).toMatchObject({ completion });
+    });
+  });
+
   test("finds nothing at a server that has no completions, and does not ask it", async () => {
     const files = fakeUpstream("files", { lists });
     const { handle } = frontOf([files]);
