@@ -39,7 +39,8 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
       const round = states.read(call.answers?.state);
       if (TASK_METHODS.has(call.method)) return ofTask(call, route, round, next);
       const matter = { on: "call", route, client: call.client, args: argsOf(call) } as const;
-      const decision = judge.book.judge(matter);
+      const judged = judge.book.judgeInTurns(matter);
+      const decision = judged instanceof Promise ? await judged : judged;
       const { effect, rule } = decision;
       // A later round is the same call: it counts once more only where it is refused.
       const counts = call.answers?.state === undefined || effect === "hide" || effect === "deny";
@@ -145,7 +146,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     let reply = await next(resumed(call, round));
     for (let refusedRounds = 0; reply.kind === "input_required"; ) {
       rounds += 1;
-      const { asked, refused } = judgeQuestions(judge, call, route, reply.requests, rounds);
+      const { asked, refused } = await judgeQuestions(judge, call, route, reply.requests, rounds);
       const anyRefused = Object.keys(refused).length > 0;
       if (!anyRefused || Object.keys(asked).length > 0) {
         const now = { rounds, ...(approved !== undefined && { approved }), ...(anyRefused && { refused }) };
@@ -168,11 +169,11 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
   }
 
   /** A legacy server may answer with an error that names pages a person must visit; that is a question too. */
-  function judgedError(call: Call, route: Route, reply: ErrorReply, round: number): Reply {
+  async function judgedError(call: Call, route: Route, reply: ErrorReply, round: number): Promise<Reply> {
     const { elicitations } = isObject(reply.error.data) ? reply.error.data : {};
     const pages = Array.isArray(elicitations) ? (elicitations as readonly unknown[]) : [];
     const requests = pages.map((params, at) => [String(at), { method: "elicitation/create", params }]);
-    const { refused } = judgeQuestions(judge, call, route, Object.fromEntries(requests), round);
+    const { refused } = await judgeQuestions(judge, call, route, Object.fromEntries(requests), round);
     if (Object.keys(refused).length > 0) throw mayNotAsk(route);
     return reply;
   }

@@ -7,7 +7,7 @@ import type { RpcError } from "../wire/envelope.js";
 import { numberOf } from "../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
-import { argsOf, type Decision, type RuleBook } from "./rules/rule-book.js";
+import { argsOf, type Budget, type Decision, type RuleBook, STEPS_AT_ONCE } from "./rules/rule-book.js";
 
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
@@ -26,20 +26,22 @@ export interface JudgedQuestions {
 }
 
 /** `round` counts the rounds of questions of this call, this one included. */
-export function judgeQuestions(
+export async function judgeQuestions(
   judge: QuestionJudge,
   call: Call,
   route: Route,
   requests: JsonObject,
   round: number,
-): JudgedQuestions {
+): Promise<JudgedQuestions> {
   const asked: [string, unknown][] = [];
   const refused: [string, QuestionKind][] = [];
   for (const [key, request] of Object.entries(requests)) {
     const kind = isObject(request) ? questionKind(request) : undefined;
     // What is no question that rules know is for the host to understand or not.
     const passed =
-      kind === undefined || !isObject(request) ? request : judgeOne(judge, call, route, kind, request, round);
+      kind === undefined || !isObject(request)
+        ? request
+        : await judgeOne(judge, call, route, kind, request, round);
     if (passed === undefined && kind !== undefined) refused.push([key, kind]);
     else asked.push([key, passed]);
   }
@@ -47,18 +49,24 @@ export function judgeQuestions(
 }
 
 /** The request as it may be asked; undefined when it may not. */
-function judgeOne(
+async function judgeOne(
   { book, log, spend }: QuestionJudge,
   call: Call,
   route: Route,
   kind: QuestionKind,
   request: JsonObject,
   round: number,
-): JsonObject | undefined {
+): Promise<JsonObject | undefined> {
   const params = objectAt(request, "params") ?? {};
   // What a task was begun with is not known any more.
   const args = TASK_METHODS.has(call.method) ? {} : { args: argsOf(call) };
-  const decision = book.judge({ on: kind, route, client: call.client, ...args, request: params });
+  const decision = await book.judgeInTurns({
+    on: kind,
+    route,
+    client: call.client,
+    ...args,
+    request: params,
+  });
   const { rule } = decision;
   const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
   if (decision.effect === "deny" || tooMany || (kind === "elicitation" && leadsAstray(params))) {
@@ -86,8 +94,9 @@ export function judgeLooseQuestion(
   let params = objectAt(request, "params") ?? {};
   const { client } = call;
   let decisive: Decision | undefined;
+  const budget: Budget = { steps: STEPS_AT_ONCE };
   for (const route of routes) {
-    const decision = book.judge({ on: kind, route, client, request: params });
+    const decision = book.judge({ on: kind, route, client, request: params }, budget);
     const { rule } = decision;
     if (
       decision.effect === "deny" ||

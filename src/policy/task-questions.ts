@@ -12,6 +12,8 @@ interface Judged {
   readonly verdicts: Map<string, unknown>;
   /** How many there have been. */
   count: number;
+  /** While questions are judged, which may take a while: whoever tells them again waits for the verdicts. */
+  judging?: ReturnType<typeof judgeQuestions> | undefined;
 }
 
 /** Stands among the verdicts for a question that was refused. */
@@ -52,13 +54,18 @@ export class TaskQuestions {
     const task = `${call.client.principal.id}\0${stringAt(call.params, "taskId") ?? ""}`;
     const judged = this.#judged.get(task) ?? { verdicts: new Map<string, unknown>(), count: 0 };
     this.#judged.set(task, judged);
+    while (judged.judging !== undefined) await judged.judging;
     const { verdicts } = judged;
     // One that is told no more was answered.
     for (const key of verdicts.keys()) if (!Object.hasOwn(questions, key)) verdicts.delete(key);
     const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !verdicts.has(key)));
     if (Object.keys(fresh).length === 0) return judged;
     // Each question of a task stands for itself, so the one that comes next is a round of its own.
-    const { asked, refused } = judgeQuestions(this.#judge, call, route, fresh, judged.count + 1);
+    const judging = judgeQuestions(this.#judge, call, route, fresh, judged.count + 1);
+    judged.judging = judging.finally(() => {
+      judged.judging = undefined;
+    });
+    const { asked, refused } = await judged.judging;
     judged.count += Object.keys(fresh).length;
     for (const [key, question] of Object.entries(asked)) verdicts.set(key, question);
     for (const key of Object.keys(refused)) verdicts.set(key, REFUSED);

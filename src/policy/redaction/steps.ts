@@ -1,13 +1,13 @@
 /** Work on one message that stops now and then, so that others get their turn. */
-import { othersFirst } from "../checks/turns.js";
+import { myTurn } from "../../core/large-work.js";
 
 /** Stops where others should get their turn. */
 export type Steps<Value> = Generator<void, Value, void>;
 
-/** About 4 ms, in characters searched. */
-const TURN = 65_536;
+/** About 2 ms, in characters searched. */
+const TURN = 32_768;
 /** As much as may be done at once of what cannot wait: about 16 ms. */
-const MOST_TURNS_AT_ONCE = 4;
+const MOST_TURNS_AT_ONCE = 8;
 
 /** What was done since others had their turn, in characters searched. */
 export class Work {
@@ -26,7 +26,7 @@ export class Work {
 export async function inTurns<Value>(steps: Steps<Value>): Promise<Value> {
   let step = steps.next();
   while (step.done !== true) {
-    await othersFirst();
+    await myTurn();
     step = steps.next();
   }
   return step.value;

@@ -5,6 +5,7 @@ import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
 import { compilePattern } from "./patterns.js";
 import { conjuncts, type KnownMembers, translate } from "./translate.js";
+import { MOST_STEPS, match, TooMuchWork, work } from "./work.js";
 
 /** What an expression may look at, as JSON. */
 export interface Facts {
@@ -29,6 +30,10 @@ export type Answer = "yes" | "no" | { readonly failed: string };
 export interface Expression {
   readonly uses: ReadonlySet<keyof Facts>;
   ask(facts: Facts): Answer;
+  /** The same; undefined where that is more than `most` steps of work, and could be done later. */
+  tryAsk(facts: Facts, most: number): Answer | undefined;
+  /** How much work the last answer was, in steps. */
+  readonly spent: number;
   /** True where the answer is "no" whatever a call or a question says: the parts that come first rule it out. */
   isRuledOut(facts: Omit<Facts, "args" | "request">): boolean;
 }
@@ -56,9 +61,16 @@ function createEngine() {
       request: anything,
     },
     funcs: celFunctions(library, values),
-    re2: { compile: (pattern) => ({ test: (text) => compilePattern(pattern).test(searchable(text)) }) },
+    re2: { compile: (pattern) => ({ test: (text) => isMatch(pattern, text) }) },
   });
   return { env, isCelError, parse, plan, values };
+}
+
+/** @throws TooMuchWork, or RangeError where the text is too long to be searched */
+function isMatch(pattern: string, text: string): boolean {
+  const compiled = compilePattern(pattern);
+  work.spend(match(searchable(text).length, compiled.programSize()));
+  return compiled.test(text);
 }
 
 let engine: ReturnType<typeof createEngine> | undefined;
@@ -70,7 +82,7 @@ export function compileExpression(text: string): Expression {
   }
   engine ??= createEngine();
   const { env, isCelError, parse, plan, values } = engine;
-  const { expr, type, uses } = understood(() => translate(env, parse(text).expr, KNOWN));
+  const { expr, type, uses, parts } = understood(() => translate(env, parse(text).expr, KNOWN));
   if (type !== "bool" && type !== "dyn") {
     throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
   }
@@ -90,25 +102,49 @@ export function compileExpression(text: string): Expression {
     request: values.object(facts.request),
   });
   return {
+    get spent() {
+      return work.spent;
+    },
     uses: new Set(VARIABLES.filter((name) => uses.has(name))),
     isRuledOut(facts) {
+      work.begin(MOST_STEPS);
       const known = given({ ...facts, args: {}, request: {} });
       for (const part of first) {
         const result = part(known);
+        if (work.isTooMuch) return false;
         if (result === false) return true;
         // What cannot be answered is for the whole to judge.
         if (result !== true) return false;
       }
       return false;
     },
-    ask(facts) {
-      const result = evaluate(given(facts));
-      if (result === true) return "yes";
-      if (result === false || result === null) return "no";
-      return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };
-    },
+    ask: (facts) => answer(facts, MOST_STEPS) ?? TOO_MUCH,
+    tryAsk: (facts, most) =>
+      answer(facts, Math.min(most, MOST_STEPS)) ?? (most < MOST_STEPS ? undefined : TOO_MUCH),
   };
+
+  function evaluated(facts: Facts): unknown {
+    try {
+      return evaluate(given(facts));
+    } catch (error) {
+      if (error instanceof TooMuchWork) return undefined;
+      throw error;
+    }
+  }
+
+  function answer(facts: Facts, most: number): Answer | undefined {
+    work.begin(most);
+    if (parts > most) return undefined;
+    work.spend(parts);
+    const result = evaluated(facts);
+    if (work.isTooMuch) return undefined;
+    if (result === true) return "yes";
+    if (result === false || result === null) return "no";
+    return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };
+  }
 }
+
+const TOO_MUCH: Answer = { failed: "it is more work than a condition may be" };
 
 const VARIABLES = ["tool", "server", "target", "args", "principal", "annotations", "request"] as const;
 

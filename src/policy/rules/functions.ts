@@ -1,7 +1,9 @@
 /** The functions of `when`: CEL's own, made to know what to do with things that are not there, and bounded. */
 import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
+import { boundedFunctions } from "./bounded-functions.js";
 import type { Library } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
+import { read, scan, work } from "./work.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
 const LONGEST_TEXT = 131_072;
@@ -17,19 +19,8 @@ export const INTERNAL = {
   has: "@has",
   truth: "@truth",
   walk: ["@walk0", "@walk1"],
+  step: "@step",
 } as const;
-
-/** Of CEL's string functions, those whose result is no longer than what they are given. */
-const STRING_FUNCTIONS = new Set([
-  "charAt",
-  "indexOf",
-  "lastIndexOf",
-  "lowerAscii",
-  "upperAscii",
-  "split",
-  "substring",
-  "trim",
-]);
 
 /** What a comparison says of something that is not there: it is not less, not more, and no member of anything. */
 const COMPARISONS = ["_<_", "_<=_", "_>_", "_>=_"];
@@ -42,13 +33,14 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
 };
 const TESTS = ["contains", "startsWith", "endsWith", "matches"];
 
-export function celFunctions({ cel, strings }: Library, values: JsonValues): CelFunc[] {
+export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
+  const { cel } = library;
   const { CelScalar, celFunc, celList, celMethod, isCelList, isCelMap, listType } = cel;
   const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
   const LIST = listType(DYN);
 
   return [
-    ...strings.filter(({ name }) => STRING_FUNCTIONS.has(name)),
+    ...boundedFunctions(library),
     ...COMPARISONS.flatMap((name) => [
       celFunc(name, [NULL, DYN], BOOL, () => false),
       celFunc(name, [DYN, NULL], BOOL, () => false),
@@ -73,6 +65,10 @@ export function celFunctions({ cel, strings }: Library, values: JsonValues): Cel
     celFunc(INTERNAL.index, [DYN, DYN], DYN, index),
     celFunc(INTERNAL.has, [DYN, STRING], BOOL, (owner, key) => member(owner, key) !== null),
     celFunc(INTERNAL.truth, [DYN], BOOL, truth),
+    celFunc(INTERNAL.step, [INT], BOOL, (steps) => {
+      work.spend(Number(steps));
+      return true;
+    }),
     ...INTERNAL.walk.map((name, depth) => celFunc(name, [DYN], LIST, (range) => walk(range, depth))),
   ];
 
@@ -118,6 +114,7 @@ export function searchable(text: string): string {
 
 /** Counted without making a list of them. */
 function characters(text: string): bigint {
+  work.spend(scan(text.length));
   let count = text.length;
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
@@ -135,9 +132,10 @@ const TWO_FACED = /^[^/?#]*\/\/[^/?#]*\\/;
 /**
  * The host name of a URL in lower case, or "" for what is no URL.
  *
- * @throws TypeError where it hangs on who reads it
+ * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
  */
 function hostOf(url: string): string {
+  work.spend(read(searchable(url).length));
   if (TWO_FACED.test(url)) throw new TypeError("a host is asked of an address that can be read in two ways");
   return URL.canParse(url) ? new URL(url).hostname : "";
 }

@@ -4,6 +4,7 @@ import type { CelInput, CelMap } from "@bufbuild/cel";
 import { wholeOf } from "../../wire/decimal.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { read, work } from "./work.js";
 
 export interface JsonValues {
   /** A JSON object as a CEL map; whatever else is given is an empty one. */
@@ -25,7 +26,9 @@ export interface JsonValues {
  */
 export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel): JsonValues {
   function wrap(value: unknown): CelInput {
+    if (Array.isArray(value)) work.spend(1 + value.length / 2);
     if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrap));
+    work.spend(1);
     if (isObject(value)) return celMap(new JsonMap(value, wrap));
     if (value instanceof ExactNumber) return celNumber(value);
     return isScalar(value) ? value : null;
@@ -41,6 +44,9 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
       return piece;
     };
     const write = (inner: unknown): string => {
+      // Before it is written: what is written longer than it is read can only be longer.
+      if (typeof inner === "string" && inner.length > longest - length) counted(inner);
+      work.spend(typeof inner === "string" ? read(inner.length) : 2);
       const parts: string[] = [];
       if (isCelMap(inner)) {
         for (const [key, member] of inner) parts.push(`${counted(JSON.stringify(key))}:${write(member)}`);
@@ -84,12 +90,13 @@ const isScalar = (value: unknown): value is Scalar =>
 class JsonMap implements ReadonlyMap<string, CelInput> {
   readonly #object: JsonObject;
   readonly #wrap: (value: unknown) => CelInput;
+  #keys: readonly string[] | undefined;
   constructor(object: JsonObject, wrap: (value: unknown) => CelInput) {
     this.#object = object;
     this.#wrap = wrap;
   }
   get size(): number {
-    return Object.keys(this.#object).length;
+    return this.#names().length;
   }
   get(key: string): CelInput | undefined {
     // CEL may ask with a number or a boolean; a JSON object has neither as key.
@@ -100,14 +107,21 @@ class JsonMap implements ReadonlyMap<string, CelInput> {
   has(key: string): boolean {
     return typeof key === "string" && Object.hasOwn(this.#object, key);
   }
+  #names(): readonly string[] {
+    if (this.#keys === undefined) {
+      this.#keys = Object.keys(this.#object);
+      work.spend(1 + this.#keys.length * 2);
+    }
+    return this.#keys;
+  }
   forEach(visit: (value: CelInput, key: string, map: ReadonlyMap<string, CelInput>) => void): void {
     for (const [key, value] of this) visit(value, key, this);
   }
   *entries(): MapIterator<[string, CelInput]> {
-    for (const key of Object.keys(this.#object)) yield [key, this.#wrap(this.#object[key])];
+    for (const key of this.#names()) yield [key, this.#wrap(this.#object[key])];
   }
   keys(): MapIterator<string> {
-    return Object.keys(this.#object).values() as MapIterator<string>;
+    return this.#names().values() as MapIterator<string>;
   }
   *values(): MapIterator<CelInput> {
     for (const [, value] of this) yield value;

@@ -2,6 +2,7 @@
 import type { JudgedKind, PolicyConfig, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type Client, type Principal, scopesOf } from "../../core/client.js";
+import { myTurn } from "../../core/large-work.js";
 import { PARAMS } from "../../core/members.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Answer, Facts } from "./expression.js";
@@ -54,6 +55,25 @@ export function compileRules(rules: readonly RuleConfig[]): {
   };
 }
 
+/** What is left of the work that conditions may be, in steps of about 100 ns (`work.ts`). */
+export interface Budget {
+  steps: number;
+  /** Whether a condition that takes more than that can be asked again, later. */
+  readonly putsOff?: boolean;
+  /** Set where it did not do. */
+  isSpent?: boolean;
+}
+
+/** Of all conditions that are asked at once: some 50 ms. A single one may take half of that. */
+export const STEPS_AT_ONCE = 500_000;
+/** What is more than some 2 ms waits for its turn. */
+const STEPS_AT_FIRST = 20_000;
+/** After so much others get theirs. */
+const STEPS_IN_A_TURN = 50_000;
+/** Of so many turns: between a tenth of a second of work and a second in all. */
+const MOST_TURNS = 40;
+const ALL_TOO_MUCH = "the conditions of all rules together are more work than they may be";
+
 export class RuleBook {
   readonly #rules: readonly Rule[];
   readonly #default: Decision;
@@ -69,17 +89,44 @@ export class RuleBook {
     this.#readsUris = rules.some(hangsOnUri);
   }
 
-  /** What the rules say; where a URI can be read in several ways, what they say to the worst of them. */
-  judge(matter: Matter): Decision {
+  /**
+   * What the rules say; where a URI can be read in several ways, what they say to the worst of them. `budget` is what
+   * conditions may take together; several matters may share it.
+   */
+  judge(matter: Matter, budget: Budget = { steps: STEPS_AT_ONCE }): Decision {
     const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
-    return readings === undefined ? this.#judgeReading(matter) : this.#judgeReadings(matter, readings);
+    return readings === undefined
+      ? this.#judgeReading(matter, budget)
+      : this.#judgeReadings(matter, readings, (route) => this.#judgeReading({ ...matter, route }, budget));
   }
 
-  #judgeReadings(matter: Matter, { all, alike, complete }: RouteReadings): Decision {
+  /** The same, where conditions that take long let others go first; at once where they do not. */
+  judgeInTurns(matter: Matter): Decision | Promise<Decision> {
+    const budget: Budget = { steps: STEPS_AT_FIRST, putsOff: true, isSpent: false };
+    const decision = this.judge(matter, budget);
+    return budget.isSpent === true ? this.#judgeLater(matter) : decision;
+  }
+
+  async #judgeLater(matter: Matter): Promise<Decision> {
+    const turns = { left: MOST_TURNS };
+    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    if (readings === undefined) return this.#judgeReadingLater(matter, turns);
+    const decisions = new Map<Route, Decision>();
+    for (const route of [...readings.all, ...readings.alike]) {
+      decisions.set(route, await this.#judgeReadingLater({ ...matter, route }, turns));
+    }
+    return this.#judgeReadings(matter, readings, (route) => decisions.get(route) as Decision);
+  }
+
+  #judgeReadings(
+    matter: Matter,
+    { all, alike, complete }: RouteReadings,
+    judged: (route: Route) => Decision,
+  ): Decision {
     if (!complete && this.#mayMatter(matter)) return { effect: "deny", failed: TOO_MANY_READINGS };
-    const decisions = all.map((route) => this.#judgeReading({ ...matter, route }));
+    const decisions = all.map(judged);
     for (const route of alike) {
-      const decision = this.#judgeReading({ ...matter, route });
+      const decision = judged(route);
       if (decision.rule !== undefined && decision.effect !== "allow") decisions.push(decision);
     }
     return strictest(decisions);
@@ -96,15 +143,55 @@ export class RuleBook {
     );
   }
 
-  #judgeReading(matter: Matter): Decision {
-    for (const rule of this.#undecidedFor(matter)) {
-      const answer = matter.args === undefined && usesArgs(rule) ? UNKNOWN : askedOf(rule, matter);
+  #judgeReading(matter: Matter, budget: Budget): Decision {
+    const rules = this.#undecidedFor(matter);
+    const decided = this.#judgeFrom(0, rules, matter, budget);
+    if (typeof decided !== "number") return decided;
+    budget.isSpent = true;
+    return this.#inDoubt(decided, rules);
+  }
+
+  async #judgeReadingLater(matter: Matter, turns: { left: number }): Promise<Decision> {
+    const rules = this.#undecidedFor(matter);
+    for (let at = 0; ; turns.left -= 1) {
+      if (turns.left <= 0) return this.#inDoubt(at, rules);
+      await myTurn();
+      const decided = this.#judgeFrom(at, rules, matter, { steps: STEPS_IN_A_TURN });
+      if (typeof decided !== "number") return decided;
+      at = decided;
+    }
+  }
+
+  /** The decision, or the rule to go on with when the budget is used up. */
+  #judgeFrom(from: number, rules: readonly Rule[], matter: Matter, budget: Budget): Decision | number {
+    for (let at = from; at < rules.length; at++) {
+      const rule = rules[at] as Rule;
+      if (budget.steps <= 0) return at;
+      const answer = this.#answerOf(rule, matter, budget);
+      if (answer === undefined) return at;
+      if (rule.when !== undefined) budget.steps -= rule.when.spent;
       if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
       if (answer !== "no" && rule.restricts) {
         return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
       }
     }
     return this.#default;
+  }
+
+  /** Undefined for what is put off. */
+  #answerOf(rule: Rule, matter: Matter, { steps, putsOff }: Budget): Answer | undefined {
+    if (matter.args === undefined && usesArgs(rule)) return UNKNOWN;
+    return putsOff === true && rule.when !== undefined
+      ? rule.when.tryAsk(factsOf(matter), steps)
+      : askedOf(rule, matter);
+  }
+
+  /** What is decided where the rest of the rules cannot be asked any more. */
+  #inDoubt(from: number, rules: readonly Rule[]): Decision {
+    const rule = rules.find(({ restricts }, at) => at >= from && restricts);
+    return rule === undefined
+      ? this.#default
+      : { effect: rule.config.effect, rule: rule.config, failed: ALL_TOO_MUCH };
   }
 
   /**
@@ -115,9 +202,10 @@ export class RuleBook {
     const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
     if (readings === undefined) return this.#missingForReading(matter);
     const scopes = new Set<string>();
+    const budget = { steps: STEPS_AT_ONCE };
     for (const route of [...readings.all, ...readings.alike]) {
       const reading = { ...matter, route };
-      if (this.#judgeReading(reading).effect !== "deny") continue;
+      if (this.#judgeReading(reading, budget).effect !== "deny") continue;
       const missing = this.#missingForReading(reading);
       if (missing === undefined) return undefined;
       for (const scope of missing) scopes.add(scope);
@@ -127,10 +215,13 @@ export class RuleBook {
 
   #missingForReading(matter: Matter): readonly string[] | undefined {
     const { principal } = matter.client;
+    const budget = { steps: STEPS_AT_ONCE };
     for (const { config, subject, when, restricts } of this.#about(matter.on, matter.route)) {
+      if (budget.steps <= 0) return undefined;
       const lacks = !subject.isAbout(principal);
       if (lacks && !subject.isAbout(granted(principal, config.scopes ?? []))) continue;
       const answer = when?.ask(factsOf(matter)) ?? "yes";
+      budget.steps -= when?.spent ?? 0;
       if (answer === "no" || (answer !== "yes" && !restricts)) continue;
       // This one decides as things are; with more scopes an earlier one could have.
       if (!lacks) return undefined;

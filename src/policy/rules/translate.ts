@@ -17,6 +17,8 @@ export type KnownMembers = Readonly<Record<string, Readonly<Record<string, TypeN
 export interface Translation extends Typed {
   /** The variables it looks at. */
   readonly uses: ReadonlySet<string>;
+  /** How many parts it has; each is a step of work. */
+  readonly parts: number;
 }
 
 interface Typed {
@@ -45,7 +47,8 @@ const NUMBERS: ReadonlySet<TypeName> = new Set(["int", "uint", "double"]);
  */
 export function translate(env: CelEnv, expr: Expr, known: KnownMembers): Translation {
   const translator = new Translator(env, known);
-  return { ...translator.visit(expr, new Map(), 0), uses: translator.uses };
+  const typed = translator.visit(expr, new Map(), 0);
+  return { ...typed, uses: translator.uses, parts: translator.parts };
 }
 
 /** The parts that must all be true for `expr` to be, in the order in which they are asked. */
@@ -60,6 +63,7 @@ type Scope = ReadonlyMap<string, TypeName>;
 
 class Translator {
   readonly uses = new Set<string>();
+  parts = 0;
   readonly #env: CelEnv;
   readonly #known: KnownMembers;
   constructor(env: CelEnv, known: KnownMembers) {
@@ -70,6 +74,7 @@ class Translator {
   /** `depth` counts the walks around the expression. */
   visit(expr: Expr, scope: Scope, depth: number): Typed {
     const { exprKind } = expr;
+    this.parts += 1;
     switch (exprKind.case) {
       case "constExpr":
         return { expr, type: CONSTANTS[exprKind.value.constantKind.case ?? ""] ?? DYN };
@@ -185,17 +190,25 @@ class Translator {
     const outside = new Map(scope).set(walk.accuVar, start.type);
     const inside = new Map(outside).set(walk.iterVar, range.type === "map" ? "string" : DYN);
     const result = this.visit(present(walk.result), outside, depth);
+    const before = this.parts;
+    const condition = this.visit(present(walk.loopCondition), inside, depth + 1).expr;
+    const step = this.visit(present(walk.loopStep), inside, depth + 1).expr;
+    // Each time around the work is counted; when it is too much, the walk ends with the error.
+    const steps = call(INTERNAL.step, [whole(this.parts - before + STEPS_AROUND)]);
     const value = {
       ...walk,
       accuInit: start.expr,
       iterRange: call(INTERNAL.walk[depth] ?? "", [range.expr]),
-      loopCondition: this.visit(present(walk.loopCondition), inside, depth + 1).expr,
-      loopStep: this.visit(present(walk.loopStep), inside, depth + 1).expr,
+      loopCondition: call("_&&_", [steps, condition]),
+      loopStep: step,
       result: result.expr,
     };
     return { expr: made({ case: "comprehensionExpr", value }), type: result.type };
   }
 }
+
+/** What a walk itself takes for each element. */
+const STEPS_AROUND = 3;
 
 /** A value that may turn out to be no truth value is asked for one when the time comes. */
 function asTruth(value: Typed): Typed {
@@ -255,4 +268,10 @@ const constant = (text: string): Expr =>
   made({
     case: "constExpr",
     value: { $typeName: "cel.expr.Constant", constantKind: { case: "stringValue", value: text } },
+  });
+
+const whole = (value: number): Expr =>
+  made({
+    case: "constExpr",
+    value: { $typeName: "cel.expr.Constant", constantKind: { case: "int64Value", value: BigInt(value) } },
   });

@@ -1,0 +1,177 @@
+/** CEL's own functions on texts, lists and maps, each made to count its work. */
+import type { CelFunc, CelInput, CelList, CelValue } from "@bufbuild/cel";
+import type { Library } from "./cel.js";
+import { read, scan, search, work } from "./work.js";
+
+/** Longer texts are no numbers, times or addresses, and to find that out could take long. */
+const LONGEST_NUMBER = 64;
+/** To ask for the time in a zone by its name. */
+const TIME_ZONE = 5_000;
+/** From here on a search of our own is used, which takes time linear in both texts. */
+const LONG_SOUGHT = 32;
+
+/** Of CEL's string functions, those whose result is no longer than what they are given. */
+const STRING_FUNCTIONS = ["charAt", "indexOf", "lastIndexOf", "substring", "trim"];
+/** Casts of what can only be short. */
+const SHORT: ReadonlySet<string> = new Set(["int", "uint", "timestamp", "duration"]);
+
+const FIXED: ReadonlySet<string> = new Set(["bool", "int", "uint", "double", "null_type"]);
+const TIMESTAMP = "google.protobuf.Timestamp";
+
+type Cost = (target: CelValue | undefined, args: readonly CelValue[]) => number;
+
+export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
+  const { CelScalar, celEnv, celFunc, celList, celMethod, isCelError, isCelList, isCelMap, listType } = cel;
+  const { BOOL, DYN, STRING } = CelScalar;
+  const LIST = listType(DYN);
+  const standard = [...celEnv().funcs];
+  const sameOf = standard.find(({ name }) => name === "_==_");
+
+  return [
+    ...standard.filter(takesLong).map((found) => counted(found, costOf(found))),
+    ...strings
+      .filter(({ name }) => STRING_FUNCTIONS.includes(name))
+      .map((found) => counted(found, searching)),
+    celFunc("_==_", [DYN, DYN], BOOL, isEqual),
+    celFunc("_!=_", [DYN, DYN], BOOL, (a, b) => !isEqual(a, b)),
+    celFunc("@in", [DYN, LIST], BOOL, (value, list) => isIn(value, list)),
+    celFunc("_+_", [LIST, LIST], LIST, (a, b) => joined(a, b)),
+    celMethod("contains", STRING, [STRING], BOOL, function (sought) {
+      return contains(this, sought);
+    }),
+    celMethod("startsWith", STRING, [STRING], BOOL, function (start) {
+      work.spend(scan(start.length));
+      return this.startsWith(start);
+    }),
+    celMethod("endsWith", STRING, [STRING], BOOL, function (end) {
+      work.spend(scan(end.length));
+      return this.endsWith(end);
+    }),
+    celMethod("lowerAscii", STRING, [], STRING, function () {
+      work.spend(read(this.length));
+      return this.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+    }),
+    celMethod("upperAscii", STRING, [], STRING, function () {
+      work.spend(read(this.length));
+      return this.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+    }),
+    celMethod("split", STRING, [STRING], LIST, function (separator) {
+      work.spend(search(this.length, separator.length) + this.length / 2);
+      return celList(this.split(separator));
+    }),
+    celMethod("split", STRING, [STRING, CelScalar.INT], LIST, function (separator, most) {
+      work.spend(search(this.length, separator.length) + this.length / 2);
+      return celList(most === 1n ? [this] : this.split(separator, most < 0n ? undefined : Number(most)));
+    }),
+  ];
+
+  /** Whether it is given anything whose size is a caller's choice. */
+  function takesLong({ target, arguments: types }: CelFunc): boolean {
+    return [target, ...types].some((type) => type !== undefined && !FIXED.has(type.name));
+  }
+
+  function costOf({ name, target, arguments: types }: CelFunc): Cost {
+    // Of times only those in a zone by its name are left.
+    if (target?.name === TIMESTAMP) return types.length === 0 ? () => 1 : () => TIME_ZONE;
+    return SHORT.has(name) ? short : sizes;
+  }
+
+  /** The same function, whose work is counted first. */
+  function counted(
+    found: CelFunc,
+    cost: (target: CelValue | undefined, args: readonly CelValue[]) => number,
+  ): CelFunc {
+    const { name, target, arguments: types, result } = found;
+    const call = function (this: unknown, ...args: CelValue[]): CelInput {
+      const on = this as CelValue | undefined;
+      work.spend(cost(on, args));
+      const value = found.call(0, on, args);
+      if (isCelError(value)) throw value;
+      return value as CelInput;
+    };
+    return target === undefined
+      ? celFunc(name, types, result, call)
+      : celMethod(name, target, types, result, call);
+  }
+
+  function isEqual(a: CelValue, b: CelValue): boolean {
+    work.spend(2);
+    if (a === b) return true;
+    if (isCelList(a)) return isCelList(b) && a.size === b.size && isEqualList(a, b);
+    if (isCelMap(a)) {
+      if (!isCelMap(b) || a.size !== b.size) return false;
+      for (const [key, value] of a) {
+        const other = b.get(key);
+        if (other === undefined || !isEqual(value, other)) return false;
+      }
+      return true;
+    }
+    work.spend(sizeOf(a) / 16);
+    return sameOf?.call(0, undefined, [a, b]) === true;
+  }
+
+  function isEqualList(a: CelList, b: CelList): boolean {
+    for (let at = 0; at < a.size; at++) if (!isEqual(a.get(at) ?? null, b.get(at) ?? null)) return false;
+    return true;
+  }
+
+  function isIn(value: CelValue, list: CelList): boolean {
+    for (const element of list) if (isEqual(element, value)) return true;
+    return false;
+  }
+
+  function joined(a: CelList, b: CelList): CelList {
+    work.spend(1 + (a.size + b.size) / 4);
+    return celList([...a, ...b] as CelInput[]);
+  }
+
+  /** What there is to go through in a value itself. */
+  function sizeOf(value: CelValue | undefined): number {
+    if (typeof value === "string") return value.length;
+    if (value instanceof Uint8Array) return value.length;
+    return isCelList(value) ? value.size : 0;
+  }
+
+  function sizes(target: CelValue | undefined, args: readonly CelValue[]): number {
+    return read(args.reduce((sum: number, arg) => sum + sizeOf(arg), sizeOf(target)));
+  }
+
+  function searching(target: CelValue | undefined, [sought]: readonly CelValue[]): number {
+    return search(sizeOf(target), sizeOf(sought));
+  }
+
+  function short(_: CelValue | undefined, args: readonly CelValue[]): number {
+    if (args.some((arg) => sizeOf(arg) > LONGEST_NUMBER))
+      throw new RangeError("the text is too long to be read");
+    return 1;
+  }
+}
+
+/** Whether one text holds the other. V8 may take the product of both; for what is long that is too much. */
+function contains(text: string, sought: string): boolean {
+  if (sought.length <= LONG_SOUGHT) {
+    work.spend(search(text.length, Math.sqrt(sought.length)));
+    return text.includes(sought);
+  }
+  work.spend(2 * read(text.length + sought.length));
+  return sought.length <= text.length && holds(text, sought);
+}
+
+/** Knuth, Morris and Pratt: no character of the text is looked at again. */
+function holds(text: string, sought: string): boolean {
+  /** By position, the length of the longest start of `sought` that ends there. */
+  const borders = new Int32Array(sought.length);
+  for (let at = 1, length = 0; at < sought.length; at++) {
+    while (length > 0 && sought.charCodeAt(at) !== sought.charCodeAt(length))
+      length = borders[length - 1] as number;
+    if (sought.charCodeAt(at) === sought.charCodeAt(length)) length++;
+    borders[at] = length;
+  }
+  for (let at = 0, length = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    while (length > 0 && code !== sought.charCodeAt(length)) length = borders[length - 1] as number;
+    if (code === sought.charCodeAt(length)) length++;
+    if (length === sought.length) return true;
+  }
+  return false;
+}
