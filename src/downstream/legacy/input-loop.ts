@@ -15,6 +15,8 @@ type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
 /** Rounds of questions one call may take; then it fails. */
 const MAX_ROUNDS = 8;
+/** Questions of one round. More would take the places of what other servers ask in the same session. */
+const MAX_QUESTIONS = 32;
 /** The wait (ms) before a call is made again for which nothing was asked. */
 const PACE_MS = 250;
 
@@ -60,6 +62,7 @@ function obstacleTo(reply: InputRequired, round: number, refused: ReadonlySet<st
   const keys = Object.keys(reply.requests);
   if (keys.length === 0 && reply.state === undefined)
     return "the server asked for more input without saying what";
+  if (keys.length > MAX_QUESTIONS) return `the server asked ${keys.length} questions at once`;
   if (round > MAX_ROUNDS) return `the server asked for more input ${MAX_ROUNDS} times`;
   // A server that cannot be told of a refusal finds an answer missing and asks for it again, without end.
   const again = keys.find((key) => refused.has(key));

@@ -86,7 +86,9 @@ export class ServerRequests {
     }
     const port = owner === undefined ? undefined : directory.find(owner.affinity);
     if (port !== undefined) {
-      if (this.#outside.size >= MAX_OUTSIDE)
+      // An answer to the second could not be told from one to the first, so there will be one.
+      if (this.#outside.has(keyOf(request.id))) this.#settings.refused("unattributable");
+      else if (this.#outside.size >= MAX_OUTSIDE)
         this.#refuseAnother(request, "too many questions are open outside all calls");
       else {
         const asked = this.#askOutside(request, (question, signal) => port.ask(question, signal));

@@ -271,6 +271,15 @@ describe("questions without end", () => {
     expect(server.port.calls.every(({ signal }) => signal.aborted)).toBe(true);
   });
 
+  test("at once are not asked at all, so that the places of other servers' questions stay free", async () => {
+    const many = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`q${index}`, form("sure?")]));
+    const server = await edgeServer({ handlers: rounds(asks(many, "s")) });
+    const host = await server.host({ capabilities: CAN_ALL });
+    const { result } = await host.request("tools/call", { name: "t" });
+    expect(result).toMatchObject({ isError: true });
+    expect(JSON.stringify(result)).toContain("150 questions at once");
+  });
+
   test("a reply that asks nothing and has no state is a fault of the server", async () => {
     const server = await edgeServer({ handlers: rounds(asks({})) });
     const host = await server.host();

@@ -516,6 +516,20 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
+  test("outside all calls it is asked once under one id, however often the server repeats it", async () => {
+    const server = hanging();
+    const owner = session();
+    const ask = vi.fn(() => SILENCE);
+    const world = await worldOf(server, {}, { port: { ask }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    for (let index = 0; index < 100; index += 1) {
+      for (const hear of server.channel.listeners) hear({ jsonrpc: "2.0", id: "same", method: "roots/list" });
+    }
+    expect(ask).toHaveBeenCalledOnce();
+    expect(world.refused).toHaveLength(99);
+    await world.upstream.close();
+  });
+
   test("outside all calls it is the session's, whose own words are the answer", async () => {
     const server = hanging();
     const owner = session();
