@@ -26,6 +26,13 @@ export interface ListRefreshOptions {
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
 
+/**
+ * A server whose lists change all the time is asked, and with it everybody told, no more often than this (ms) once it was
+ * asked so many times with less than twice that in between.
+ */
+const CALM_MS = 1_000;
+const HURRIED = 5;
+
 /** What is under way on behalf of one listener. */
 interface Errand {
   readonly due: Set<ListKind>;
@@ -35,6 +42,9 @@ interface Errand {
   /** Refreshes that wait or run. */
   running: number;
   failures: number;
+  /** When it was last asked because of an announcement, and how many times soon after another. */
+  ranAt: number;
+  hurried: number;
   /** By the monotonic clock. */
   notBefore: number;
 }
@@ -60,15 +70,19 @@ export class ListRefresh {
   }
 
   /** Asks for `kinds` in a moment, together with whatever else is marked until then. */
-  mark(listener: Listener, kinds: readonly ListKind[], delayMs = this.#options.settleMs): void {
+  mark(listener: Listener, kinds: readonly ListKind[], delayMs?: number): void {
     if (this.#closing.signal.aborted) return;
     const errand = this.#errandOf(listener);
+    const wait = delayMs ?? (errand.hurried < HURRIED ? this.#options.settleMs : CALM_MS);
     for (const kind of kinds) errand.due.add(kind);
     if (errand.timer !== undefined) return;
     const timer = setTimeout(() => {
       this.#disarm(errand);
+      const now = performance.now();
+      errand.hurried = now - errand.ranAt < 2 * CALM_MS ? errand.hurried + 1 : 0;
+      errand.ranAt = now;
       inBackground(this.#run(listener, errand), this.#options.logger, "a refresh of lists");
-    }, delayMs);
+    }, wait);
     this.#timers.add(timer);
     errand.timer = timer;
   }
@@ -167,6 +181,8 @@ export class ListRefresh {
       timer: undefined,
       running: 0,
       failures: 0,
+      ranAt: Number.NEGATIVE_INFINITY,
+      hurried: 0,
       notBefore: 0,
     };
     this.#errands.set(listener, errand);
