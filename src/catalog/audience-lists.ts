@@ -9,9 +9,8 @@ import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Malformed } from "../core/list-entries.js";
-import { upTo } from "../core/up-to.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../core/upstream.js";
-import type { JsonObject } from "../wire/json.js";
+import { extentOf, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
 /** A list as it was heard; equal lists of one server are one `KnownList`, whoever they were heard for. */
@@ -56,10 +55,17 @@ interface ClassLists {
  */
 const OPENING_MS = 5_000;
 
+/** Listeners are kept up to 2,000, and what their clients say of themselves up to 16 Mi characters. */
+const LISTENERS_CHARACTERS = 16 * 1024 * 1024;
+const LEAST_CHARACTERS = Math.ceil(LISTENERS_CHARACTERS / 2_000);
+const wordsOf = ({ capabilities, info }: Client): number =>
+  extentOf(capabilities) + (info === undefined ? 0 : extentOf(info));
+
 export class AudienceLists {
   readonly shared: Listener = newListener(EVERYBODY, undefined);
   readonly #listeners = new LRUCache<string, Listener>({
-    ...upTo(2_000),
+    maxSize: LISTENERS_CHARACTERS,
+    sizeCalculation: ({ client }) => LEAST_CHARACTERS + (client === undefined ? 0 : wordsOf(client)),
     dispose: ({ client }, key) => {
       if (client !== undefined && this.#keys.get(client.affinity) === key) this.#keys.delete(client.affinity);
     },

@@ -1,6 +1,7 @@
 /** Which server gave a client an address that does not say by its form whose it is. */
 import { LRUCache } from "lru-cache";
 import { upToBoth } from "../core/up-to.js";
+import { LONGEST_NAME } from "../wire/longest.js";
 
 /** One server's key, or several that gave the same address. */
 type Owners = readonly string[];
@@ -16,6 +17,7 @@ export class LearnedUris {
   readonly #owners = new LRUCache<string, Owners>(KEPT);
 
   learn(affinity: string, uri: string, server: string): void {
+    if (uri.length > LONGEST_NAME) return;
     const key = keyOf(affinity, uri);
     const known = this.#owners.get(key) ?? [];
     if (!known.includes(server)) this.#owners.set(key, [...known, server]);

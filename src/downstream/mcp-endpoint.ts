@@ -3,7 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { type Batch, type Envelope, isBatch, parseDocument } from "../wire/envelope.js";
+import { type Batch, type Envelope, FrameError, isBatch, parseDocument } from "../wire/envelope.js";
+import { withinLengths } from "../wire/longest.js";
 import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
 import { checkContent } from "./check-content.js";
@@ -73,7 +74,7 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
         `the body is nested deeper than ${MAX_DEPTH} levels`,
       );
     }
-    const message = parseDocument(text);
+    const message = readMessage(text);
     const era = eraOfMessage(message, versionOf(request));
     // Without a session, what is brought back says whose it is; with one, the listener has looked already.
     if (handOver !== undefined && era === "modern" && !isBatch(message)) {
@@ -108,6 +109,16 @@ export const notAllowed = (allow: string): HttpRefusal =>
 function versionOf({ headers }: IncomingMessage): string | undefined {
   const version = headers[HEADER.protocolVersion];
   return typeof version === "string" ? version.trim() : undefined;
+}
+
+/** @throws FailedMessage, or FrameError where the text is no message */
+function readMessage(text: string): Envelope | Batch {
+  const message = parseDocument(text);
+  try {
+    return withinLengths(message, text.length);
+  } catch (error) {
+    throw error instanceof FrameError ? new FailedMessage(error, error.id) : error;
+  }
 }
 
 const idOf = (message: Envelope | Batch): MessageId | undefined =>

@@ -17,6 +17,7 @@ import {
 } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
+import { withinLengths } from "../wire/longest.js";
 import type { MessageId } from "../wire/message-id.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
@@ -178,7 +179,7 @@ function readLine(bytes: Buffer): Envelope | Batch {
   const text = bytes.toString("utf8");
   if (exceedsDepth(text))
     throw new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
-  return parseDocument(text);
+  return withinLengths(parseDocument(text), text.length);
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {

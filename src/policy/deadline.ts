@@ -84,8 +84,10 @@ export function deadline(settings: DeadlineSettings): Middleware {
         }
         function answered(reply: Reply): void {
           stopWatching();
-          // A call that waits for input is not over: giving it up must still reach whoever keeps it waiting.
-          if (reply.kind !== "input_required") call.signal.removeEventListener("abort", clientGaveUp);
+          // In a session a call that waits for input is not over: giving it up must still reach whoever keeps it waiting.
+          // Without one the request is over, and nothing may hold on to it.
+          if (reply.kind !== "input_required" || !call.client.session)
+            call.signal.removeEventListener("abort", clientGaveUp);
           resolve(reply);
         }
         function failed(error: unknown): void {

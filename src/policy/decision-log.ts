@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { JudgedKind } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
+import { keptText } from "../core/kept-text.js";
 import type { Logger } from "../core/logger.js";
 import { upTo } from "../core/up-to.js";
 import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
@@ -31,8 +32,9 @@ export interface DecisionRow {
 /** `remembered`: nobody was asked, because somebody had said yes to the same call a while ago. */
 export type ApprovalAnswer = "accepted" | "declined" | "remembered";
 
-/** How many are kept. */
+/** How many are kept, and how many characters of each text. */
 const KEPT = 1000;
+const LONGEST = 200;
 
 export class DecisionLog {
   readonly #rows = new Array<DecisionRow | undefined>(KEPT);
@@ -73,13 +75,13 @@ export class DecisionLog {
       time: new Date().toISOString(),
       call: call.id,
       on,
-      method: call.method,
-      target: judgedName(route).slice(0, 200),
+      method: keptText(call.method.slice(0, LONGEST)),
+      target: keptText(judgedName(route).slice(0, LONGEST)),
       server: route.upstream,
       principal: call.client.principal.id,
       effect: decision.effect,
       rule: decision.rule?.name ?? "default",
-      ...(decision.failed !== undefined && { failed: decision.failed }),
+      ...(decision.failed !== undefined && { failed: keptText(decision.failed.slice(0, LONGEST)) }),
     };
     this.#rows[this.#written % KEPT] = row;
     this.#written += 1;

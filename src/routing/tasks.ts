@@ -31,7 +31,7 @@ export class Tasks {
 
   /** The handle under which `client` is told of `task`, which is its task from now on. */
   expose(client: Client, task: Task): string {
-    this.#known.set(keyOf(task.server, task.id), { task, client });
+    this.#known.set(keyOf(task.server, task.id), { task, client: withoutWords(client) });
     return this.#handles.seal(task, client);
   }
 
@@ -66,5 +66,11 @@ export class Tasks {
  */
 const whoseOf = ({ principal, affinity }: Client): string =>
   principal.id === ANONYMOUS.id ? `client ${affinity}` : `principal ${principal.id}`;
+
+/** What a client declares and calls itself may be long, and says nothing of whose task it is. */
+const withoutWords = ({ principal, affinity, session, scope }: Client): Client => ({
+  ...{ principal, affinity, session, scope },
+  capabilities: {},
+});
 
 const keyOf = (server: string, id: string): string => `${server}\0${id}`;

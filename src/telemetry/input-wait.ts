@@ -5,6 +5,7 @@ import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Observer } from "../core/handler.js";
 import { questionKind } from "../core/methods.js";
+import type { StopSignal } from "../core/stop.js";
 import { upTo } from "../core/up-to.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { serverLabel } from "./labels.js";
@@ -35,6 +36,8 @@ interface Waiting {
 
 /** Questions that are remembered at once; the ones longest without an answer are forgotten first. */
 const MOST_WAITING = 10_000;
+/** Questions of one round that are told apart. */
+const MOST_OF_ONE = 32;
 /** A client without a session may never come back, and nobody would know. */
 const LONGEST_WAIT_MS = 3_600_000;
 
@@ -105,19 +108,14 @@ export class InputWaits {
     const key = keyOf(call, reply.state);
     const questions = kindsOf(reply);
     if (questions.size === 0) return;
-    const { signal } = call;
     // The request of a session stays open while its client is asked; of a client without one nothing more is heard.
     const { principal, session } = call.client;
-    const givenUp = (): void => void this.#waiting.delete(key);
-    if (session) signal.addEventListener("abort", givenUp, { once: true });
     const unwatch = reply.open?.watch((gone) => {
       if (questions.delete(gone) && questions.size === 0) this.#waiting.delete(key);
     });
-    const forget = (): void => {
-      signal.removeEventListener("abort", givenUp);
-      unwatch?.();
-    };
-    if (questions.size === 0 || (session && signal.aborted)) {
+    const unheard = session ? this.#untilGivenUp(key, call.signal) : undefined;
+    const forget = forgetting(unwatch, unheard);
+    if (questions.size === 0 || (session && call.signal.aborted)) {
       forget();
       return;
     }
@@ -132,6 +130,13 @@ export class InputWaits {
     this.#waiting.set(key, waiting, { ttl: this.#longestMs() });
   }
 
+  /** Until the returned function is called. */
+  #untilGivenUp(key: string, signal: StopSignal): () => void {
+    const givenUp = (): void => void this.#waiting.delete(key);
+    signal.addEventListener("abort", givenUp, { once: true });
+    return () => signal.removeEventListener("abort", givenUp);
+  }
+
   #answered(call: Call, state: string | undefined): void {
     const key = keyOf(call, state);
     const asked = this.#waiting.get(key);
@@ -144,15 +149,23 @@ export class InputWaits {
   }
 }
 
+/** Of its own, so that what is kept does not hold on to the call. */
+const forgetting = (unwatch: (() => void) | undefined, unheard: (() => void) | undefined) => (): void => {
+  unheard?.();
+  unwatch?.();
+};
+
 /** A digest, because states are as long as servers make them. */
 const keyOf = ({ client, method, route }: Call, state: string | undefined): string =>
   hash("sha256", JSON.stringify([client.affinity, method, route?.exposed, state]), "base64");
 
 function kindsOf({ requests }: InputRequired): Map<string, InputKind> {
-  const kinds = Object.entries(requests).flatMap(([key, request]): [string, InputKind][] => {
-    if (key === APPROVAL_KEY) return [[key, "approval"]];
-    const kind = isObject(request) ? questionKind(request) : undefined;
-    return kind === undefined ? [] : [[key, kind]];
-  });
+  const kinds = Object.entries(requests)
+    .slice(0, MOST_OF_ONE)
+    .flatMap(([key, request]): [string, InputKind][] => {
+      if (key === APPROVAL_KEY) return [[key, "approval"]];
+      const kind = isObject(request) ? questionKind(request) : undefined;
+      return kind === undefined ? [] : [[key, kind]];
+    });
   return new Map(kinds);
 }

@@ -1,5 +1,6 @@
 /** What of a client's capabilities is promised to a server: its own, of those that the gateway can relay. */
 import type { Client } from "../core/client.js";
+import { keptKey } from "../core/kept-text.js";
 import { TASKS_EXTENSION } from "../core/tasks.js";
 import { canonicalText } from "../wire/canonical.js";
 import { isEmpty, isObject, type JsonObject, objectAt, without } from "../wire/json.js";
@@ -30,7 +31,7 @@ export const canBeAsked = (promised: JsonObject): boolean =>
   ["sampling", "elicitation", "roots"].some((kind) => Object.hasOwn(promised, kind));
 
 /** One name for all clients of equal promises. */
-export const classOf = (promised: JsonObject): string => `capabilities:${canonicalText(promised)}`;
+export const classOf = (promised: JsonObject): string => `capabilities:${keptKey(canonicalText(promised))}`;
 
 /** The same in the words of an older revision, which knew fewer ways of asking; one that knew none leaves it out. */
 export function inWordsOf(revision: string, promised: JsonObject): JsonObject {

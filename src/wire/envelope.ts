@@ -52,7 +52,7 @@ export interface Notification extends Envelope {
 export class FrameError extends Error {
   override readonly name = "FrameError";
   constructor(
-    readonly code: -32700 | -32600,
+    readonly code: -32700 | -32600 | -32602,
     message: string,
     /** The id to answer to, where one could be read. */
     readonly id?: MessageId,

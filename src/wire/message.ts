@@ -1,8 +1,9 @@
 /** The one place where bytes from a server become checked messages. */
 import { isAscii } from "node:buffer";
-import { checkFrame, type Envelope, FrameError, RESULT_TEXT } from "./envelope.js";
+import { checkFrame, type Envelope, FrameError, isRequest, RESULT_TEXT } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { parseJson } from "./json-text.js";
+import { checkServerLengths } from "./longest.js";
 import { isMessageId, type MessageId } from "./message-id.js";
 import { type Span, scanResponse } from "./result-span.js";
 
@@ -27,8 +28,8 @@ export function readMessages(document: Buffer | string): readonly Envelope[] {
   if (tooDeep) {
     throw new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, idOf(value));
   }
-  if (Array.isArray(value)) return value.map(check);
-  const message: Received = check(value);
+  if (Array.isArray(value)) return value.map((each) => check(each, text.length));
+  const message: Received = check(value, text.length);
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
 }
@@ -75,9 +76,12 @@ function parse(text: string): unknown {
   }
 }
 
-function check(value: unknown): Envelope {
+function check(value: unknown, length: number): Envelope {
   try {
-    return checkFrame(isNullError(value) ? without(value, ["id"]) : value);
+    const message = checkFrame(isNullError(value) ? without(value, ["id"]) : value);
+    // A question is answered with what is wrong with it, by whoever hears it.
+    if (!isRequest(message)) checkServerLengths(message, length);
+    return message;
   } catch (error) {
     throw error instanceof FrameError ? new FrameError(error.code, error.message, idOf(value)) : error;
   }

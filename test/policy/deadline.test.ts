@@ -166,13 +166,13 @@ describe("the client's own giving up", () => {
     expect(state.error).toMatchObject({ code: "timed_out" });
   });
 
-  test("still reaches a call that waits for input, and no clock runs meanwhile", async () => {
+  test("still reaches a call of a session that waits for input, and no clock runs meanwhile", async () => {
     const controller = new AbortController();
     let seen: Call | undefined;
     await deadline(settings)(async (call) => {
       seen = call;
       return { kind: "input_required", requests: {} };
-    })(fakeCall({ signal: controller.signal }));
+    })(fakeCall({ signal: controller.signal, client: { ...fakeCall().client, session: true } }));
     expect(await timersLeft()).toBe(0);
     controller.abort();
     expect(seen?.signal.aborted).toBe(true);

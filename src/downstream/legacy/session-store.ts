@@ -2,15 +2,28 @@
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { mayTake, sharesWithOthers } from "../../core/shares.js";
 import { upTo } from "../../core/up-to.js";
 import { atMost } from "./at-most.js";
 import type { Session } from "./session.js";
 
 export interface SessionLimits {
-  /** Sessions that may be open at once. The least recently used one that is not busy makes room for another. */
+  /**
+   * Sessions that may be open at once, shared between principals. The least recently used one of the same principal
+   * that is not busy makes room for another.
+   */
   readonly max: number;
+  /** The same for what is kept of their hosts' words, in characters. Default: 32 Mi. */
+  readonly maxCharacters?: number;
   /** A session that is not busy ends this long after it was last used, in ms. */
   readonly idleMs: number;
+}
+
+const CHARACTERS = 32 * 1024 * 1024;
+
+interface Own {
+  sessions: number;
+  characters: number;
 }
 
 export type SessionEnd = "deleted" | "idle" | "displaced" | "closed";
@@ -20,6 +33,9 @@ export class SessionStore {
   readonly #sessions: LRUCache<string, Session>;
   readonly #sweep: NodeJS.Timeout;
   #closing = false;
+  #characters = 0;
+  /** By the ids of principals. */
+  readonly #own = new Map<string, Own>();
 
   constructor(
     private readonly limits: SessionLimits,
@@ -36,10 +52,12 @@ export class SessionStore {
     return [...this.#sessions.values()].filter((session) => session !== undefined);
   }
 
-  /** @throws GatewayError `overloaded` when all that are open are busy. */
+  /** @throws GatewayError `overloaded` when the principal has its share of all that may be open, and all of it is busy. */
   add(session: Session): void {
     if (this.#closing) throw new GatewayError("overloaded", "gateway", "the gateway is stopping");
-    if (this.#sessions.size >= this.limits.max) this.#makeRoom();
+    const { principal } = session.client;
+    while (!this.#hasRoom(session)) this.#makeRoom(principal);
+    this.#count(session, 1);
     this.#sessions.set(session.id, session);
   }
 
@@ -59,6 +77,7 @@ export class SessionStore {
 
   end(session: Session, why: SessionEnd): void {
     if (!this.#sessions.delete(session.id)) return;
+    this.#count(session, -1);
     session.end();
     this.ended(session, why);
   }
@@ -76,11 +95,31 @@ export class SessionStore {
     for (const session of sessions) this.end(session, "closed");
   }
 
-  #makeRoom(): void {
-    const idle = this.all().findLast((session) => !session.isBusy);
+  #hasRoom({ client: { principal }, extent }: Session): boolean {
+    const { max, maxCharacters = CHARACTERS } = this.limits;
+    const shared = sharesWithOthers(principal);
+    const own = shared ? this.#own.get(principal.id) : undefined;
+    return (
+      mayTake(max, this.#sessions.size, own?.sessions ?? 0) &&
+      mayTake(maxCharacters, this.#characters + extent, own?.characters ?? 0)
+    );
+  }
+
+  #count({ client: { principal }, extent }: Session, change: 1 | -1): void {
+    this.#characters += change * extent;
+    const own = this.#own.get(principal.id) ?? { sessions: 0, characters: 0 };
+    own.sessions += change;
+    own.characters += change * extent;
+    if (own.sessions > 0) this.#own.set(principal.id, own);
+    else this.#own.delete(principal.id);
+  }
+
+  /** Ends the principal's own oldest that is not busy. */
+  #makeRoom({ id }: Principal): void {
+    const idle = this.all().findLast((session) => session.client.principal.id === id && !session.isBusy);
     if (idle !== undefined) this.end(idle, "displaced");
     else
-      throw new GatewayError("overloaded", "gateway", "no more sessions can be opened now", {
+      throw new GatewayError("overloaded", "gateway", "no more sessions can be opened for you now", {
         retryable: true,
       });
   }

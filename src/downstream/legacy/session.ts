@@ -6,6 +6,7 @@ import type { Client, Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
+import { extentOf } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CallsInFlight, type InFlight } from "./calls-in-flight.js";
 import type { General } from "./place.js";
@@ -44,11 +45,14 @@ export class Session {
   #usedAt = performance.now();
   #promised: ReadonlySet<ListKind> = NOTHING;
   #initialized = false;
+  readonly #extent: number;
   #ended = false;
 
   constructor(parts: SessionParts) {
     this.id = parts.id;
     this.#client = parts.client;
+    const { capabilities, info } = parts.client;
+    this.#extent = extentOf(capabilities) + (info === undefined ? 0 : extentOf(info));
     this.revision = parts.revision;
     this.general = parts.general;
     this.streams = parts.streams;
@@ -65,6 +69,11 @@ export class Session {
     if (principal === this.#client.principal) return;
     this.#client = { ...this.#client, principal };
     this.subscriptions.hearFor(this.#client);
+  }
+
+  /** How much is kept of what its host said of itself, in characters. */
+  get extent(): number {
+    return this.#extent;
   }
 
   get inFlight(): number {

@@ -4,6 +4,7 @@ import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
 import { checkMembers, invalidParams } from "../../core/check-params.js";
 import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { keptKey } from "../../core/kept-text.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
 import { canonicalText } from "../../wire/canonical.js";
 import { extentOf, isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
@@ -144,4 +145,5 @@ export const malformed = invalidParams;
  * A client of this era has no session, so what is kept for it is kept for its principal and for what it
  * declared (its text, in whatever order it was written): a server may list and ask differently by that.
  */
-const affinityOf = (principal: Principal, declared: string): string => writeJson([principal.id, declared]);
+const affinityOf = (principal: Principal, declared: string): string =>
+  writeJson([principal.id, keptKey(declared)]);

@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
+import { keptKey } from "../../core/kept-text.js";
 import { upTo } from "../../core/up-to.js";
 import { isPlain, readingsOf } from "../../core/uri-readings.js";
 import { Line } from "../line.js";
@@ -68,14 +69,16 @@ export class Limit {
   #sharer({ client }: Call, route: Route): string {
     switch (this.config.per) {
       case "principal":
-        return client.principal.id;
+        return keptKey(client.principal.id);
       case "session":
         // Where a host has no session, its principal stands for it.
-        return client.session ? `${client.principal.id}\0${client.affinity}` : client.principal.id;
+        return client.session
+          ? keptKey(`${client.principal.id}\0${client.affinity}`)
+          : keptKey(client.principal.id);
       case "server":
         return route.upstream;
       case "tool":
-        return `${route.upstream}\0${targetOf(route)}`;
+        return keptKey(`${route.upstream}\0${targetOf(route)}`);
       case "all":
         return "";
     }

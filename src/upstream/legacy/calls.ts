@@ -1,6 +1,7 @@
 /** The calls on one connection: each runs until the server answers, also while its client is asked something. */
 
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { Envelope } from "../../wire/envelope.js";
@@ -12,10 +13,10 @@ import { nextId } from "../conversation/ids.js";
 import { OpenCalls } from "../conversation/open-calls.js";
 import type { Presentation } from "../conversation/questions.js";
 import { awaitTask, type Exchange, needsTask } from "./awaited-task.js";
-import { ownerOf, type ParkedCalls } from "./parked-calls.js";
+import { ownerOf, type Parkable, type ParkedCalls } from "./parked-calls.js";
 import { readReply } from "./read-reply.js";
 import { RunningCall } from "./running-call.js";
-import type { TaskProgress } from "./task-progress.js";
+import { type TaskProgress, wantedProgress } from "./task-progress.js";
 import { linksToVisit } from "./url-elicitation.js";
 import { writeCall } from "./write-call.js";
 
@@ -53,8 +54,11 @@ export class LegacyCalls {
       },
     });
     this.open.add(running);
+    // Of the call itself nothing here holds on to: it may be parked for long, and its arguments are large.
+    const { affinity } = call.client;
+    const wanted = wantedProgress(call);
     const end = (ending: Parameters<RunningCall["end"]>[0]): void => {
-      this.open.remove(running, call.client.affinity);
+      this.open.remove(running, affinity);
       running.end(ending);
     };
     const request = writeCall(call, running.id);
@@ -63,7 +67,7 @@ export class LegacyCalls {
       : exchange(request, running, giveUp.signal);
     answer.then(
       ({ message }) => {
-        taskProgress.answered(running.id, call, message);
+        if (wanted !== undefined) taskProgress.answered(running.id, wanted, message);
         end({ message });
       },
       (error: unknown) => end({ error }),
@@ -119,15 +123,9 @@ export class LegacyCalls {
   #park(running: RunningCall, call: Call): Reply | undefined {
     const { server, parked, presentation } = this.#settings;
     const { client } = call;
-    const state = parked.park({
-      owner: ownerOf(call, server),
-      principal: client.principal.id,
-      server,
-      isOpen: client.session,
-      resume: (next, answers) => this.#resume(running, next, answers),
-      expire: () => running.cancel("nobody answered in time"),
-    });
+    const state = parked.park(this.#parkable(running, ownerOf(call, server), client));
     if (state === undefined) return undefined;
+    running.forgetRequests();
     // The request of a session goes on while its client is asked, and may be cancelled. Without a session the
     // request is over now: the end of its stream says nothing, and nobody hears what the server says meanwhile.
     running.detach();
@@ -142,6 +140,18 @@ export class LegacyCalls {
       requests: running.questions(presentation(), client.session),
       state,
       open: running.openRequests(),
+    };
+  }
+
+  /** Apart from `#park`, so that what is kept does not hold on to the call. */
+  #parkable(running: RunningCall, owner: string, { principal, session }: Client): Parkable {
+    return {
+      owner,
+      principal: principal.id,
+      server: this.#settings.server,
+      isOpen: session,
+      resume: (next, answers) => this.#resume(running, next, answers),
+      expire: (why) => running.cancel(why),
     };
   }
 

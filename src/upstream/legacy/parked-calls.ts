@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { targetOf } from "../../core/methods.js";
+import { mayTake, sharesWithOthers } from "../../core/shares.js";
 import { canonicalText } from "../../wire/canonical.js";
 
 export interface ParkingLimits {
@@ -32,8 +33,8 @@ export interface Parkable {
   readonly isOpen: boolean;
   /** Goes on with the answers of `call`. */
   readonly resume: (call: Call, answers: InputAnswers) => Promise<Reply>;
-  /** Nobody came in time. */
-  readonly expire: () => void;
+  /** Nobody came in time, or it has made room for a later one. */
+  readonly expire: (why: string) => void;
 }
 
 interface Parked extends Parkable {
@@ -67,13 +68,16 @@ export class ParkedCalls {
     this.#limits = limits;
   }
 
-  /** The token under which the call goes on, once; undefined when there is no room. */
+  /**
+   * The token under which the call goes on, once; undefined when there is no room. Where the principal has its share of
+   * the places, its own oldest makes room; nobody else's does.
+   */
   park(call: Parkable): string | undefined {
-    if (!this.#hasRoom(call)) return undefined;
+    if (!this.#hasRoom(call) && !this.#makeRoom(call)) return undefined;
     const token = randomBytes(18).toString("base64url");
     const timer = setTimeout(() => {
       this.#leave(token, "has expired");
-      call.expire();
+      call.expire("nobody answered in time");
     }, this.#limits.answerMs);
     timer.unref();
     this.#parked.set(token, { ...call, timer });
@@ -114,19 +118,46 @@ export class ParkedCalls {
     if (this.#over.size > REMEMBERED && oldest !== undefined) this.#over.delete(oldest);
   }
 
-  #hasRoom({ principal, server, isOpen }: Parkable): boolean {
-    if (isOpen) return true;
-    const { total, perPrincipal, perServer } = this.#limits;
-    let [inAll, ofPrincipal, ofServer] = [0, 0, 0];
-    for (const parked of this.#parked.values()) {
-      if (parked.isOpen) continue;
-      inAll += 1;
-      if (parked.principal === principal) ofPrincipal += 1;
-      if (parked.server === server) ofServer += 1;
-    }
-    return inAll < total && ofPrincipal < perPrincipal && ofServer < perServer;
+  #hasRoom(call: Parkable): boolean {
+    return call.isOpen || (this.#hasRoomThere(call) && this.#hasRoomInAll(call));
+  }
+
+  #hasRoomThere({ principal, server }: Parkable): boolean {
+    const there = this.#waiting().filter((parked) => parked.server === server);
+    return mayTake(this.#limits.perServer, there.length, ownOf(there, principal));
+  }
+
+  #hasRoomInAll({ principal }: Parkable): boolean {
+    const { total, perPrincipal } = this.#limits;
+    const all = this.#waiting();
+    const own = all.filter((parked) => parked.principal === principal).length;
+    return own < perPrincipal && mayTake(total, all.length, ownOf(all, principal));
+  }
+
+  #waiting(): readonly Parked[] {
+    return [...this.#parked.values()].filter(({ isOpen }) => !isOpen);
+  }
+
+  /** Gives up the principal's oldest; false where it has none whose place would do. */
+  #makeRoom(call: Parkable): boolean {
+    // Where nobody says who they are it may be anybody's.
+    if (!sharesWithOthers({ id: call.principal })) return false;
+    const there = this.#hasRoomThere(call) ? undefined : call.server;
+    const oldest = [...this.#parked].find(
+      ([, { isOpen, principal, server }]) =>
+        !isOpen && principal === call.principal && (there === undefined || server === there),
+    );
+    if (oldest === undefined) return false;
+    const [token, parked] = oldest;
+    this.#leave(token, "has made room for a later call");
+    parked.expire("it has made room for a later call that waits for an answer");
+    return this.#hasRoom(call);
   }
 }
+
+/** How many of `parked` count as the principal's own; see `mayTake`. */
+const ownOf = (parked: readonly Parked[], principal: string): number =>
+  sharesWithOthers({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
 
 /** Whose call it is: principal, server, method, target and arguments; metadata may differ from round to round. */
 export function ownerOf(call: Call, server: string): string {

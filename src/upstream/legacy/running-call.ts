@@ -8,6 +8,7 @@ import { type IdKey, idKey } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { OpenCall } from "../conversation/open-calls.js";
 import { MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
+import { forget, type SentRequest } from "../conversation/sent-request.js";
 
 /** What a call comes to next: its end, or questions that the client must answer first. */
 export type Turn = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
@@ -43,6 +44,7 @@ export class RunningCall extends OpenCall {
   /** Who wants to know of questions that nobody need answer any more. */
   readonly #watchers = new Set<(key: string) => void>();
   readonly #asksAfter: string | undefined;
+  readonly #sent: SentRequest[] = [];
   #awaited: string | undefined;
   #lastKey = 0;
   #ending: Ending | undefined;
@@ -74,6 +76,16 @@ export class RunningCall extends OpenCall {
 
   awaits(task: string): void {
     this.#awaited = task;
+  }
+
+  /** `request` is sent on account of this call. */
+  sends(request: SentRequest): void {
+    this.#sent.push(request);
+  }
+
+  /** The call may wait for long, and its server has what it was asked: nobody who waits for the answer need keep it. */
+  forgetRequests(): void {
+    for (const request of this.#sent.splice(0)) forget(request);
   }
 
   get hasEnded(): boolean {

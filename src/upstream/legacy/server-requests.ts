@@ -6,8 +6,9 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import { questionKind } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Envelope, Request, RpcError } from "../../wire/envelope.js";
+import { type Envelope, FrameError, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { checkServerLengths } from "../../wire/longest.js";
 import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { type Presentation, present, withoutHop } from "../conversation/questions.js";
@@ -47,6 +48,11 @@ export class ServerRequests {
   /** Answers the question, or sees to it that it is answered. `on` is the call on whose own stream it came. */
   hear(request: Request, on: RunningCall | undefined): void {
     const { promised, roots, respond } = this.#settings;
+    const tooLong = whatIsTooLong(request);
+    if (tooLong !== undefined) {
+      this.#refuse(request, tooLong);
+      return;
+    }
     if (request.method === "ping") {
       respond({ jsonrpc: "2.0", id: request.id, result: {} });
       return;
@@ -154,6 +160,17 @@ export class ServerRequests {
       "a question of the server was refused",
     );
     respond({ jsonrpc: "2.0", id: request.id, error });
+  }
+}
+
+/** What is kept of a question, and compared with others, is short. */
+function whatIsTooLong(request: Request): RpcError | undefined {
+  try {
+    checkServerLengths(request);
+    return undefined;
+  } catch (error) {
+    if (error instanceof FrameError) return { code: error.code, message: error.message };
+    throw error;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { isModernRefusal } from "../conversation/hop-errors.js";
+import { isForgotten as isForgottenRequest } from "../conversation/sent-request.js";
 import { type Answer, type Channel, type ExchangeOptions, HttpStatusError } from "../transport/channel.js";
 import { type Agreement, HandshakeRefused, type HandshakeSettings, shakeHands } from "./handshake.js";
 
@@ -54,6 +55,7 @@ export class Session {
       if (!(cause instanceof HttpStatusError && isForgotten(asked, cause.status, cause.body))) throw error;
     }
     await this.#renew(asked);
+    if (isForgottenRequest(request)) throw this.#gone();
     return this.#channel.exchange(request, { headers: this.#agreement.headers, ...options });
   }
 
@@ -64,6 +66,13 @@ export class Session {
     const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
     lost(error);
     return error;
+  }
+
+  /** It had been worked on, and was waiting for an answer of its client. */
+  #gone(): GatewayError {
+    const { server } = this.#settings;
+    const sentence = `${server} has forgotten the session while a call in it waited`;
+    return new GatewayError("upstream_closed", "upstream", sentence, { server, supervised: true });
   }
 
   /** Many calls may meet the loss at once; they share one new handshake. */

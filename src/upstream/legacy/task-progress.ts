@@ -6,7 +6,8 @@ import { type JsonObject, objectAt } from "../../wire/json.js";
 import { idKey, type MessageId } from "../../wire/message-id.js";
 import { progressToken } from "../conversation/open-calls.js";
 
-interface Wanted {
+/** What is kept of a call that wants to hear of the progress of its task. */
+export interface WantedProgress {
   readonly affinity: string;
   /** The client's own. */
   readonly token: MessageId;
@@ -18,18 +19,16 @@ const REMEMBERED = 1_000;
 export class TaskProgress {
   readonly #directory: ClientDirectory;
   /** By the gateway's token, which is the id that the call had. */
-  readonly #wanted = new Map<number, Wanted>();
+  readonly #wanted = new Map<number, WantedProgress>();
 
   constructor(directory: ClientDirectory) {
     this.#directory = directory;
   }
 
-  /** `answer` is what came of `call`, whose id at the server was `id`. */
-  answered(id: number, { params, client }: Call, answer: Envelope): void {
-    const token = progressToken(params);
-    if (token === undefined || !Object.hasOwn(params, "task")) return;
+  /** Who wants to hear of the task that `answer` began, which came of the call whose id at the server was `id`. */
+  answered(id: number, wanted: WantedProgress, answer: Envelope): void {
     if (objectAt(answer.result, "task") === undefined) return;
-    this.#wanted.set(id, { affinity: client.affinity, token });
+    this.#wanted.set(id, wanted);
     const [oldest] = this.#wanted.keys();
     if (this.#wanted.size > REMEMBERED && oldest !== undefined) this.#wanted.delete(oldest);
   }
@@ -44,4 +43,10 @@ export class TaskProgress {
       params: { ...params, progressToken: wanted.token },
     });
   }
+}
+
+/** Undefined where `call` is to begin no task, or gave no token. */
+export function wantedProgress({ params, client }: Call): WantedProgress | undefined {
+  const token = Object.hasOwn(params, "task") ? progressToken(params) : undefined;
+  return token === undefined ? undefined : { affinity: client.affinity, token };
 }

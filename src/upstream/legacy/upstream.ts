@@ -77,10 +77,12 @@ export class LegacyConnection implements Connection {
       presentation,
       post,
       capabilities: () => this.facts.capabilities,
-      exchange: (request, running, signal) =>
-        this.#exchange(() =>
+      exchange: (request, running, signal) => {
+        running.sends(request);
+        return this.#exchange(() =>
           this.#opened.exchange(request, { signal, hear: (message) => this.#hear(message, running) }),
-        ),
+        );
+      },
     });
     this.#questions = new ServerRequests({
       ...settings,

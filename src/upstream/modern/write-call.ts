@@ -93,6 +93,8 @@ function metaOf({ info, capabilities }: Speaker): ClientMeta {
  */
 const standard = new Map<string | undefined, Map<string, Headers>>();
 const MOST_STANDARD = 2_000;
+/** Longer names, in characters, do not come again often enough to be kept. */
+const LONGEST_STANDARD = 256;
 let standards = 0;
 
 function standardHeaders(method: string, name: string | undefined): Headers {
@@ -109,6 +111,7 @@ function makeStandardHeaders(method: string, name: string | undefined): Headers 
     [HEADER.method]: method,
     ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
   };
+  if (method.length + (name?.length ?? 0) > LONGEST_STANDARD) return headers;
   const ofName = standard.get(name) ?? new Map<string, Headers>();
   standard.set(name, ofName.set(method, headers));
   standards += 1;

@@ -25,6 +25,8 @@ export interface HttpReceiver {
   fail(error: Error, sent: boolean): void;
 }
 
+/** A body of so many characters is not kept while its answer is waited for. */
+const LARGE_BYTES = 65_536;
 const MAX_REDIRECTS = 3;
 const aborted = new Error("the request was given up");
 
@@ -36,7 +38,7 @@ export class HttpRequest implements PooledRequest {
   /** The one that it uses, until undici has told its end. */
   connection: HttpConnection | undefined;
   readonly #target: HttpTarget;
-  readonly #outgoing: Outgoing;
+  #outgoing: Outgoing;
   readonly #receiver: HttpReceiver;
   #abort: ((reason: Error) => void) | undefined;
   /** Handed to the pool, without a connection so far. */
@@ -68,7 +70,17 @@ export class HttpRequest implements PooledRequest {
   #dispatch(path: string): void {
     const { method, headers, body } = this.#outgoing;
     this.#waiting = true;
-    this.#target.pool.dispatch({ method, path, headers, body: body ?? null }, this);
+    if (body === undefined || body.length < LARGE_BYTES) {
+      this.#target.pool.dispatch({ method, path, headers, body: body ?? null }, this);
+      return;
+    }
+    // undici holds on to a body until the answer is there, which may be a person's; of this one only to the wrapper.
+    const once = new OnceBody(Buffer.from(body));
+    const length = String(once.length);
+    this.#target.pool.dispatch(
+      { method, path, headers: { ...headers, "content-length": length }, body: once as never },
+      this,
+    );
   }
 
   #settled(): void {
@@ -102,6 +114,9 @@ export class HttpRequest implements PooledRequest {
       this.#abort?.(aborted);
       return true;
     }
+    // It will not be sent again, wherever it may be that the answer waits for.
+    if (this.#outgoing.body !== undefined && this.#outgoing.body.length >= LARGE_BYTES)
+      this.#outgoing = { ...this.#outgoing, body: "" };
     this.#receiver.head(status, headers);
     return true;
   }
@@ -171,3 +186,26 @@ export class HttpRequest implements PooledRequest {
 }
 
 const withoutSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path);
+
+/** A body that is there once, and gone when it was read. */
+class OnceBody implements AsyncIterableIterator<Buffer> {
+  readonly length: number;
+  #bytes: Buffer | undefined;
+
+  constructor(bytes: Buffer) {
+    this.length = bytes.length;
+    this.#bytes = bytes;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Buffer>> {
+    const bytes = this.#bytes;
+    this.#bytes = undefined;
+    return Promise.resolve(
+      bytes === undefined ? { done: true, value: undefined } : { done: false, value: bytes },
+    );
+  }
+}

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ANONYMOUS } from "../../../src/core/client.js";
+import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
 import {
   createLegacyEdge,
   type LegacyEdgeOptions,
@@ -28,13 +28,14 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
     hooks,
     ...options,
   });
+  let who: Principal = ANONYMOUS;
   const exchange = (headers: Record<string, string>) => {
     const response = new FakeResponse();
     return {
       out: response,
       request: { headers: { accept: "application/json, text/event-stream", ...headers } },
       response: response as unknown as ServerResponse,
-      principal: ANONYMOUS,
+      principal: who,
       scope: "",
       challenge: () => "Bearer",
     };
@@ -49,9 +50,16 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
     edge,
     ends,
     post,
-    /** Opens a session and returns its id. */
-    open: async (): Promise<string> => {
-      const answer = await post(initializeMessage());
+    /** From now on it is somebody else who comes. */
+    as(id: string) {
+      who = { id, groups: [], claims: {} };
+    },
+    /** Opens a session and returns its id; "" where none was opened. */
+    open: async (info?: object): Promise<string> => {
+      const message = initializeMessage();
+      const answer = await post(
+        info === undefined ? message : { ...message, params: { ...message.params, clientInfo: info } },
+      );
       const id = answer.headers.get("mcp-session-id") ?? "";
       if (id !== "")
         await post({ jsonrpc: "2.0", method: "notifications/initialized" }, { "mcp-session-id": id });
@@ -320,5 +328,50 @@ describe("after all sessions have ended", () => {
     expect([edge.sessions(), port.interests, vi.getTimerCount()]).toEqual([[], [], 0]);
     expect([...port.forgotten].sort()).toEqual([...ids].sort());
     expect(port.calls.every(({ signal }) => signal.aborted)).toBe(true);
+  });
+});
+
+describe("sessions are shared between principals", () => {
+  test("10,050 that one opens end its own oldest, and nobody else's; others open theirs", async () => {
+    const { edge, ends, as, open, ping } = still({ sessions: { max: 10_000, idleMs: 3_600_000 } });
+    as("bob");
+    const early = await open();
+    as("ann");
+    const first = await open();
+    for (let at = 0; at < 10_050; at += 1) expect(await open()).not.toBe("");
+    expect(ends.filter((why) => why === "displaced")).toHaveLength(10_051 - 7_499);
+    expect(await ping(first)).toBe(404);
+    as("bob");
+    expect(await ping(early)).toBe(200);
+    for (let at = 0; at < 100; at += 1) expect(await open()).not.toBe("");
+    expect(await ping(early)).toBe(200);
+    await edge.close();
+  });
+
+  test("who has only busy ones gets no other, and nobody is disturbed", async () => {
+    const { edge, ends, as, open, listen } = still({ sessions: { max: 8, idleMs: 3_600_000 } });
+    as("bob");
+    await open();
+    as("ann");
+    for (let at = 0; at < 5; at += 1) listen(await open());
+    expect(await open()).toBe("");
+    expect(ends).toEqual([]);
+    as("cid");
+    expect(await open()).not.toBe("");
+    await edge.close();
+  });
+
+  test("what hosts say of themselves counts by its length", async () => {
+    const { edge, as, open } = still({
+      sessions: { max: 1_000, idleMs: 3_600_000, maxCharacters: 100_000 },
+    });
+    as("ann");
+    for (let at = 0; at < 20; at += 1) {
+      expect(await open({ name: "host", version: "1", about: "x".repeat(20_000) })).not.toBe("");
+    }
+    expect(edge.sessions().length).toBeLessThan(5);
+    as("bob");
+    expect(await open({ name: "host", version: "1" })).not.toBe("");
+    await edge.close();
   });
 });

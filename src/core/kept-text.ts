@@ -1,0 +1,16 @@
+/** Texts that are kept for longer than the message they came in. */
+import { hash } from "node:crypto";
+
+/** V8 makes a slice of a text, which keeps the whole of it, from so many characters on. */
+const SHORTEST_SLICE = 13;
+
+/** A copy that holds on to nothing else: a slice of a text of 4 MB keeps all of it. */
+export const keptText = (text: string): string =>
+  text.length < SHORTEST_SLICE ? text : (JSON.parse(JSON.stringify(text)) as string);
+
+/** A longer key is kept as its digest. */
+const LONGEST_KEY = 128;
+
+/** The key under which something is kept: as short as a digest, however long what it stands for. */
+export const keptKey = (text: string): string =>
+  text.length <= LONGEST_KEY ? text : `sha256:${hash("sha256", text, "base64url")}`;

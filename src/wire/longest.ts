@@ -1,0 +1,152 @@
+/** How long the texts may be by which messages name things: what is named is remembered, and compared, and logged. */
+import { type Batch, type Envelope, FrameError, isBatch } from "./envelope.js";
+import { isObject, type JsonObject } from "./json.js";
+import { META } from "./names.js";
+
+/** Methods, ids, names, URIs, tokens: in characters. A URI of that length still fits into a header of 16 KiB. */
+export const LONGEST_NAME = 4_096;
+/**
+ * Cursors and states, which their maker wrote for itself, as a server may send them: in characters. Servers that keep
+ * nothing put a conversation into them; 20 KiB are the largest that were seen.
+ */
+export const LONGEST_STATE = 65_536;
+
+/** How long what its sender wrote for itself may be; a host sends back what the gateway has sealed, a third longer. */
+interface Longest {
+  readonly state: number;
+  readonly task: number;
+}
+const OF_SERVERS: Longest = { state: LONGEST_STATE, task: LONGEST_NAME };
+const OF_HOSTS: Longest = { state: 2 * LONGEST_STATE, task: 2 * LONGEST_NAME };
+
+const NAMES: ReadonlySet<string> = new Set([
+  "name",
+  "uri",
+  "requestId",
+  "progressToken",
+  "elicitationId",
+  "level",
+  "logger",
+  "protocolVersion",
+]);
+const STATES: ReadonlySet<string> = new Set(["cursor", "nextCursor", "requestState"]);
+/** Objects of `params` that name something in turn. */
+const NAMING: ReadonlySet<string> = new Set(["ref", "argument", "task"]);
+/** Objects of `params` whose keys, or whose lists of texts, are names. */
+const KEYED: ReadonlySet<string> = new Set(["inputResponses", "inputRequests"]);
+const META_NAMES: readonly string[] = [
+  META.progressToken,
+  META.protocolVersion,
+  META.logLevel,
+  META.subscriptionId,
+];
+
+/**
+ * What a host has sent, unless something in it is too long; of a batch that message alone is left out. `length`: of the
+ * whole text; where that is short nothing in it can be long, and nothing is looked at.
+ *
+ * @throws FrameError (-32602, -32600 for the frame) that says which member is too long.
+ */
+export function withinLengths(document: Envelope | Batch, length: number): Envelope | Batch {
+  if (length <= LONGEST_NAME) return document;
+  if (isBatch(document)) return document.map(memberWithin);
+  checkMessage(document, OF_HOSTS);
+  return document;
+}
+
+function memberWithin(member: Envelope | FrameError): Envelope | FrameError {
+  if (member instanceof FrameError) return member;
+  try {
+    checkMessage(member, OF_HOSTS);
+    return member;
+  } catch (error) {
+    if (error instanceof FrameError) return error;
+    throw error;
+  }
+}
+
+/** The same for one message of a server. @throws FrameError */
+export function checkServerLengths(message: Envelope, length: number = LONGEST_NAME + 1): void {
+  if (length > LONGEST_NAME) checkMessage(message, OF_SERVERS);
+}
+
+function checkMessage(message: Envelope, most: Longest): void {
+  const { id, method, params, result } = message;
+  if (typeof id === "string" && id.length > LONGEST_NAME) throw tooLong(-32600, "id", id, LONGEST_NAME);
+  if (method !== undefined && method.length > LONGEST_NAME)
+    throw tooLong(-32600, "method", method, LONGEST_NAME, id);
+  const found = params === undefined ? undefined : overlong(params, "params", most);
+  const other = found ?? (result === undefined ? undefined : overlong(result, "result", most));
+  if (other !== undefined) throw tooLong(-32602, other.path, other.text, other.longest, id);
+}
+
+interface Overlong {
+  readonly path: string;
+  readonly text: string;
+  readonly longest: number;
+}
+
+function overlong(object: JsonObject, path: string, most: Longest): Overlong | undefined {
+  for (const key in object) {
+    const value = object[key];
+    const found =
+      typeof value === "string"
+        ? longText(key, value, path, most)
+        : isObject(value)
+          ? inside(key, value, path, most)
+          : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function longText(key: string, text: string, path: string, most: Longest): Overlong | undefined {
+  const longest = longestOf(key, most);
+  if (longest === undefined) return undefined;
+  return text.length > longest ? { path: `${path}.${key}`, text, longest } : undefined;
+}
+
+function longestOf(key: string, { state, task }: Longest): number | undefined {
+  if (NAMES.has(key)) return LONGEST_NAME;
+  if (key === "taskId") return task;
+  return STATES.has(key) ? state : undefined;
+}
+
+function inside(key: string, value: JsonObject, path: string, most: Longest): Overlong | undefined {
+  if (NAMING.has(key)) return overlong(value, `${path}.${key}`, most);
+  if (KEYED.has(key)) return longest(Object.keys(value), `the name of a member of ${path}.${key}`);
+  if (key === "notifications") return longestNamed(value, `${path}.${key}`);
+  if (key !== "_meta") return undefined;
+  const related = value[META.relatedTask];
+  const names = META_NAMES.map((name) => value[name]);
+  return (
+    longest(names, `a name in ${path}._meta`) ??
+    (isObject(related) ? overlong(related, `${path}._meta["${META.relatedTask}"]`, most) : undefined)
+  );
+}
+
+/** The filter of a subscription is lists of URIs and of ids. */
+const longestNamed = (filter: JsonObject, path: string): Overlong | undefined =>
+  longest(
+    Object.values(filter).flatMap((list) => (Array.isArray(list) ? (list as readonly unknown[]) : [])),
+    `a name in ${path}`,
+  );
+
+function longest(names: readonly unknown[], path: string): Overlong | undefined {
+  const text = names.find((name) => typeof name === "string" && name.length > LONGEST_NAME);
+  return typeof text === "string" ? { path, text, longest: LONGEST_NAME } : undefined;
+}
+
+function tooLong(
+  code: FrameError["code"],
+  path: string,
+  { length }: string,
+  longest: number,
+  id?: Envelope["id"],
+): FrameError {
+  return new FrameError(
+    code,
+    `${path} has ${length} characters, and may have ${longest}; send a shorter one`,
+    id,
+  );
+}

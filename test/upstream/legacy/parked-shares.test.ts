@@ -1,0 +1,66 @@
+/** Places for calls that wait: shared between principals, each of whom gives up its own oldest. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ANONYMOUS } from "../../../src/core/client.js";
+import { type Parkable, ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const parking = (limits: Partial<ConstructorParameters<typeof ParkedCalls>[0]> = {}) => {
+  const calls = new ParkedCalls({ total: 40, perPrincipal: 30, perServer: 16, answerMs: 60_000, ...limits });
+  const expired: string[] = [];
+  let last = 0;
+  const park = (principal: string, server = "a", isOpen = false): string | undefined => {
+    last += 1;
+    const name = `${principal} ${last}`;
+    const call: Parkable = {
+      owner: name,
+      principal,
+      server,
+      isOpen,
+      resume: () => Promise.reject(new Error("not here")),
+      expire: () => expired.push(name),
+    };
+    return calls.park(call);
+  };
+  return { calls, expired, park };
+};
+
+describe("calls that wait for answers", () => {
+  test("of one principal at one server leave places there for others", () => {
+    const { park, expired } = parking();
+    for (let at = 0; at < 100; at += 1) expect(park("ann")).toBeDefined();
+    expect(expired).toHaveLength(100 - 12);
+    expect(expired[0]).toBe("ann 1");
+    const others = ["bob", "cid", "dan", "eve"].map((id) => park(id));
+    expect(others).not.toContain(undefined);
+    expect(expired.filter((name) => !name.startsWith("ann"))).toEqual([]);
+  });
+
+  test("of one principal at many servers leave places for others, wherever they call", () => {
+    const { park, expired } = parking();
+    for (let at = 0; at < 200; at += 1) expect(park("ann", `s${at % 20}`)).toBeDefined();
+    expect(park("bob", "s0")).toBeDefined();
+    expect(expired.every((name) => name.startsWith("ann"))).toBe(true);
+  });
+
+  test("are refused to a principal that has none to give up, and nobody else's is ended", () => {
+    const { park, expired } = parking({ perServer: 2 });
+    expect([park("ann"), park("bob")]).not.toContain(undefined);
+    expect(park("cid")).toBeUndefined();
+    expect(park("ann", "b")).toBeDefined();
+    expect(expired).toEqual([]);
+  });
+
+  test("of nobody in particular are refused when there are too many: each may be another host's", () => {
+    const { park, expired } = parking();
+    const parked = Array.from({ length: 20 }, () => park(ANONYMOUS.id));
+    expect(parked.filter((token) => token === undefined)).toHaveLength(4);
+    expect(expired).toEqual([]);
+  });
+
+  test("in sessions take no places, which their sessions bound", () => {
+    const { park } = parking({ perServer: 1 });
+    expect([park("ann", "a", true), park("ann", "a", true), park("ann")]).not.toContain(undefined);
+  });
+});
