@@ -97,7 +97,6 @@ const isCancelled = (stage: Stage, label: string): boolean =>
 
 test.each([
   ["in all", { total: 1 }, "eve"],
-  ["of one principal", { perPrincipal: 1 }, "ada"],
   ["at one server", { perServer: 1 }, "eve"],
 ] as const)(
   "one call too many %s is not parked: its server hears that nobody answers, and goes on",
@@ -113,3 +112,14 @@ test.each([
     });
   },
 );
+
+test("one call too many of one principal is parked in the place of its oldest, whose server hears that nobody answers", async () => {
+  await onStage([LEGACY], parked({ perPrincipal: 1 }), async (stage) => {
+    const first = ask(await openHost(stage, HOSTS.modernHttp), "first");
+    await first.whenAsked();
+    const next = ask(await openHost(stage, HOSTS.modernHttp), "second");
+    await next.whenAsked();
+    await until("the server to hear of it", () => isCancelled(stage, "first"));
+    expect(isCancelled(stage, "second")).toBe(false);
+  });
+});
