@@ -1,6 +1,7 @@
 /** Tells once of each list entry that was left out because hosts cannot read it. */
 import type { Malformed } from "../core/list-entries.js";
 import type { Logger } from "../core/logger.js";
+import { writeJson } from "../wire/json-text.js";
 import type { Listener } from "./audience-lists.js";
 
 /** A server that makes up ever new names is not remembered for ever, nor does it fill the log. */
@@ -17,7 +18,7 @@ export class LeftOutEntries {
       if (this.#warned.size >= MOST_WARNINGS || this.#warned.has(key)) continue;
       this.#warned.add(key);
       const { list, name, member, reason } = one;
-      const which = name === undefined ? list : `${list} ${JSON.stringify(name)}`;
+      const which = name === undefined ? list : `${list} ${writeJson(name)}`;
       logger.warn(
         { server, list, ...(name !== undefined && { entry: name }), member, reason },
         `${server} lists what hosts cannot read, and it is left out: ${which}: ${member} ${reason}`,
@@ -32,4 +33,4 @@ export class LeftOutEntries {
   }
 }
 
-const keyOf = ({ list, name, member }: Malformed): string => JSON.stringify([list, name, member]);
+const keyOf = ({ list, name, member }: Malformed): string => writeJson([list, name, member]);

@@ -1,5 +1,6 @@
 /** Cursors into a list: which list, which revision of it, how far, and after what. */
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
 
 /** So many items go on one page; the catalogs of most gateways fit on one. */
 export const PAGE_SIZE = 1000;
@@ -16,7 +17,7 @@ export interface Cursor {
 
 /** The opaque text of a cursor. */
 export function writeCursor({ kind, revision, offset, after }: Cursor): string {
-  const text = JSON.stringify([LIST_KINDS.indexOf(kind), revision, offset, after]);
+  const text = writeJson([LIST_KINDS.indexOf(kind), revision, offset, after]);
   return Buffer.from(text, "utf8").toString("base64url");
 }
 
@@ -53,7 +54,7 @@ export function pageStart(list: Paged, cursor: Cursor): number {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    return parseJson(Buffer.from(text, "base64url").toString("utf8"));
   } catch {
     return undefined;
   }

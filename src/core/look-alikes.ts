@@ -3,6 +3,7 @@
  * the last of the two for the one that counts; what policy has judged would not be what it acts on.
  */
 import { isObject, type JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { type Members, PARAMS, READ_EVERYWHERE } from "./members.js";
 
 /**
@@ -71,7 +72,7 @@ function twinFault(params: JsonObject): string | undefined {
 
 const quoted = (path: string, key: string): string => {
   const name = `${path}${key}`;
-  return JSON.stringify(name.length <= LONGEST_NAMED ? name : `…${name.slice(-LONGEST_NAMED)}`);
+  return writeJson(name.length <= LONGEST_NAMED ? name : `…${name.slice(-LONGEST_NAMED)}`);
 };
 /** In characters. */
 const LONGEST_NAMED = 200;

@@ -8,6 +8,7 @@ import { upTo } from "../core/up-to.js";
 import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import type { RoundState, RoundStates } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
 
@@ -84,7 +85,7 @@ export function canAsk({ client }: Call): boolean {
 function digest(rule: RuleConfig, call: Call, route: Route): string {
   const what = [rule.name, call.client.principal.id, call.method, route.upstream, route.target];
   return createHash("sha256")
-    .update(JSON.stringify(what))
+    .update(writeJson(what))
     .update(canonicalText(argsOf(call)))
     .digest("base64url");
 }
@@ -100,7 +101,7 @@ function question(rule: RuleConfig, call: Call, route: Route): string {
   // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
   const given = argsOf(call);
   const args = isObject(given) ? without(given, Object.keys(route.given?.fixed ?? {})) : given;
-  const text = escapeHidden(JSON.stringify(args, (_, value: unknown) => shortened(value, LONGEST_TEXT)));
+  const text = escapeHidden(writeJson(args, undefined, (value) => shortened(value, LONGEST_TEXT)));
   const shown = shortened(text, LONGEST_SHOWN);
   const why = rule.message === undefined ? "" : `${rule.message}\n`;
   return `${why}Allow "${escapeHidden(route.exposed)}" of server "${route.upstream}" with these arguments?\n${shown}`;

@@ -10,6 +10,7 @@ import { Stop } from "../core/stop.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { access } from "./access.js";
 import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
@@ -257,6 +258,6 @@ function sameNames(policy: Config["policy"], limits: Config["limits"]): readonly
         ? [{ path, message: '"default" is the name of what happens without a rule' }]
         : [];
     }
-    return [{ path, message: `the name ${JSON.stringify(name)} is taken by an earlier rule or limit` }];
+    return [{ path, message: `the name ${writeJson(name)} is taken by an earlier rule or limit` }];
   });
 }

@@ -4,6 +4,7 @@ import type { Call, Freshness, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { Stop } from "../core/stop.js";
 import { isObject, type JsonObject, stringAt, without } from "../wire/json.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Send } from "./send.js";
@@ -156,14 +157,14 @@ function startOf({ call, servers, member }: MergedListOptions): Cursor | undefin
 }
 
 function writeCursor(member: string, { server, theirs }: Cursor): string {
-  return Buffer.from(JSON.stringify([member, server, theirs ?? null]), "utf8").toString("base64url");
+  return Buffer.from(writeJson([member, server, theirs ?? null]), "utf8").toString("base64url");
 }
 
 /** Undefined for what was not written here. */
 function readCursor(member: string, text: string): Cursor | undefined {
   let fields: unknown;
   try {
-    fields = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    fields = parseJson(Buffer.from(text, "base64url").toString("utf8"));
   } catch {
     return undefined;
   }

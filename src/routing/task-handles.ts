@@ -13,6 +13,7 @@ import {
 } from "node:crypto";
 import type { Client } from "../core/client.js";
 import { issuedBy, withoutIssuer } from "../core/issuer.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
 
 /** A task as its server knows it. */
 export interface Task {
@@ -57,7 +58,7 @@ export class TaskHandles {
 
   /** The handle of `task` for clients like `client`. */
   seal(task: Task, client: Client): string {
-    const clear = Buffer.from(JSON.stringify([task.server, task.id, task.tool]), "utf8");
+    const clear = Buffer.from(writeJson([task.server, task.id, task.tool]), "utf8");
     const tag = this.#tagOf(clear, client);
     const cipher = createCipheriv(CIPHER, this.#encryption, tag);
     const sealed = Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
@@ -75,12 +76,12 @@ export class TaskHandles {
     const decipher = createDecipheriv(CIPHER, this.#encryption, tag);
     const clear = Buffer.concat([decipher.update(bytes.subarray(TAG_BYTES)), decipher.final()]);
     if (!timingSafeEqual(tag, this.#tagOf(clear, client))) return undefined;
-    const [server = "", id = "", tool = ""] = JSON.parse(clear.toString("utf8")) as readonly string[];
+    const [server = "", id = "", tool = ""] = parseJson(clear.toString("utf8")) as readonly string[];
     return { server, id, tool };
   }
 
   #tagOf(clear: Buffer, client: Client): Buffer {
-    const binding = Buffer.from(JSON.stringify(bindingOf(client)), "utf8");
+    const binding = Buffer.from(writeJson(bindingOf(client)), "utf8");
     const length = Buffer.alloc(4);
     length.writeUInt32BE(binding.length);
     const mac = createHmac("sha256", this.#authentication).update(length).update(binding).update(clear);

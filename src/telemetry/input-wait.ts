@@ -8,6 +8,7 @@ import { questionKind } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
 import { upTo } from "../core/up-to.js";
 import { isObject, type JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { serverLabel } from "./labels.js";
 import type { InputKind, Metrics } from "./metrics.js";
 
@@ -157,7 +158,7 @@ const forgetting = (unwatch: (() => void) | undefined, unheard: (() => void) | u
 
 /** A digest, because states are as long as servers make them. */
 const keyOf = ({ client, method, route }: Call, state: string | undefined): string =>
-  hash("sha256", JSON.stringify([client.affinity, method, route?.exposed, state]), "base64");
+  hash("sha256", writeJson([client.affinity, method, route?.exposed, state]), "base64");
 
 function kindsOf({ requests }: InputRequired): Map<string, InputKind> {
   const kinds = Object.entries(requests)

@@ -34,7 +34,8 @@ export function compareNumbers(a: JsonNumber, b: JsonNumber): number {
   if (near !== far) return near < far ? -1 : 1;
   if (typeof a === "number" && typeof b === "number") return 0;
   const [one, two] = [decimalOf(a), decimalOf(b)];
-  return (one.isNegative ? -1 : 1) * compareSizes(one, two);
+  if (signOf(one) !== signOf(two)) return signOf(one) - signOf(two);
+  return one.isNegative ? compareSizes(two, one) : compareSizes(one, two);
 }
 
 /** The whole number, where it has no more than `most` digits; undefined for everything else. */
@@ -45,9 +46,10 @@ export function wholeOf(value: JsonNumber, most: number): bigint | undefined {
   return isNegative ? -size : size;
 }
 
-/** Of two that are rounded to one double, and so have one sign. */
+const signOf = ({ isNegative, digits }: Decimal): number => (digits === "" ? 0 : isNegative ? -1 : 1);
+
+/** Whatever their sign, which is the same. */
 function compareSizes(a: Decimal, b: Decimal): number {
-  if (a.digits === "" || b.digits === "") return a.digits.length - b.digits.length;
   const places = a.digits.length + a.exponent - (b.digits.length + b.exponent);
   if (places !== 0) return places;
   return a.digits === b.digits ? 0 : a.digits < b.digits ? -1 : 1;

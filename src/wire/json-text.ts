@@ -23,19 +23,29 @@ const DEEPEST = 1000;
  * JSON.stringify, but exact numbers keep their text.
  *
  * @param indent as in JSON.stringify
+ * @param replace what to write for each value; it is not asked about exact numbers
  * @throws RangeError where `value` is nested too deeply for the stack
  */
-export function writeJson(value: unknown, indent?: number): string {
+export function writeJson(value: unknown, indent?: number, replace?: Replace): string {
   const outer = marking.wasUsed;
   marking.isOn = true;
   marking.wasUsed = false;
   try {
-    const text = indent === undefined ? JSON.stringify(value) : JSON.stringify(value, null, indent);
+    const text =
+      replace === undefined ? JSON.stringify(value, null, indent) : replaced(value, indent, replace);
     return marking.wasUsed ? text.replace(MARKED, "$1") : text;
   } finally {
     marking.isOn = false;
     marking.wasUsed = outer;
   }
+}
+
+type Replace = (value: unknown) => unknown;
+
+function replaced(value: unknown, indent: number | undefined, replace: Replace): string {
+  const replacer = (_key: string, inner: unknown): unknown =>
+    typeof inner === "string" && inner.startsWith(MARK) ? inner : replace(inner);
+  return JSON.stringify(value, replacer, indent);
 }
 
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, "g");

@@ -47,6 +47,11 @@ describe("numbers that a double does not keep", () => {
     expect(writeJson(parseJson('{"a":1.0}'), 2)).toBe('{\n  "a": 1.0\n}');
   });
 
+  test("are not asked what is to be written instead", () => {
+    const replace = (value: unknown) => (typeof value === "string" ? value.length : value);
+    expect(writeJson(parseJson('{"a":1e400,"b":"long"}'), undefined, replace)).toBe('{"a":1e400,"b":4}');
+  });
+
   test("text that looks like them stays text", () => {
     const text = '{"1.0":"1.0, 1e400] -0,","9007199254740993":"9007199254740993"}';
     expect(parseJson(text)).toEqual(JSON.parse(text));

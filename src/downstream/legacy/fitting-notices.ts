@@ -1,19 +1,23 @@
 /** Which notices of servers are for a client's ears. */
 import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+import { PROGRESS } from "../../core/progress.js";
 import { stringAt } from "../../wire/json.js";
 import type { Session } from "./session.js";
 
 /** Whether `notice` may be said in the course of a request that came with this progress token, if it had one. */
 export function fitsCall(notice: Notice, token: unknown, session: Session): boolean {
-  return notice.method === "notifications/progress"
+  return notice.method === PROGRESS
     ? token !== undefined && notice.params?.progressToken === token
     : fits(notice, session);
 }
 
-/** Whether `notice` may be said between calls; progress belongs to a call, to a task that one began, or to nothing. */
+/**
+ * Whether `notice` may be said now, between calls; progress belongs to a call, to a task that one began, or to nothing,
+ * and is said only once.
+ */
 export const fitsSession = (notice: Notice, session: Session): boolean =>
-  notice.method === "notifications/progress"
-    ? session.taskTokens.has(notice.params?.progressToken)
+  notice.method === PROGRESS
+    ? session.taskTokens.progressOf(notice.params?.progressToken)?.advances(notice) === true
     : fits(notice, session);
 
 /** Log messages count from the level the client set, if it set one: legacy servers may log before that. */

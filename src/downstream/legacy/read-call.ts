@@ -1,6 +1,7 @@
 /** A request of a legacy session, read into a Call. */
 
 import { type Call, type Notice, nextCallId } from "../../core/call.js";
+import { PROGRESS, Progress } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, without } from "../../wire/json.js";
@@ -19,7 +20,7 @@ export function readCall(
   const params = readParams(request.params ?? {}, session.revision);
   const token = objectAt(params, "_meta")?.[META.progressToken];
   const lasts = Object.hasOwn(params, "task");
-  if (lasts && isProgressToken(token)) session.taskTokens.add(token);
+  let progress = lasts && isProgressToken(token) ? session.taskTokens.add(token) : undefined;
   return {
     id: nextCallId(),
     method: request.method,
@@ -31,7 +32,12 @@ export function readCall(
     extraHeaders: undefined,
     signal,
     notify: (notice) => {
-      if (fitsCall(notice, token, session)) say(notice);
+      if (!fitsCall(notice, token, session)) return;
+      if (notice.method === PROGRESS) {
+        progress ??= new Progress();
+        if (!progress.advances(notice)) return;
+      }
+      say(notice);
     },
     alive: undefined,
   };

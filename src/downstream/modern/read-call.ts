@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Call, type InputAnswers, type Notice, nextCallId } from "../../core/call.js";
 import { checkParams } from "../../core/check-params.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
+import { PROGRESS, Progress } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
@@ -52,6 +53,7 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
   const tool = name === undefined || came.headers === undefined ? undefined : port.tool(client, name);
   const extraHeaders = came.headers === undefined ? undefined : checkParamHeaders(came.headers, sent, tool);
   const params = withoutHopKeys(sent, meta);
+  let progress: Progress | undefined;
   const wishes = { progressToken: progressToken(meta), logLevel };
   return {
     id: nextCallId(),
@@ -64,7 +66,12 @@ export function readCall(request: Request, came: Circumstances, port: Pick<Gatew
     extraHeaders,
     signal: came.signal,
     notify: (notice) => {
-      if (isWished(notice, wishes)) came.notify(notice);
+      if (!isWished(notice, wishes)) return;
+      if (notice.method === PROGRESS) {
+        progress ??= new Progress();
+        if (!progress.advances(notice)) return;
+      }
+      came.notify(notice);
     },
     alive: undefined,
   };

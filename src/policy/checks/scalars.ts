@@ -1,6 +1,7 @@
 /** The keywords that are about one value as it stands: its type, what it equals, how large or long it is. */
 
 import { compareNumbers, isNumber, isWhole, type JsonNumber, wholeOf } from "../../wire/decimal.js";
+import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Keyword } from "./compile.js";
@@ -27,7 +28,8 @@ const type: Keyword = ({ type: given, nullable }, compiler) => {
   const tests = names.map((name) => IS_TYPE.get(name));
   if (tests.length === 0 || tests.includes(undefined)) return compiler.passOver("type");
   const wrong = misfit(`must be ${names.map(String).join(" or ")}`);
-  return (value) => {
+  return (value, run) => {
+    burnDigits(value, run);
     for (const test of tests) if (test?.(value) === true) return undefined;
     // OpenAPI's word, which many schemas that were made of one still have.
     return nullable === true && value === null ? undefined : wrong;
@@ -64,8 +66,8 @@ function oneOfThese(values: readonly unknown[]): Check {
   const wrong = misfit(`must be ${values.length === 1 ? "" : "one of "}${shownValues(values)}`);
   return (value, run) => {
     if (scalars.has(value)) return undefined;
-    const looked = typeof value === "object" && value !== null && others.size > 0;
-    return looked && others.has(fingerprint(value, run)) ? undefined : wrong;
+    const looked = (typeof value === "object" && value !== null) || typeof value === "number";
+    return looked && others.size > 0 && others.has(fingerprint(value, run)) ? undefined : wrong;
   };
 }
 
@@ -98,11 +100,17 @@ const bounds: Keyword = (schema, compiler) => {
     return [{ holds, bound, wrong: misfit(`${word} ${String(bound)}`) }];
   });
   if (found.length === 0) return undefined;
-  return (value) => {
+  return (value, run) => {
     if (!isNumber(value)) return undefined;
+    burnDigits(value, run);
     return found.find(({ holds, bound }) => !holds(value, bound))?.wrong;
   };
 };
+
+/** A number may be as long as a message. */
+function burnDigits(value: unknown, run: Run): void {
+  if (value instanceof ExactNumber) run.burn(value.source.length / 8);
+}
 
 const STRICT = (schema: JsonObject, key: string): readonly [string, unknown] =>
   key === "exclusiveMinimum" ? ["must be more than", schema.minimum] : ["must be less than", schema.maximum];

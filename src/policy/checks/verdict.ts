@@ -1,4 +1,5 @@
 /** What a schema says of a value, and what it may cost to find out. */
+import { writeJson } from "../../wire/json-text.js";
 
 /** Why a value does not fit, and where in it. */
 export interface Misfit {
@@ -31,7 +32,7 @@ export function sentence({ path, what }: Misfit): string {
     const { step } = part;
     if (typeof step === "number") place += `[${step}]`;
     else {
-      const word = /^[\w$-]{1,100}$/.test(step) ? step : JSON.stringify(step.slice(0, 100));
+      const word = /^[\w$-]{1,100}$/.test(step) ? step : writeJson(step.slice(0, 100));
       place += place === "" ? word : `.${word}`;
     }
   }

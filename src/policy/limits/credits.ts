@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Call, Route } from "../../core/call.js";
 import { upTo } from "../../core/up-to.js";
 import { canonicalText } from "../../wire/canonical.js";
+import { writeJson } from "../../wire/json-text.js";
 import { argsOf } from "../rules/rule-book.js";
 
 const KEPT = 10_000;
@@ -34,6 +35,6 @@ export class Credits {
 
 const keyOf = (call: Call, route: Route): string =>
   createHash("sha256")
-    .update(JSON.stringify([call.client.principal.id, call.method, route.upstream, route.target]))
+    .update(writeJson([call.client.principal.id, call.method, route.upstream, route.target]))
     .update(canonicalText(argsOf(call)))
     .digest("base64url");

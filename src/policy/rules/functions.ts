@@ -22,8 +22,16 @@ export const INTERNAL = {
   step: "@step",
 } as const;
 
-/** What a comparison says of something that is not there: it is not less, not more, and no member of anything. */
-const COMPARISONS = ["_<_", "_<=_", "_>_", "_>=_"];
+/**
+ * What is not there is not less, not more, and no member of anything. Numbers are compared to the last digit, where the
+ * library would round an integer to a double first.
+ */
+const COMPARISONS: Readonly<Record<string, (a: number | bigint, b: number | bigint) => boolean>> = {
+  "_<_": (a, b) => a < b,
+  "_<=_": (a, b) => a <= b,
+  "_>_": (a, b) => a > b,
+  "_>=_": (a, b) => a >= b,
+};
 /** JSON has one kind of number, which is CEL's double; whoever writes `args.n + 1` means it all the same. */
 const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
   "_+_": (a, b) => a + b,
@@ -41,9 +49,11 @@ export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
 
   return [
     ...boundedFunctions(library),
-    ...COMPARISONS.flatMap((name) => [
+    ...Object.entries(COMPARISONS).flatMap(([name, holds]) => [
       celFunc(name, [NULL, DYN], BOOL, () => false),
       celFunc(name, [DYN, NULL], BOOL, () => false),
+      celFunc(name, [DOUBLE, INT], BOOL, holds),
+      celFunc(name, [INT, DOUBLE], BOOL, holds),
     ]),
     ...Object.entries(ARITHMETIC).flatMap(([name, reckon]) => [
       celFunc(name, [DOUBLE, INT], DOUBLE, (a, b) => reckon(a, Number(b))),

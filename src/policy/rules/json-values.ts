@@ -4,6 +4,7 @@ import type { CelInput, CelMap } from "@bufbuild/cel";
 import { wholeOf } from "../../wire/decimal.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import { read, work } from "./work.js";
 
 export interface JsonValues {
@@ -30,7 +31,10 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
     if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrap));
     work.spend(1);
     if (isObject(value)) return celMap(new JsonMap(value, wrap));
-    if (value instanceof ExactNumber) return celNumber(value);
+    if (value instanceof ExactNumber) {
+      work.spend(read(value.source.length));
+      return celNumber(value);
+    }
     return isScalar(value) ? value : null;
   }
 
@@ -49,14 +53,14 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
       work.spend(typeof inner === "string" ? read(inner.length) : 2);
       const parts: string[] = [];
       if (isCelMap(inner)) {
-        for (const [key, member] of inner) parts.push(`${counted(JSON.stringify(key))}:${write(member)}`);
+        for (const [key, member] of inner) parts.push(`${counted(writeJson(key))}:${write(member)}`);
         return `{${parts.join(",")}}`;
       }
       if (isCelList(inner)) {
         for (const element of inner) parts.push(write(element));
         return `[${parts.join(",")}]`;
       }
-      return counted(typeof inner === "bigint" ? String(inner) : (JSON.stringify(inner) ?? "null"));
+      return counted(typeof inner === "bigint" ? String(inner) : (writeJson(inner) ?? "null"));
     };
     return write(value);
   }

@@ -2,12 +2,14 @@
 
 import { describe, expect, test } from "vitest";
 import type { Call } from "../../../src/core/call.js";
+import { parseJson } from "../../../src/wire/json-text.js";
+import type { MessageId } from "../../../src/wire/message-id.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { echo, type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
 import { until } from "../../support/until.js";
 import { answerOf, Events, edgeServer, type Host, type Message } from "./support.js";
 
-const callTool = (id: string | number, params: object = {}) => ({
+const callTool = (id: MessageId, params: object = {}) => ({
   jsonrpc: "2.0",
   id,
   method: "tools/call",
@@ -138,6 +140,32 @@ describe("the call", () => {
     pending.answer(textReply("first"));
     expect((await first).json).toMatchObject({ id: 1, result: { content: [{ text: "first" }] } });
     expect(server.port.calls).toHaveLength(1);
+  });
+
+  test("whose id no double keeps is told from its neighbours, and cancelled by its worth", async () => {
+    const waiting = new Map([
+      ["one", pendingHandler()],
+      ["two", pendingHandler()],
+    ]);
+    const handler: FakeHandler = (call) => waiting.get(String(call.params.name))?.handler(call) ?? echo(call);
+    const server = await edgeServer({ handlers: { "tools/call": handler } });
+    const host = await server.host();
+    const exact = (source: string) => parseJson(source) as MessageId;
+    const begun = async (name: string, id: string) => {
+      const answer = host.post(callTool(exact(id), { name }));
+      return { answer, call: await waiting.get(name)?.called };
+    };
+    const one = await begun("one", "9007199254740992");
+    const two = await begun("two", "9007199254740993");
+    const twin = await host.post(callTool(exact("9007199254740993.0"), { name: "three" }));
+    expect(twin.json).toMatchObject({ id: null, error: { code: -32600 } });
+    await host.notify("notifications/cancelled", { requestId: exact("9007199254740994") });
+    await host.notify("notifications/cancelled", { requestId: "9007199254740993" });
+    expect(two.call?.signal.aborted).toBe(false);
+    await host.notify("notifications/cancelled", { requestId: exact("9007199254740993e0") });
+    expect([one.call?.signal.aborted, two.call?.signal.aborted]).toEqual([false, true]);
+    waiting.get("one")?.answer(textReply("one"));
+    expect((await one.answer).text).toContain('"id":9007199254740992,');
   });
 
   test("with a string for an id is another than the one with the same number", async () => {

@@ -11,6 +11,7 @@ import {
 } from "../../../src/downstream/legacy/edge.js";
 import { parseDocument, type Request } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
+import { writeJson } from "../../../src/wire/json-text.js";
 import { type FakePort, type FakePortOptions, fakePort } from "../../support/fake-port.js";
 
 export interface EdgeServer {
@@ -109,7 +110,7 @@ export class Host {
     return fetch(this.url, {
       method: "POST",
       headers: { ...JSON_HEADERS, ...this.headers, ...headers },
-      body: JSON.stringify(body),
+      body: writeJson(body),
       ...(signal && { signal }),
     });
   }

@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { createModernEdge } from "../../../src/downstream/modern/edge.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
+import { parseJson } from "../../../src/wire/json-text.js";
+import type { MessageId } from "../../../src/wire/message-id.js";
 import { META } from "../../../src/wire/names.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { echo, type FakePort, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";
@@ -22,9 +24,11 @@ function piped(port: FakePort = fakePort()) {
   return { edge, sent, lines };
 }
 
-const request = (method: string, params: object = {}, id: string | number = 1): Envelope =>
-  JSON.parse(modernRequest(method, { ...params }, { id }).body) as Envelope;
-const cancelled = (requestId: string | number): Envelope => ({
+const request = (method: string, params: object = {}, id: MessageId = 1): Envelope => ({
+  ...(JSON.parse(modernRequest(method, { ...params }).body) as Envelope),
+  id,
+});
+const cancelled = (requestId: MessageId): Envelope => ({
   jsonrpc: "2.0",
   method: "notifications/cancelled",
   params: { requestId },
@@ -73,6 +77,24 @@ test("a cancelled call is aborted and never answered", async () => {
   answer(textReply("late"));
   await running;
   expect(sent).toEqual([]);
+});
+
+test("an id that no double keeps is told from its neighbours, and cancelled by its worth", async () => {
+  const [one, two] = [pendingHandler(), pendingHandler()];
+  const handlers = { "prompts/get": one.handler, "tools/call": two.handler };
+  const { edge, sent } = piped(fakePort({ handlers }));
+  const exact = (source: string) => parseJson(source) as MessageId;
+  void edge.receive(request("prompts/get", { name: "p" }, exact("9007199254740992")));
+  void edge.receive(request("tools/call", { name: "say" }, exact("9007199254740993")));
+  const [first, second] = [await one.called, await two.called];
+  await edge.receive(request("tools/call", { name: "say" }, exact("9007199254740993.0")));
+  expect(sent).toMatchObject([{ id: null, error: { code: -32600 } }]);
+  await edge.receive(cancelled(exact("9007199254740994")));
+  await edge.receive(cancelled("9007199254740993"));
+  expect([first.signal.aborted, second.signal.aborted]).toEqual([false, false]);
+  await edge.receive(cancelled(exact("9007199254740993e0")));
+  expect([first.signal.aborted, second.signal.aborted]).toEqual([false, true]);
+  await edge.close();
 });
 
 test("an id can be used again once its request is over, and not before", async () => {

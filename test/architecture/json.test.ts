@@ -1,0 +1,34 @@
+/** Who may read and write JSON without `wire/json-text.ts`, which keeps every number as it was written. */
+import { expect, test } from "vitest";
+import { filesOf } from "./imports.js";
+
+/** Files and folders whose JSON is no peer's, or has no numbers to lose. */
+const ALLOWED: ReadonlyMap<string, string> = new Map([
+  ["wire/json-text.ts", "is the one that keeps numbers"],
+  ["wire/parse-exact.ts", "reads the strings of a text, one by one"],
+  ["wire/canonical.ts", "writes strings, and numbers that are not exact ones"],
+  ["upstream/transport/file-ledger.ts", "reads and writes files of the gateway's own"],
+  ["downstream/http-routes.ts", "writes pages of the gateway's own"],
+  ["downstream/legacy/http-edge.ts", "quotes a header in a message"],
+  ["telemetry/", "writes the log, which is for people, and the labels of metrics"],
+  ["config/", "quotes names in messages; the file itself is read by parsers with places"],
+  ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
+  ["admin/", "writes pages of the gateway's own"],
+  ["workers/", "reads those pages again"],
+]);
+
+const USES = /\bJSON\.(?:parse|stringify)\b/;
+const isAllowed = (file: string): boolean => [...ALLOWED.keys()].some((path) => file.startsWith(path));
+/** The text without its comments. */
+const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+
+test("nobody else on the way of a message parses or writes JSON with what JavaScript has for that", () => {
+  const users = filesOf("src").filter(({ file, text }) => USES.test(codeOf(text)) && !isAllowed(file));
+  expect(users.map(({ file }) => file)).toEqual([]);
+});
+
+test("whoever may, does", () => {
+  const users = filesOf("src").filter(({ text }) => USES.test(codeOf(text)));
+  const unused = [...ALLOWED.keys()].filter((path) => !users.some(({ file }) => file.startsWith(path)));
+  expect(unused).toEqual([]);
+});

@@ -1,0 +1,4 @@
+export function startNumbers(
+  era: "legacy" | "modern",
+  numbers: readonly string[],
+): Promise<{ readonly url: string; stop(): Promise<void> }>;

@@ -1,0 +1,2 @@
+export function readTagged(text: string): unknown;
+export function writeTagged(value: unknown): string;
