@@ -133,7 +133,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         },
         listChanged: (kind) => onListChanged?.(space.name, kind),
         before: before?.servers.get(space.name),
-        opened: () => changes.listsChanged(),
+        opened: () => changes.serverOpened(space.name),
         resourceUpdated: (uri, audience) => changes.resourceUpdated(space.name, uri, audience),
       }),
     );

@@ -5,7 +5,7 @@ import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
 import type { Audience } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
-import { objectAt } from "../wire/json.js";
+import { type JsonObject, objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";
 import type { Mark } from "./snapshot.js";
 import { isWithin } from "./uris.js";
@@ -136,6 +136,21 @@ export class Changes implements ChangeFeed {
     );
   }
 
+  /** A server is there, for the first time or again; it may be another, which tells of other resources. */
+  serverOpened(name: string): void {
+    this.listsChanged();
+    const capabilities = this.#options.servers.get(name)?.facts?.capabilities;
+    const again = new Map<Client, string[]>();
+    for (const subscriber of [...this.#subscribers]) {
+      for (const [uri, follow] of [...subscriber.follows]) {
+        if (follow?.server !== name) continue;
+        if (!tellsOfResources(capabilities)) this.#unfollow(subscriber, uri);
+        else if (again.get(subscriber.client)?.push(uri) === undefined) again.set(subscriber.client, [uri]);
+      }
+    }
+    for (const [client, uris] of again) this.#askAgain(client, uris);
+  }
+
   flush(): void {
     if (!this.#walking) return;
     for (const subscriber of [...this.#subscribers]) this.#guard(() => this.#compare(subscriber));
@@ -215,8 +230,13 @@ export class Changes implements ChangeFeed {
     if (follow === undefined) return;
     follows.set(uri, follow);
     this.#tell(subscriber, { kind: "resource", uri });
-    const asked = this.refusals(client, [uri]).then((refused) => {
-      if (refused.has(uri)) this.#refusedLate(client, uri);
+    this.#askAgain(client, [uri]);
+  }
+
+  /** Whether a server refuses what its followers were told that they follow. */
+  #askAgain(client: Client, uris: readonly string[]): void {
+    const asked = this.refusals(client, uris).then((refused) => {
+      for (const uri of refused.keys()) this.#refusedLate(client, uri);
     });
     inBackground(asked, this.#options.logger, "asking whether a resource is refused");
   }
@@ -265,7 +285,7 @@ export class Changes implements ChangeFeed {
     if (route === undefined || server === undefined) return NOWHERE;
     if (this.#options.mayFollow?.(client, route) === false) return NOWHERE;
     if (server.facts === undefined) return { when: "later" };
-    if (objectAt(server.facts.capabilities, "resources")?.subscribe !== true) return SILENT_SERVER;
+    if (!tellsOfResources(server.facts.capabilities)) return SILENT_SERVER;
     return { when: "now", server, target: route.target };
   }
 
@@ -307,6 +327,9 @@ export class Changes implements ChangeFeed {
 
 /** Of those who follow nothing, which are nearly all. */
 const NONE: Map<string, Follow | undefined> = new Map();
+
+const tellsOfResources = (capabilities: JsonObject | undefined): boolean =>
+  objectAt(capabilities, "resources")?.subscribe === true;
 
 const NOWHERE: Found = { when: "never", isMet: false };
 /** Of a server that tells of no resource. */

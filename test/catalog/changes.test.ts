@@ -398,6 +398,37 @@ describe("a resource", () => {
     });
   });
 
+  describe("of a server that comes back as another", () => {
+    test("that tells of no resources is told to be followed no longer", async () => {
+      const files = fakeUpstream("files", { lists });
+      const catalog = catalogOf([files]);
+      await settle();
+      const { heard } = listen(catalog, { lists: [], resources: [exposed] });
+      files.goDown();
+      await pass(1_000);
+      expect([heard, files.followed.length]).toEqual([[], 1]);
+      files.comeBackWith({ resources: {} });
+      await pass(20);
+      expect([heard, files.followed]).toEqual([[{ kind: "unfollowed", uri: exposed }], []]);
+    });
+
+    test("that refuses this one is told to be followed no longer, and others go on", async () => {
+      let refused = "";
+      const refusal = async (uri: string) =>
+        uri === refused ? { code: -32_602, message: "not yours" } : undefined;
+      const files = Object.assign(fakeUpstream("files", { lists }), { refusal });
+      const catalog = catalogOf([files]);
+      await settle();
+      const { heard } = listen(catalog, { lists: [], resources: [exposed, "files+test://b"] });
+      refused = "test://a";
+      files.goDown();
+      files.becomeReady();
+      await pass(20);
+      expect(heard).toEqual([{ kind: "unfollowed", uri: exposed }]);
+      expect(files.followed).toEqual(["test://b@anonymous"]);
+    });
+  });
+
   describe("beside one that its server has no room for", () => {
     /** A server that follows all but `test://full` until there is room. */
     function crowded() {

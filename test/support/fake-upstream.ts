@@ -64,6 +64,7 @@ export class FakeUpstream implements Upstream {
   whenSought: () => void = () => {};
 
   readonly #options: FakeUpstreamOptions;
+  #capabilities: JsonObject;
   readonly #lists = new Map<string, readonly JsonObject[]>();
   readonly #freshness = new Map<ListKind, Freshness>();
   readonly #observers = new Set<UpstreamObserver>();
@@ -73,6 +74,7 @@ export class FakeUpstream implements Upstream {
   constructor(name: string, options: FakeUpstreamOptions = {}) {
     this.name = name;
     this.#options = options;
+    this.#capabilities = options.capabilities ?? PLAIN_CAPABILITIES;
     this.state = options.state ?? "ready";
     if (this.state === "ready") this.facts = this.#newFacts();
     for (const [kind, items] of Object.entries(options.lists ?? {})) this.#lists.set(`${kind}@`, items);
@@ -123,6 +125,12 @@ export class FakeUpstream implements Upstream {
       this.facts = this.#newFacts();
     }
     for (const observer of this.#observers) observer.ready(audience);
+  }
+
+  /** Is there again, as another server that offers `capabilities`. */
+  comeBackWith(capabilities: JsonObject): void {
+    this.#capabilities = capabilities;
+    this.becomeReady();
   }
 
   /** Loses the shared connection; the supervisor waits before it tries again. */
@@ -204,9 +212,9 @@ export class FakeUpstream implements Upstream {
   }
 
   #newFacts(): ServerFacts {
-    const { capabilities, serverInfo, instructions } = this.#options;
+    const { serverInfo, instructions } = this.#options;
     return {
-      capabilities: capabilities ?? PLAIN_CAPABILITIES,
+      capabilities: this.#capabilities,
       serverInfo: serverInfo ?? { name: this.name, version: "1.0.0" },
       ...(instructions !== undefined && { instructions }),
     };
