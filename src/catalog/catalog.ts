@@ -114,6 +114,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     view: (client) => views.of(client),
     servers,
     mayFollow: options.mayFollow,
+    startupWaitMs: times.startupWaitMs,
     logger,
   });
 

@@ -17,6 +17,8 @@ export interface ChangesOptions {
   readonly servers: ReadonlyMap<string, ServerLists>;
   /** What it says no to is followed by nobody: its updates tell of what may not be read. */
   readonly mayFollow: Visible | undefined;
+  /** How long (ms) a client waits for servers that are starting, to learn what they list. */
+  readonly startupWaitMs: number;
   readonly logger: Logger;
 }
 
@@ -48,7 +50,7 @@ interface Subscriber {
   readonly follows: Map<string, Follow | undefined>;
 }
 
-/** So long (ms) a subscription waits for servers that are starting. */
+/** So long (ms) a subscription waits for a server that is starting and owns what it is about. */
 const MEET_MS = 10_000;
 /** A server that has not refused within this time (ms) has not refused. */
 const REFUSALS_MS = 2_000;
@@ -98,8 +100,7 @@ export class Changes implements ChangeFeed {
 
   async followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
     const first = this.#options.view(client);
-    const absent = new Set(uris.flatMap((uri) => this.#mayCome(client, first, uri)));
-    if (absent.size > 0) await within(Promise.all([...absent].map((server) => server.met(client))), MEET_MS);
+    await this.#meetOwners(client, first, uris);
     const view = this.#options.view(client);
     const found = new Map<string, Followable>();
     for (const uri of uris) {
@@ -107,6 +108,32 @@ export class Changes implements ChangeFeed {
       if (when !== "never") found.set(uri, when);
     }
     return found;
+  }
+
+  /** Waits for servers that were never met: the owners of `uris` by their form, and less long whoever may list one. */
+  async #meetOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
+    const owners = new Set<ServerLists>();
+    const listers = new Set<ServerLists>();
+    for (const uri of uris) {
+      const route = view.find("resources", uri);
+      if (route === undefined) for (const server of this.#starting(view)) listers.add(server);
+      else if (this.#options.mayFollow?.(client, route) !== false) {
+        const server = this.#options.servers.get(route.upstream);
+        if (server !== undefined && server.facts === undefined) owners.add(server);
+      }
+    }
+    const met = (servers: ReadonlySet<ServerLists>, ms: number): Promise<void> =>
+      within(Promise.all([...servers].map((server) => server.met(client))), servers.size === 0 ? 0 : ms);
+    await Promise.all([met(owners, MEET_MS), met(listers, this.#options.startupWaitMs)]);
+  }
+
+  #starting({ scope }: CatalogView): readonly ServerLists[] {
+    return scope.spaces.flatMap(({ name }) => {
+      const server = this.#options.servers.get(name);
+      return server !== undefined && server.facts === undefined && server.upstream.state === "starting"
+        ? [server]
+        : [];
+    });
   }
 
   async refusals(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>> {
@@ -287,18 +314,6 @@ export class Changes implements ChangeFeed {
     if (server.facts === undefined) return { when: "later" };
     if (!tellsOfResources(server.facts.capabilities)) return SILENT_SERVER;
     return { when: "now", server, target: route.target };
-  }
-
-  /** The servers that may own `uri` when they are there: its own by the form of the URI, or all that are starting. */
-  #mayCome(client: Client, view: CatalogView, uri: string): readonly ServerLists[] {
-    const route = view.find("resources", uri);
-    if (route !== undefined && this.#options.mayFollow?.(client, route) === false) return [];
-    const names = route === undefined ? view.scope.spaces.map(({ name }) => name) : [route.upstream];
-    return names.flatMap((name) => {
-      const server = this.#options.servers.get(name);
-      if (server === undefined || server.facts !== undefined) return [];
-      return route !== undefined || server.upstream.state === "starting" ? [server] : [];
-    });
   }
 
   #tell(subscriber: Subscriber, change: Change): void {

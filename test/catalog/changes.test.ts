@@ -339,10 +339,21 @@ describe("a resource", () => {
       const files = fakeUpstream("files", { state: "starting", lists });
       const catalog = catalogOf([files, fakeUpstream("git", { lists: {} })]);
       const found = followable(catalog, ["https://example.com/a"]);
-      await pass(3_000);
+      await pass(1_000);
       files.becomeReady();
       await settle();
       expect(await found).toEqual({ "https://example.com/a": "now" });
+    });
+
+    test("and hangs keeps nobody waiting who asks for what is not its own by the form of the URI", async () => {
+      const catalog = catalogOf([
+        fakeUpstream("stuck", { state: "starting" }),
+        fakeUpstream("files", { lists }),
+      ]);
+      await settle();
+      const found = followable(catalog, [exposed, "https://example.org/unknown"]);
+      await pass(1_500);
+      expect(Object.keys(await found)).toContain(exposed);
     });
 
     test("is waited for up to 10 s, then followed when it is there, and told to be another than it may have been", async () => {
