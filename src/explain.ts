@@ -3,17 +3,22 @@ import { BadQuery } from "./admin/pages.js";
 import type { Catalog } from "./catalog/catalog.js";
 import { type Call, nextCallId, type Route } from "./core/call.js";
 import type { Client } from "./core/client.js";
+import { GatewayError } from "./core/errors.js";
+import { unknownMethod } from "./core/refusal.js";
 import { principalNamed } from "./downstream/authenticate/api-keys.js";
 import type { Inside } from "./inside.js";
 import { sentence, TooMuch } from "./policy/checks/verdict.js";
 import type { Explanation } from "./policy/policy.js";
 import { withGivenArguments } from "./routing/given-arguments.js";
+import { withoutHiding } from "./routing/hidden-targets.js";
+import { hasNoTarget, MethodRoutes } from "./routing/method-routes.js";
 import { isObject, type JsonObject } from "./wire/json.js";
 import { parseJson, writeJson } from "./wire/json-text.js";
 
 export interface Supposed {
-  /** The tool, prompt or resource by the name or URI a host would use. */
+  /** The tool, prompt or resource by the name or URI a host would use; else a method that has no target. */
   readonly name: string;
+  /** Of a method its parameters. */
   readonly args: JsonObject;
   /** The principal who would call. */
   readonly as: string;
@@ -38,7 +43,7 @@ export interface Explained extends Explanation {
 
 /** Nothing is called and nothing spent. */
 export async function explainCall(
-  inside: Pick<Inside, "catalog" | "policy" | "config" | "schemas">,
+  inside: Pick<Inside, "catalog" | "policy" | "config" | "schemas" | "tasks">,
   { name, args, as, scopes, ...said }: Supposed,
 ): Promise<Explained | { readonly unknown: string }> {
   const { groups = principalNamed(as, inside.config.auth).groups } = said;
@@ -49,20 +54,22 @@ export async function explainCall(
     scope: "",
     capabilities: {},
   };
-  const route = routeOf(inside.catalog, client, name);
-  if (route === undefined) return { unknown: `there is no tool, prompt or resource ${name} for ${as}` };
-  const call = withGivenArguments({
+  const supposed = (message: Pick<Call, "method" | "params">, route?: Route): Call => ({
     id: nextCallId(),
-    ...(route.kind === "tools"
-      ? { method: "tools/call", params: { name, arguments: args } }
-      : route.kind === "prompts"
-        ? { method: "prompts/get", params: { name, arguments: args } }
-        : { method: "resources/read", params: { uri: name } }),
+    ...message,
     client,
-    route,
+    ...(route !== undefined && { route }),
     signal: new AbortController().signal,
     notify: () => {},
   });
+  const found =
+    routeOf(inside.catalog, client, name) ?? methodOf(inside, supposed({ method: name, params: args }));
+  if (found === undefined) {
+    return { unknown: `there is no tool, prompt or resource ${name} for ${as}` };
+  }
+  if (found instanceof GatewayError) return { unknown: found.message };
+  const route = found;
+  const call = withGivenArguments(supposed(messageOf(route, name, args), route));
   const badArguments = await faultOf(inside, call, route);
   return {
     server: route.upstream,
@@ -88,6 +95,33 @@ function routeOf(
   return undefined;
 }
 
+/** Where a method leads that has no target; the reason, where it leads nowhere though somebody has it. */
+function methodOf(
+  { catalog, tasks }: Pick<Inside, "catalog" | "tasks">,
+  call: Call,
+): Route | GatewayError | undefined {
+  if (!hasNoTarget(call.method)) return undefined;
+  const found = new MethodRoutes(catalog, tasks).find(call);
+  if (!(found instanceof GatewayError)) return found;
+  const unhidden = new MethodRoutes(withoutHiding(catalog), tasks).find(call);
+  if (!(unhidden instanceof GatewayError)) return unhidden;
+  return unhidden.message === unknownMethod(call.method).message ? undefined : unhidden;
+}
+
+function messageOf(route: Route, name: string, args: JsonObject): Pick<Call, "method" | "params"> {
+  switch (route.kind) {
+    case "tools":
+      return { method: "tools/call", params: { name, arguments: args } };
+    case "prompts":
+      return { method: "prompts/get", params: { name, arguments: args } };
+    case "methods":
+      return { method: name, params: args };
+    case "resources":
+    case "resourceTemplates":
+      return { method: "resources/read", params: { uri: name } };
+  }
+}
+
 async function faultOf(
   { config, schemas }: Pick<Inside, "config" | "schemas">,
   { params }: Call,
@@ -111,7 +145,7 @@ async function faultOf(
  */
 export function readSupposed(query: URLSearchParams): Supposed {
   const name = query.get("name");
-  if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt or resource");
+  if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt, resource or method");
   const groups = query.getAll("group");
   return {
     name,

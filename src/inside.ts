@@ -3,6 +3,7 @@ import type { JudgeQuestion } from "./between-calls.js";
 import { type Catalog, createCatalog } from "./catalog/catalog.js";
 import type { Config, ServerConfig } from "./config/config.js";
 import type { Call } from "./core/call.js";
+import { GatewayError } from "./core/errors.js";
 import { compose, type Handler, type Middleware, observed } from "./core/handler.js";
 import { LIST_KINDS } from "./core/upstream.js";
 import { checkedArguments } from "./policy/checks/arguments.js";
@@ -18,9 +19,11 @@ import { retry } from "./policy/retry.js";
 import { givenArguments } from "./routing/given-arguments.js";
 import { hiddenTargets } from "./routing/hidden-targets.js";
 import { locate } from "./routing/locate.js";
+import { MethodRoutes } from "./routing/method-routes.js";
 import { renameQuestion } from "./routing/rename-results.js";
 import { Renamings } from "./routing/renaming.js";
 import { router } from "./routing/router.js";
+import type { Tasks } from "./routing/tasks.js";
 import { type Running, type RunningOptions, run } from "./running.js";
 import { accessLog } from "./telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "./telemetry/call-metrics.js";
@@ -41,6 +44,7 @@ export interface Inside {
   readonly catalog: Catalog;
   readonly policy: Policy;
   readonly schemas: ToolSchemas;
+  readonly tasks: Tasks;
   readonly handle: Handler;
   /** What a server asks of a session between its calls, as it may be asked. */
   readonly judge: JudgeQuestion;
@@ -73,31 +77,38 @@ export function createInside(config: Config, options: InsideOptions, before?: In
       wanted === undefined ? [] : [[name, wanted] as const],
     ),
   );
+  const methods = new MethodRoutes(catalog, tasks);
+  const judged: Middleware = (next) => compose([policy.access, policy.limits], next);
   const handle = compose(
     [
-      locate(catalog, tasks), // outermost: log, metrics and policy know the server and the tool of every call
+      locate(catalog, tasks, methods), // outermost: log, metrics and policy know the server and the tool of every call
       // refusals are logged like everything else; a question and the round that answers it are two calls
       observed([accessLog(logger), callMetrics(metrics), waits.observer]),
       rescue(logger, redact), // below this line code may throw; above it there are only replies
       sealedState, // a state that was tampered with costs nothing further
       ...(config.servers.some(givesArguments) ? [givenArguments] : []), // rules judge what the server will get
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // nobody approves what cannot be called
-      ...(policy.visible !== undefined ? [hiddenTargets(catalog, policy.hid)] : []), // operators see what callers must not
+      ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.hid)] : []), // operators see what callers must not
       policy.access, // refuse before anything is spent
       policy.limits, // a refused call costs no token; a later round was paid by the first
     ],
-    router({ catalog, handlers, tasks }),
+    router({ catalog, handlers, tasks, methods, judged }),
   );
   const renamings = new Renamings(catalog);
   const judge: JudgeQuestion = (server, client, question) => {
+    if (!catalog.shows(client, server)) throw hiddenAsks(server);
     const view = catalog.view(client);
     const targets = LIST_KINDS.flatMap((kind) => view.list(kind).entries.map(({ route }) => route));
     const own = targets.filter(({ upstream }) => upstream === server);
     // Judged is what the client will be asked, as it is in the course of a call.
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
-  return { config, servers, catalog, policy, schemas, handle, judge };
+  return { config, servers, catalog, policy, schemas, tasks, handle, judge };
 }
+
+/** Whoever must not know that a server is there cannot be asked by it. */
+const hiddenAsks = (server: string): GatewayError =>
+  new GatewayError("denied", "gateway", "this client cannot be asked", { server, rpc: -1 });
 
 /** Apart from `createInside`, whose functions live on and would hold on to `before`, and that to the one before it. */
 function runningServers(config: Config, options: InsideOptions, before?: Inside): Map<string, Running> {

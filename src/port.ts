@@ -21,9 +21,12 @@ export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort 
       const upstream = (server: string) => servers.get(server)?.upstream;
       return followTasks({ ...options, catalog, upstream, handle }, client, handles, listener);
     },
-    hasScope: (name) => inEffect.inside.catalog.hasScope(name),
+    hasScope: (name, principal) => inEffect.inside.catalog.hasScope(name, principal),
     hear(client, notice) {
-      for (const upstream of upstreams()) upstream.hear?.(client, notice);
+      const { catalog, servers } = inEffect.inside;
+      for (const server of catalog.reachable(client, notice.method)) {
+        servers.get(server)?.upstream.hear?.(client, notice);
+      }
     },
     forget(affinity) {
       inEffect.inside.catalog.forget(affinity);

@@ -1,10 +1,10 @@
 /** What all servers list, as each client sees it: kept current, told when it changes, never fetched on a call. */
-import type { Freshness } from "../core/call.js";
+import type { Freshness, Route, RouteKind } from "../core/call.js";
 import type { ChangeFeed } from "../core/change.js";
-import type { Client } from "../core/client.js";
+import type { Client, Principal } from "../core/client.js";
 import type { Introduction } from "../core/gateway-port.js";
 import { type Logger, SILENT } from "../core/logger.js";
-import type { Target } from "../core/methods.js";
+import { methodRoute, type Target } from "../core/methods.js";
 import { LIST_KINDS, type ListKind, type Upstream, type UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { Changes } from "./changes.js";
@@ -71,7 +71,14 @@ export interface Catalog {
   learn(client: Client, uri: string, server: string): void;
   /** Remembers that `client` has fetched a page of `server`, on which an app may run. */
   showed(client: Client, server: string): void;
-  hasScope(name: string): boolean;
+  /** Whether a scope exists for this principal; one of which rules hide every server does not. */
+  hasScope(name: string, principal: Principal): boolean;
+  /** Whether rules leave anything of a server to `client`. */
+  shows(client: Client, server: string): boolean;
+  /** The servers in the view of `client`, those that rules hide from it among them. */
+  serversOf(client: Client): readonly string[];
+  /** The servers in the view of `client` that rules hide neither from it nor for this method, in the order of the config. */
+  reachable(client: Client, method: string): readonly string[];
   /** A session is over: what was kept for its affinity alone goes. */
   forget(affinity: string): void;
   status(): readonly ServerStatus[];
@@ -109,6 +116,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const before = options.before === undefined ? undefined : estates.get(options.before);
   const learned = before?.learned ?? new LearnedUris();
   const pages = before?.pages ?? new ShownPages();
+  const starts = new Map<ServerSpace, Readonly<Record<RouteKind, Route>>>();
   const views = new Views({ scopes, servers, naming, visible, learned, pages });
   const changes = new Changes({
     view: (client) => views.of(client),
@@ -140,8 +148,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
     );
   }
 
-  const serversOf = (client: Client): readonly ServerLists[] =>
-    (scopes.get(client.scope)?.spaces ?? []).flatMap(({ name }) => servers.get(name) ?? []);
+  const shownLists = (client: Client): readonly ServerLists[] =>
+    shownServers(client).flatMap(({ name }) => servers.get(name) ?? []);
 
   /** What the exposed names, or URIs, of a server begin with. */
   function startOf(space: ServerSpace, kind: ListKind): string {
@@ -149,36 +157,77 @@ export function createCatalog(options: CatalogOptions): Catalog {
     return isName ? exposedStart(space.prefix, naming) : exposeUri(space, "");
   }
 
-  /** Without those of which rules hide all there is: what such a server says of itself is hidden too. */
-  function shownServers(client: Client, view: CatalogView): readonly ServerSpace[] {
-    const { spaces } = view.scope;
-    if (visible === undefined) return spaces;
-    return spaces.filter((space) => {
-      const { name, whole = space } = space;
-      const kinds = LIST_KINDS.filter((kind) => offers(servers.get(name)?.facts, kind));
-      const shows = (kind: ListKind): boolean => {
-        const exposed = startOf(whole, kind);
-        return (
-          visible(client, { upstream: name, target: "", exposed, kind }) ||
-          view.list(kind).entries.some(({ route }) => route.upstream === name)
-        );
-      };
-      return kinds.length === 0 || kinds.some(shows);
-    });
+  /**
+   * Whether rules leave anything of a server to `client`; of one that lists nothing, its methods. What a server says of
+   * itself, that it is there, and its path are hidden with all that it has.
+   */
+  function isShown(client: Client, space: ServerSpace, view: () => CatalogView): boolean {
+    if (visible === undefined) return true;
+    const { name } = space;
+    const { methods, ...lists } = startsOf(space);
+    const kinds = LIST_KINDS.filter((kind) => offers(servers.get(name)?.facts, kind));
+    if (kinds.length === 0) return visible(client, methods);
+    return (
+      kinds.some((kind) => visible(client, lists[kind])) ||
+      kinds.some((kind) =>
+        view()
+          .list(kind)
+          .entries.some(({ route }) => route.upstream === name),
+      )
+    );
   }
+
+  /** What stands for all names and URIs of a server, and for all its methods: the same objects each time. */
+  function startsOf(space: ServerSpace): Readonly<Record<RouteKind, Route>> {
+    const { name, whole = space } = space;
+    let routes = starts.get(space);
+    if (routes === undefined) {
+      const start = (kind: ListKind): Route => ({
+        upstream: name,
+        target: "",
+        exposed: startOf(whole, kind),
+        kind,
+      });
+      routes = {
+        tools: start("tools"),
+        prompts: start("prompts"),
+        resources: start("resources"),
+        resourceTemplates: start("resourceTemplates"),
+        methods: methodRoute(name, ""),
+      };
+      starts.set(space, routes);
+    }
+    return routes;
+  }
+
+  function shownServers(client: Client): readonly ServerSpace[] {
+    const spaces = scopes.get(client.scope)?.spaces ?? [];
+    if (visible === undefined) return spaces;
+    return spaces.filter((space) => isShown(client, space, () => views.of(client)));
+  }
+
+  /** Somebody who was not heard yet, as far as rules can tell one from another. */
+  const stranger = (principal: Principal, scope: string): Client => ({
+    principal,
+    affinity: `${principal.id} at ${scope}`,
+    session: false,
+    scope,
+    capabilities: {},
+  });
 
   const catalog: Catalog = {
     changes,
     view: (client) => views.of(client),
     unhidden: (client) => views.unhidden(client),
     freshness(client, kind) {
-      const parts = serversOf(client).flatMap((server) => server.freshness(client, kind) ?? []);
+      const parts = shownLists(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = merged(parts);
       // A list from which something may have been taken for one principal is nobody else's.
       return visible === undefined ? whole : { ...whole, scope: "private" };
     },
     prepare(client, sought = []) {
-      const waits = (scopes.get(client.scope)?.spaces ?? []).flatMap((space) => {
+      // Nobody is met, or waited for, on behalf of those from whom it is hidden.
+      const waits = shownServers(client).flatMap((space) => {
         const server = servers.get(space.name);
         const mayHave = (target: Target): boolean => target.name.startsWith(startOf(space, target.kind));
         const hurried = sought.some(mayHave) ? server?.seek(client) : undefined;
@@ -188,7 +237,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     introduce(client) {
       const view = views.of(client);
-      const introduced = shownServers(client, view).map((space) => {
+      const introduced = shownServers(client).map((space) => {
         const server = servers.get(space.name);
         return {
           space,
@@ -206,10 +255,27 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const route = views.of(client).find("tools", name);
       return route?.shown ?? route?.item;
     },
+    serversOf: (client) => (scopes.get(client.scope)?.spaces ?? []).map(({ name }) => name),
     capabilities: (server) => servers.get(server)?.facts?.capabilities,
     learn: (client, uri, server) => learned.learn(client.affinity, uri, server),
     showed: (client, server) => pages.show(client.affinity, server),
-    hasScope: (name) => scopes.has(name),
+    hasScope(name, principal) {
+      const scope = scopes.get(name);
+      if (scope === undefined || visible === undefined || name === "") return scope !== undefined;
+      const client = stranger(principal, name);
+      let view: CatalogView | undefined;
+      const once = (): CatalogView => {
+        view ??= views.once(client);
+        return view;
+      };
+      return scope.spaces.length === 0 || scope.spaces.some((space) => isShown(client, space, once));
+    },
+    shows: (client, server) => shownServers(client).some(({ name }) => name === server),
+    reachable(client, method) {
+      return shownServers(client).flatMap(({ name }) =>
+        visible === undefined || visible(client, methodRoute(name, method)) ? [name] : [],
+      );
+    },
     forget(affinity) {
       for (const server of servers.values()) server.forget(affinity);
       views.forget(affinity);

@@ -91,6 +91,11 @@ export class Views {
     return view;
   }
 
+  /** As `of`, for one look: nothing is kept for it. */
+  once(client: Client): CatalogView {
+    return this.#make(client, this.#options.visible);
+  }
+
   /** What `client` would see if no rule hid anything; for those who want to know why it does not. */
   unhidden(client: Client): CatalogView {
     return this.#make(client, undefined);

@@ -166,10 +166,12 @@ export type JudgedKind = "call" | "sampling" | "elicitation" | "roots";
 /** What a rule or limit is about. What is not given does not narrow it. */
 export interface SubjectConfig {
   readonly on: JudgedKind;
-  /** Globs over exposed names and URIs. Where one of the three is given, the kinds that are not do not match. */
+  /** Globs over exposed names and URIs. Where one of these four is given, the kinds that are not do not match. */
   readonly tools?: readonly string[];
   readonly prompts?: readonly string[];
   readonly resources?: readonly string[];
+  /** Globs over methods that have no target of their own. */
+  readonly methods?: readonly string[];
   /** Globs over the servers' keys. */
   readonly servers?: readonly string[];
   /** Globs over the ids of principals. */

@@ -14,12 +14,17 @@ const subject = {
   tools: globs
     .exactOptional()
     .describe(
-      "Globs over exposed tool names. Where `tools`, `prompts` or `resources` is given, the kinds that are not are left alone; where none is, it is about all of them.",
+      "Globs over exposed tool names. Where `tools`, `prompts`, `resources` or `methods` is given, the kinds that are not are left alone; where none is, it is about all of them.",
     ),
   prompts: globs.exactOptional().describe("Globs over exposed prompt names."),
   resources: globs
     .exactOptional()
     .describe("Globs over exposed URIs and URI templates, in every way in which they can be read."),
+  methods: globs
+    .exactOptional()
+    .describe(
+      "Globs over methods that have no target of their own: those of vendors and extensions, such as `ops/*`, and `tasks/list` and `skills/list`.",
+    ),
   servers: globs.exactOptional().describe("Globs over the servers' keys."),
   principals: globs.exactOptional().describe("Globs over the ids of principals."),
   groups: words.exactOptional().describe("The principal must be in one of these groups."),

@@ -61,11 +61,14 @@ export function nextCallId(): number {
 /** How many calls there have been in this process. */
 export const callsSoFar = (): number => lastCallId;
 
-/** The owner of an exposed name or URI. */
+/** What a call is about: something that a server lists, or (`methods`) nothing but the method itself. */
+export type RouteKind = ListKind | "methods";
+
+/** The owner of an exposed name or URI, or the server of a method that has no target. */
 export interface Route {
   /** The server, by its key in the config. */
   readonly upstream: string;
-  /** The server's own name or URI for it. */
+  /** The server's own name or URI for it; of a method without a target the method. */
   readonly target: string;
   /** The name or URI the client used and the lists show. */
   readonly exposed: string;
@@ -74,13 +77,22 @@ export interface Route {
    * names. Rules and limits are written against this one, whichever way a client comes in.
    */
   readonly whole?: string;
-  readonly kind: ListKind;
+  readonly kind: RouteKind;
+  /** Of a method without a target: what its parameters name at this server. Each is judged together with the method. */
+  readonly named?: readonly Named[];
   /** The server's own list entry; absent where a URI was routed by its form alone. */
   readonly item?: JsonObject;
   /** The entry as hosts see it, but for its name, where the config shows it otherwise. */
   readonly shown?: JsonObject;
   /** What the config puts into the arguments of every call. */
   readonly given?: GivenArguments;
+}
+
+/** Something that the parameters of a method name, or may name. */
+export interface Named {
+  readonly route: Route;
+  /** False where the text may be no name at all: then rules that name such things count, and the default does not. */
+  readonly surely: boolean;
 }
 
 /** Arguments of a tool that come from the config. */

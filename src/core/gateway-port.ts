@@ -2,7 +2,7 @@
 import type { JsonObject } from "../wire/json.js";
 import type { Notice } from "./call.js";
 import type { ChangeFeed } from "./change.js";
-import type { Client } from "./client.js";
+import type { Client, Principal } from "./client.js";
 import type { Handler } from "./handler.js";
 import type { FollowedTasks, TaskListener } from "./tasks.js";
 
@@ -32,8 +32,8 @@ export interface GatewayPort {
     handles: readonly string[],
     listener: TaskListener<JsonObject>,
   ): Promise<FollowedTasks>;
-  /** Whether `/mcp/NAME` exists. */
-  hasScope(name: string): boolean;
+  /** Whether `/mcp/NAME` exists for this principal: that of a server which rules hide does not. */
+  hasScope(name: string, principal: Principal): boolean;
   /** A notification of the client that belongs to no call, such as `notifications/roots/list_changed`. */
   hear?(client: Client, notice: Notice): void;
   /** A client's session is over: everything kept for its affinity alone may go. */

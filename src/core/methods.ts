@@ -1,6 +1,7 @@
 /** Which methods are routed to the owner of a target, which parameter names the target, and which are lists or questions. */
 import type { JsonObject } from "../wire/json.js";
 import { objectAt, stringAt } from "../wire/json.js";
+import type { Named, Route } from "./call.js";
 import type { ListKind } from "./upstream.js";
 
 /** List methods are answered from the catalog. */
@@ -87,26 +88,11 @@ export function retarget(method: string, params: JsonObject, target: string): Js
     : params;
 }
 
-/**
- * What a method that is not in the table may name as its target, by the members that such methods use: a URI, a
- * reference as completions have it, or a name, which may be a tool's or a prompt's.
- */
-export function looseTargets(params: JsonObject): readonly Target[] {
-  const uri = stringAt(params, "uri");
-  if (uri !== undefined) return [{ kind: "resources", name: uri }];
-  const ref = TARGETED_METHODS["completion/complete"]?.read(params);
-  if (ref !== undefined) return [ref];
-  const name = stringAt(params, "name");
-  if (name === undefined) return [];
-  return [
-    { kind: "tools", name },
-    { kind: "prompts", name },
-  ];
-}
-
-/** The parameters of such a method with the target replaced. */
-export function retargetLoosely(params: JsonObject, target: string): JsonObject {
-  if (stringAt(params, "uri") !== undefined) return { ...params, uri: target };
-  if (objectAt(params, "ref") !== undefined) return retarget("completion/complete", params, target);
-  return { ...params, name: target };
-}
+/** The route of a method that has no target, at one server. */
+export const methodRoute = (upstream: string, method: string, named: readonly Named[] = []): Route => ({
+  upstream,
+  target: method,
+  exposed: method,
+  kind: "methods",
+  ...(named.length > 0 && { named }),
+});

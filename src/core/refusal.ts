@@ -2,7 +2,7 @@
 import type { RpcError } from "../wire/envelope.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import type { Call, Reply } from "./call.js";
+import type { Call, Reply, RouteKind } from "./call.js";
 import { ERRORS, type ErrorCode, GatewayError } from "./errors.js";
 import type { ListKind } from "./upstream.js";
 
@@ -67,7 +67,8 @@ export function refusalReply(error: GatewayError, call: Call): Reply {
 export const refusalText = (error: GatewayError): string => `${fullStop(error.message)} ${advice(error)}`;
 
 /** The one wording for a target that is not there, or not there for this client. */
-export function unknownTarget(kind: ListKind, name: string): GatewayError {
+export function unknownTarget(kind: RouteKind, name: string): GatewayError {
+  if (kind === "methods") return unknownMethod(name);
   return new GatewayError("unknown_target", "downstream", `unknown ${KIND_NOUN[kind]}: ${shortened(name)}`, {
     // Since 2026-07-28 a missing resource is invalid parameters and names its URI (server/resources, "Error Handling").
     ...(kind === "resources" && { data: { uri: name } }),
@@ -86,6 +87,13 @@ export function unknownMethod(method: string): GatewayError {
   return new GatewayError("unknown_target", "downstream", `method ${shortened(method)} is not served here`, {
     rpc: CODE.methodNotFound,
   });
+}
+
+/** A method that several servers of the caller's view could be asked to serve. Which of them it is for, nobody guesses. */
+export function contestedMethod(method: string, servers: readonly string[]): GatewayError {
+  const { code, source, options } = unknownMethod(method);
+  const message = `several servers could be meant by method ${shortened(method)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
+  return new GatewayError(code, source, message, options);
 }
 
 const KIND_NOUN: Readonly<Record<ListKind, string>> = {

@@ -89,8 +89,8 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     }
   }
 
-  function checkScope({ scope }: HttpExchange): void {
-    if (scope === "" || port.hasScope(scope)) return;
+  function checkScope({ scope, principal }: HttpExchange): void {
+    if (scope === "" || port.hasScope(scope, principal)) return;
     throw new HttpRefusal(404, "unknown_target", "there is no server and no profile of this name here");
   }
 

@@ -15,7 +15,8 @@ import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } 
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
 import type { RoundState, RoundStates } from "./round-state.js";
-import { argsOf, type Decision, type RedactingRule, redacts } from "./rules/rule-book.js";
+import { judgeMethod } from "./rules/method-matters.js";
+import { argsOf, type Decision, type Matter, type RedactingRule, redacts } from "./rules/rule-book.js";
 import { TaskQuestions } from "./task-questions.js";
 
 /** A server that keeps asking what it may not ask is not answered for ever. */
@@ -38,6 +39,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
       if (route === undefined) return next(call);
       const round = states.read(call.answers?.state);
       if (TASK_METHODS.has(call.method)) return ofTask(call, route, round, next);
+      if (route.kind === "methods") return ofMethod(call, route, round, next);
       const matter = { on: "call", route, client: call.client, args: argsOf(call) } as const;
       const judged = judge.book.judgeInTurns(matter);
       const decision = judged instanceof Promise ? await judged : judged;
@@ -48,10 +50,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
         judge.log.add(call, route, "call", decision);
       }
       if (effect === "hide") throw unknown(call, route);
-      if (effect === "deny") {
-        const scopes = call.client.principal.byToken ? judge.book.missingScopes(matter) : undefined;
-        throw scopes === undefined ? denied(route, rule) : grantsTooLittle(route, rule, scopes);
-      }
+      if (effect === "deny") throw refused(matter, rule);
       if (effect === "approve" && rule !== undefined) {
         const question = approval(call, route, rule, decision, round);
         if (question !== undefined) return question;
@@ -92,11 +91,11 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     round: RoundState | undefined,
   ): Reply | undefined {
     const { log } = judge;
-    const refused = (error: GatewayError): GatewayError => {
+    const noted = (error: GatewayError): GatewayError => {
       log.add(call, route, "call", { ...decision, effect: "deny" });
       return error;
     };
-    if (!ASKING_METHODS.has(call.method)) throw refused(asksNobody(call, route, rule));
+    if (!ASKING_METHODS.has(call.method)) throw noted(asksNobody(call, route, rule));
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
       const isApproved = approvals.take(rule, call, route, round.asked);
@@ -111,11 +110,40 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
       return undefined;
     }
     // Asking now would throw away a round that the server has begun, and run its tool a second time.
-    if (call.answers?.state !== undefined) throw refused(changedMeanwhile(route, rule));
-    if (!canAsk(call)) throw refused(hostCannotAsk(route, rule));
+    if (call.answers?.state !== undefined) throw noted(changedMeanwhile(route, rule));
+    if (!canAsk(call)) throw noted(hostCannotAsk(route, rule));
     const nonce = randomUUID();
     log.asked(call, route, decision, nonce);
     return approvals.ask(rule, call, route, nonce);
+  }
+
+  /** A method that has no target is judged together with everything that it names. */
+  async function ofMethod(
+    call: Call,
+    route: Route,
+    round: RoundState | undefined,
+    next: Handler,
+  ): Promise<Reply> {
+    const { decision, matter, redacting } = judgeMethod(judge.book, call, route);
+    const { effect, rule } = decision;
+    // Nobody can be asked on account of a method whose meaning nobody knows.
+    const isRefused = effect === "hide" || effect === "deny" || effect === "approve";
+    const counts = isRefused || call.answers?.state === undefined;
+    if ((rule !== undefined || effect !== "allow") && counts) {
+      judge.log.add(call, route, "call", effect === "approve" ? { ...decision, effect: "deny" } : decision);
+    }
+    if (effect === "hide") throw unknownTarget(matter.route.kind, matter.route.exposed);
+    if (effect === "deny") throw refused(matter, rule);
+    if (effect === "approve" && rule !== undefined) throw asksNobody(call, matter.route, rule);
+    // A list of tasks tells what became of any of them.
+    const ofTasks = call.method === "tasks/list" ? judge.book.mayRedactAt(call.client, route.upstream) : [];
+    const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
+    return redacted(call, route, round, undefined, next, rules);
+  }
+
+  function refused(matter: Matter, rule: RuleConfig | undefined): GatewayError {
+    const scopes = matter.client.principal.byToken ? judge.book.missingScopes(matter) : undefined;
+    return scopes === undefined ? denied(matter.route, rule) : grantsTooLittle(matter.route, rule, scopes);
   }
 
   /** What was begun is not judged a second time, but what it asks and what it gives is. */

@@ -19,6 +19,8 @@ import { Limits } from "./limits/limits.js";
 import { judgeLooseQuestion, type QuestionJudge, refusalOf } from "./questions.js";
 import { RoundStates } from "./round-state.js";
 import type { Answer } from "./rules/expression.js";
+import { judgeMethod, mattersOf } from "./rules/method-matters.js";
+import { judgedName } from "./rules/route-readings.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
 
@@ -73,6 +75,8 @@ export interface Explanation {
     /** Whether this is the one that decided. */
     readonly decides: boolean;
     readonly why: string;
+    /** What of the call it was asked about, where a method names something: each is judged for itself. */
+    readonly of?: string;
   }[];
   readonly limits: readonly {
     readonly limit: string;
@@ -138,7 +142,10 @@ export function createPolicy(
     },
     visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
     hid: (call, route) => {
-      const decision = book.judge({ on: "call", route, client: call.client, args: argsOf(call) });
+      const decision =
+        route.kind === "methods"
+          ? judgeMethod(book, call, route).decision
+          : book.judge({ on: "call", route, client: call.client, args: argsOf(call) });
       if (decision.effect === "hide") log.add(call, route, "call", decision);
     },
     mayFollow: nothingToJudge ? undefined : (client, route) => book.lets(client, route),
@@ -188,25 +195,42 @@ const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>
 function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
   const { route, client } = call;
   if (route === undefined) return { effect: "allow", rule: "default", visible: true, rules: [], limits: [] };
-  const matter = { on: "call", route, client, args: argsOf(call) } as const;
-  const decision: Decision = book.judge(matter);
+  const matters =
+    route.kind === "methods"
+      ? mattersOf(call, route)
+      : ([{ on: "call", route, client, args: argsOf(call) }] as const);
+  const decision: Decision =
+    route.kind === "methods" ? judgeMethod(book, call, route).decision : book.judge(matters[0]);
+  // Of what a method names, one line for each rule: with the arguments, among those that may be meant, that it takes.
+  const rows = new Map<string, Explanation["rules"][number]>();
+  for (const matter of matters) {
+    const own = book.judge(matter);
+    for (const { rule, answer } of book.explain(matter)) {
+      const of = matter.route === route ? undefined : judgedName(matter.route);
+      const key = JSON.stringify([rule.name, of ?? null]);
+      const decides = rule === own.rule;
+      if (rows.has(key) && !decides) continue;
+      rows.set(key, {
+        rule: rule.name,
+        effect: rule.effect,
+        on: rule.on,
+        matches: answer === "yes",
+        decides,
+        why: reason(answer, rule),
+        ...(of !== undefined && { of }),
+      });
+    }
+  }
   return {
     effect: decision.effect,
     rule: decision.rule?.name ?? "default",
     ...(decision.rule?.message !== undefined && { message: decision.rule.message }),
     visible: book.isVisible(client, route),
-    rules: book.explain(matter).map(({ rule, answer }) => ({
-      rule: rule.name,
-      effect: rule.effect,
-      on: rule.on,
-      matches: answer === "yes",
-      decides: rule === decision.rule,
-      why: reason(answer, rule),
-    })),
-    limits: limits.about("call", call, route).map((limit) => ({
+    rules: [...rows.values()],
+    limits: limits.about("call", call, route).map(({ limit, route: about }) => ({
       limit: limit.config.name,
       per: limit.config.per,
-      waitMs: Math.ceil(limit.waitMs(call, route)),
+      waitMs: Math.ceil(limit.waitMs(call, about)),
       ...(limit.config.timeoutMs !== undefined && { timeoutMs: limit.config.timeoutMs }),
       ...(limit.config.concurrency !== undefined && { concurrency: limit.config.concurrency }),
     })),
@@ -235,7 +259,7 @@ function reason(
 /** What of a rule there was to match; all of it has. */
 function matchedBy(rule: RuleConfig): string {
   const parts = [
-    ...(["tools", "prompts", "resources", "servers", "annotations"] as const),
+    ...(["tools", "prompts", "resources", "methods", "servers", "annotations"] as const),
     ...(["principals", "groups", "scopes", "when"] as const),
   ].filter((key) => rule[key] !== undefined);
   return parts.length === 0 ? "every call" : `by its ${parts.join(", ")}`;

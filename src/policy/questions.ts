@@ -7,6 +7,7 @@ import type { RpcError } from "../wire/envelope.js";
 import { numberOf } from "../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
+import { paramsSeen } from "./rules/method-matters.js";
 import { argsOf, type Budget, type Decision, type RuleBook, STEPS_AT_ONCE } from "./rules/rule-book.js";
 
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
@@ -57,25 +58,35 @@ async function judgeOne(
   request: JsonObject,
   round: number,
 ): Promise<JsonObject | undefined> {
-  const params = objectAt(request, "params") ?? {};
-  // What a task was begun with is not known any more.
-  const args = TASK_METHODS.has(call.method) ? {} : { args: argsOf(call) };
-  const decision = await book.judgeInTurns({
-    on: kind,
-    route,
-    client: call.client,
-    ...args,
-    request: params,
-  });
-  const { rule } = decision;
-  const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
-  if (decision.effect === "deny" || tooMany || (kind === "elicitation" && leadsAstray(params))) {
-    log.add(call, route, kind, { ...decision, effect: "deny" });
-    return undefined;
+  let params = objectAt(request, "params") ?? {};
+  let decisive: Decision | undefined;
+  const { client } = call;
+  // On account of everything that a method names, each with arguments that only its server knows.
+  for (const about of routesOf(route)) {
+    const args = about === route ? argsAsked(call, route) : {};
+    const decision = await book.judgeInTurns({ on: kind, route: about, client, ...args, request: params });
+    const { rule } = decision;
+    const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
+    if (decision.effect === "deny" || tooMany || (kind === "elicitation" && leadsAstray(params))) {
+      log.add(call, about, kind, { ...decision, effect: "deny" });
+      return undefined;
+    }
+    if (rule === undefined) continue;
+    decisive ??= decision;
+    params = tamed(params, rule);
   }
-  if (rule !== undefined) log.add(call, route, kind, decision);
-  if (spend(kind, call, [route]) !== undefined) return undefined;
-  return rule === undefined ? request : { ...request, params: tamed(params, rule) };
+  if (decisive !== undefined) log.add(call, route, kind, decisive);
+  if (spend(kind, call, routesOf(route)) !== undefined) return undefined;
+  return decisive === undefined ? request : { ...request, params };
+}
+
+const routesOf = (route: Route): readonly Route[] =>
+  route.named === undefined ? [route] : [route, ...route.named.map((one) => one.route)];
+
+/** What a task was begun with is not known any more. */
+function argsAsked(call: Call, route: Route): { readonly args?: unknown } {
+  if (TASK_METHODS.has(call.method)) return {};
+  return { args: route.kind === "methods" ? paramsSeen(call.params) : argsOf(call) };
 }
 
 /**

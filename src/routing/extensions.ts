@@ -1,21 +1,23 @@
-/** Which server a method belongs to that the gateway does not know: the only one that declares its extension. */
+/** Which methods may go to a server though the gateway does not know them, and which servers declare one. */
+import { LIST_METHODS, TARGETED_METHODS } from "../core/methods.js";
+import { TASK_METHODS } from "../core/tasks.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 
 /**
  * Whether a method that the gateway does not know may go to a server. Its name goes there in a header too, where
  * white space around it is lost and other characters cannot stand: `tools/call ` would arrive as another method.
  */
-export const canBeCarried = (method: string): boolean => /^[\x21-\x7e]+$/.test(method);
+export const canBeCarried = (method: string): boolean =>
+  /^[\x21-\x7e]{1,512}$/.test(method) && !DEFINED.has(method.toLowerCase());
 
-/** The only one of `servers` whose capabilities declare `method`; undefined when none does, or several do. */
-export function soleDeclarer(
-  method: string,
-  servers: readonly string[],
-  capabilitiesOf: (server: string) => JsonObject | undefined,
-): string | undefined {
-  const declarers = servers.filter((server) => declares(capabilitiesOf(server), method));
-  return declarers.length === 1 ? declarers[0] : undefined;
-}
+/** The methods that MCP defines, in any case: a server that ignores case must not get one of them as a stranger. */
+const DEFINED: ReadonlySet<string> = new Set(
+  [
+    ...[...Object.keys(TARGETED_METHODS), ...Object.keys(LIST_METHODS), ...TASK_METHODS],
+    ...["tasks/list", "skills/list", "initialize", "ping", "logging/setLevel", "server/discover"],
+    ...["subscriptions/listen", "sampling/createMessage", "elicitation/create", "roots/list"],
+  ].map((method) => method.toLowerCase()),
+);
 
 /** Capabilities whose methods the gateway routes itself. */
 const OWN = new Set([
@@ -28,7 +30,8 @@ const OWN = new Set([
   "experimental",
 ]);
 
-function declares(capabilities: JsonObject | undefined, method: string): boolean {
+/** Whether a server with these capabilities says that it has `method`, or rather the extension that it belongs to. */
+export function declares(capabilities: JsonObject | undefined, method: string): boolean {
   if (capabilities === undefined) return false;
   const names = [
     ...Object.keys(objectAt(capabilities, "extensions") ?? {}),

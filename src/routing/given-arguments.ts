@@ -16,7 +16,7 @@ export const givenArguments: Middleware = (next) =>
  * knows does with a tool's name and arguments is its server's secret, so it gets them like a call.
  */
 export function withGivenArguments(call: Call): Call {
-  const given = call.route?.given;
+  const given = call.route?.given ?? call.route?.named?.find(({ route }) => route.given)?.route.given;
   return given === undefined || TASK_METHODS.has(call.method) ? call : filled(call, given);
 }
 

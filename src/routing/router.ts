@@ -2,8 +2,8 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Handler } from "../core/handler.js";
-import { LIST_METHODS, retarget, retargetLoosely, TARGETED_METHODS, targetOf } from "../core/methods.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import { LIST_METHODS, methodRoute, retarget, TARGETED_METHODS, targetOf } from "../core/methods.js";
 import { contestedTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { JsonObject } from "../wire/json.js";
@@ -11,8 +11,8 @@ import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { answerLists } from "./answer-lists.js";
 import { cutCompletions } from "./completions.js";
-import { canBeCarried, soleDeclarer } from "./extensions.js";
-import { sender } from "./send.js";
+import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
+import { type Send, sender } from "./send.js";
 import { SKILL_METHODS, skills } from "./skills.js";
 import { taskCalls } from "./task-calls.js";
 import type { Tasks } from "./tasks.js";
@@ -20,11 +20,14 @@ import type { Tasks } from "./tasks.js";
 export interface RouterOptions {
   readonly catalog: Pick<
     Catalog,
-    "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed" | "status"
+    "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed" | "status" | "reachable"
   >;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly tasks: Pick<Tasks, "find" | "expose" | "listed" | "serversOf">;
+  readonly methods: Pick<MethodRoutes, "find" | "ownParams">;
+  /** What a call for one list of several servers goes through at each of them: rules and limits. Default: nothing. */
+  readonly judged?: Middleware;
 }
 
 /** What a server without completions would say if it had them (2026-07-28: server/utilities/completion). */
@@ -38,17 +41,17 @@ const NO_COMPLETIONS: Reply = {
  *
  * @throws GatewayError where nobody owns the target or serves the method.
  */
-export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
+export function router({ catalog, handlers, tasks, methods, judged }: RouterOptions): Handler {
   const lists = answerLists(catalog);
   const send = sender({ catalog, handlers, tasks });
-  const ofTasks = taskCalls({ catalog, tasks, send });
-  const ofSkills = skills({ catalog, send });
+  const sendEach = judged === undefined ? send : judgedSend(send, judged);
+  const ofTasks = taskCalls({ catalog, tasks, send, sendEach });
+  const ofSkills = skills({ catalog, sendEach });
 
-  function sendTo({ upstream, target }: Route, call: Call): Promise<Reply> {
+  function sendTo(route: Route, call: Call): Promise<Reply> {
     const { method, params } = call;
-    const known = Object.hasOwn(TARGETED_METHODS, method);
-    if (!known && !canBeCarried(method)) return Promise.reject(unknownMethod(method));
-    const own = known ? retarget(method, params, target) : retargetLoosely(params, target);
+    const { upstream, target, kind } = route;
+    const own = kind === "methods" ? methods.ownParams(route, params) : retarget(method, params, target);
     const sent = send(upstream, call, own);
     if (method !== "resources/read" || !/^ui:/i.test(target)) return sent;
     return sent.then((reply) => {
@@ -99,11 +102,16 @@ export function router({ catalog, handlers, tasks }: RouterOptions): Handler {
       return offered ? cutCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
     }
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
-    const servers = catalog.view(call.client).scope.spaces.map(({ name }) => name);
-    const declarer = soleDeclarer(method, servers, catalog.capabilities);
-    if (declarer !== undefined && canBeCarried(method)) return send(declarer, call, call.params);
-    throw unknownMethod(method);
+    const found = hasNoTarget(method) ? methods.find(call) : undefined;
+    throw found instanceof GatewayError ? found : unknownMethod(method);
   }
+}
+
+/** Each server that is asked for its part of a list is asked by a call of its own, which is judged like any other. */
+function judgedSend(send: Send, judged: Middleware): Send {
+  const handle = judged((call) => send(call.route?.upstream ?? "", call, call.params));
+  return (server, call, params) =>
+    handle({ ...call, params, route: methodRoute(server, call.method), answers: undefined });
 }
 
 /** A server that was never met may have completions; whether it does, it will say itself. */

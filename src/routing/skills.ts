@@ -7,8 +7,9 @@ import { mergedList } from "./merged-list.js";
 import type { Send } from "./send.js";
 
 export interface SkillsOptions {
-  readonly catalog: Pick<Catalog, "view" | "prepare" | "capabilities">;
-  readonly send: Send;
+  readonly catalog: Pick<Catalog, "view" | "prepare" | "capabilities" | "reachable">;
+  /** Asks one of several servers for its part of a list. */
+  readonly sendEach: Send;
 }
 
 export interface Skills {
@@ -23,14 +24,13 @@ export interface Skills {
 /** The methods about one skill, or one folder of it; each names it in its `uri`. */
 export const SKILL_METHODS: ReadonlySet<string> = new Set(["skills/get", "resources/directory/read"]);
 
-export function skills({ catalog, send }: SkillsOptions): Skills {
+export function skills({ catalog, sendEach }: SkillsOptions): Skills {
   const serves = (server: string, method: string): boolean => {
     const declared = objectAt(objectAt(catalog.capabilities(server), "extensions"), SKILLS_EXTENSION);
     return method === "resources/directory/read" ? declared?.directoryRead === true : declared !== undefined;
   };
   const serversOf = ({ client, method }: Call): readonly string[] => {
-    const { spaces } = catalog.view(client).scope;
-    const servers = spaces.map(({ name }) => name).filter((name) => serves(name, method));
+    const servers = catalog.reachable(client, method).filter((name) => serves(name, method));
     if (servers.length === 0) throw unknownMethod(method);
     return servers;
   };
@@ -43,7 +43,7 @@ export function skills({ catalog, send }: SkillsOptions): Skills {
       // What may not be read, or would not lead back here, is not shown either.
       const show = (server: string, item: JsonObject): JsonObject | undefined =>
         view.find("resources", stringAt(item, "uri") ?? "")?.upstream === server ? item : undefined;
-      return mergedList({ call, servers, member: "skills", send, show });
+      return mergedList({ call, servers, member: "skills", send: sendEach, show });
     },
     require(call) {
       const servers = serversOf(call);

@@ -11,9 +11,11 @@ import type { Send } from "./send.js";
 import type { Tasks } from "./tasks.js";
 
 export interface TaskCallsOptions {
-  readonly catalog: Pick<Catalog, "view" | "prepare" | "capabilities">;
+  readonly catalog: Pick<Catalog, "prepare" | "capabilities" | "reachable">;
   readonly tasks: Pick<Tasks, "find" | "listed" | "serversOf">;
   readonly send: Send;
+  /** Asks one of several servers for its part of a list. */
+  readonly sendEach: Send;
 }
 
 export interface TaskCalls {
@@ -23,10 +25,10 @@ export interface TaskCalls {
 }
 
 /** @throws GatewayError where there is no such task for this client, or no server that has tasks at all. */
-export function taskCalls({ catalog, tasks, send }: TaskCallsOptions): TaskCalls {
+export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions): TaskCalls {
   const serversWith = (call: Call, has: (capabilities: JsonObject | undefined) => boolean) => {
-    const { spaces } = catalog.view(call.client).scope;
-    const servers = spaces.map(({ name }) => name).filter((name) => has(catalog.capabilities(name)));
+    const reachable = catalog.reachable(call.client, call.method);
+    const servers = reachable.filter((name) => has(catalog.capabilities(name)));
     if (servers.length === 0) throw unknownMethod(call.method);
     return servers;
   };
@@ -52,7 +54,7 @@ export function taskCalls({ catalog, tasks, send }: TaskCallsOptions): TaskCalls
       const taskId = id === undefined ? undefined : tasks.listed(call.client, server, id);
       return taskId === undefined ? undefined : { ...item, taskId };
     };
-    return mergedList({ call, servers, member: "tasks", send, show });
+    return mergedList({ call, servers, member: "tasks", send: sendEach, show });
   }
 
   return { ask, list };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Visible } from "../../src/catalog/view.js";
+import { ANONYMOUS } from "../../src/core/client.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, itemsOf, names, server, tool } from "./support.js";
 
@@ -89,7 +90,7 @@ describe("merged lists", () => {
     expect(names(catalog)).toEqual(odd);
     for (const name of odd) expect(catalog.view(fakeClient()).find("tools", name)?.target).toBe(name);
     expect(catalog.view(fakeClient()).find("tools", "valueOf")).toBeUndefined();
-    expect(catalog.hasScope("constructor")).toBe(false);
+    expect(catalog.hasScope("constructor", ANONYMOUS)).toBe(false);
   });
 });
 
@@ -180,9 +181,9 @@ describe("a scope", () => {
   test("that does not exist shows nothing", async () => {
     const catalog = catalogOf([fakeUpstream("files", { lists })]);
     await settle();
-    expect(catalog.hasScope("nowhere")).toBe(false);
-    expect(catalog.hasScope("files")).toBe(true);
-    expect(catalog.hasScope("")).toBe(true);
+    expect(catalog.hasScope("nowhere", ANONYMOUS)).toBe(false);
+    expect(catalog.hasScope("files", ANONYMOUS)).toBe(true);
+    expect(catalog.hasScope("", ANONYMOUS)).toBe(true);
     expect(names(catalog, "tools", fakeClient({ scope: "nowhere" }))).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Notice } from "../../src/core/call.js";
+import { MethodRoutes } from "../../src/routing/method-routes.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { server, tool } from "../catalog/support.js";
 import { fakeCall, fakeClient, fakeUpstream, resultReply } from "../support/fake-upstream.js";
@@ -386,7 +387,8 @@ test("a server that is not served any more is unavailable, not unknown", async (
   await settle();
   const route = catalog.view(fakeClient()).find("tools", "files__read");
   const call = fakeCall("tools/call", { name: "files__read" }, route === undefined ? {} : { route });
-  await expect(router({ catalog, handlers: new Map(), tasks })(call)).rejects.toMatchObject({
+  const methods = new MethodRoutes(catalog, tasks);
+  await expect(router({ catalog, handlers: new Map(), tasks, methods })(call)).rejects.toMatchObject({
     code: "upstream_unavailable",
   });
 });

@@ -6,6 +6,7 @@ import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { rescue } from "../../src/policy/rescue.js";
 import { locate } from "../../src/routing/locate.js";
+import { MethodRoutes } from "../../src/routing/method-routes.js";
 import { router } from "../../src/routing/router.js";
 import { Tasks } from "../../src/routing/tasks.js";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -22,7 +23,9 @@ export function frontOf(upstreams: readonly FakeUpstream[], options: CatalogUnde
   const catalog = catalogOf(upstreams, options);
   const handlers = new Map(upstreams.map(({ name, call }): [string, Handler] => [name, call]));
   const tasks = new Tasks(createSecretKey(Buffer.alloc(32, "tasks")));
-  const handle = compose([locate(catalog, tasks), rescue(SILENT)], router({ catalog, handlers, tasks }));
+  const methods = new MethodRoutes(catalog, tasks);
+  const front = [locate(catalog, tasks, methods), rescue(SILENT)];
+  const handle = compose(front, router({ catalog, handlers, tasks, methods }));
   return { catalog, handle, tasks };
 }
 

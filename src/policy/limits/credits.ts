@@ -5,6 +5,7 @@ import type { Call, Route } from "../../core/call.js";
 import { upTo } from "../../core/up-to.js";
 import { canonicalText } from "../../wire/canonical.js";
 import { writeJson } from "../../wire/json-text.js";
+import { paramsSeen } from "../rules/method-matters.js";
 import { argsOf } from "../rules/rule-book.js";
 
 const KEPT = 10_000;
@@ -36,5 +37,5 @@ export class Credits {
 const keyOf = (call: Call, route: Route): string =>
   createHash("sha256")
     .update(writeJson([call.client.principal.id, call.method, route.upstream, route.target]))
-    .update(canonicalText(argsOf(call)))
+    .update(canonicalText(route.kind === "methods" ? paramsSeen(call.params) : argsOf(call)))
     .digest("base64url");

@@ -21,7 +21,7 @@ export class Limits {
   readonly #metrics: Metrics;
   readonly #credits: Credits;
   /** Routes live as long as the list they stand in. */
-  readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Limit[]>>();
+  readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Applied[]>>();
 
   /** A limit that is as it was before goes on with what it has: a reload fills nobody's purse. */
   constructor(configs: readonly LimitConfig[], metrics: Metrics, before?: Limits) {
@@ -51,7 +51,7 @@ export class Limits {
   timeoutMs(call: Call): number | undefined {
     const { route } = call;
     if (route === undefined || !this.#anyTimes) return undefined;
-    const times = this.about("call", call, route).flatMap(({ config }) => config.timeoutMs ?? []);
+    const times = this.about("call", call, route).flatMap(({ limit }) => limit.config.timeoutMs ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
@@ -62,7 +62,9 @@ export class Limits {
   spendQuestion(kind: JudgedKind, call: Call, routes: readonly Route[]): string | undefined {
     const paying = new Map<Limit, Route>();
     for (const route of routes) {
-      for (const limit of this.about(kind, call, route)) if (!paying.has(limit)) paying.set(limit, route);
+      for (const applied of this.about(kind, call, route)) {
+        if (!paying.has(applied.limit)) paying.set(applied.limit, applied.route);
+      }
     }
     for (const [limit, route] of paying) {
       if (limit.waitMs(call, route) === 0) continue;
@@ -74,25 +76,25 @@ export class Limits {
   }
 
   /** The limits that apply to a call, in the order of the config. */
-  about(kind: JudgedKind, call: Call, route: Route): readonly Limit[] {
+  about(kind: JudgedKind, call: Call, route: Route): readonly Applied[] {
     if (this.#limits.length === 0) return NONE;
     const limits = this.#coveringRoute(kind, route);
     const { principal } = call.client;
     // Nearly always all of them are, and then nothing is copied.
-    return limits.every(({ subject }) => subject.isAbout(principal))
+    return limits.every(({ limit }) => limit.subject.isAbout(principal))
       ? limits
-      : limits.filter(({ subject }) => subject.isAbout(principal));
+      : limits.filter(({ limit }) => limit.subject.isAbout(principal));
   }
 
   async #charge(call: Call, route: Route, next: Handler) {
     const limits = this.about("call", call, route);
     if (limits.length === 0) return next(call);
     const paid = call.answers !== undefined && this.#credits.use(call, route);
-    const spent = paid ? [] : this.#spend(limits, call, route);
+    const spent = paid ? [] : this.#spend(limits, call);
     const left: (() => void)[] = [];
     try {
-      for (const limit of limits) {
-        const place = limit.line(call, route);
+      for (const { limit, route: on } of limits) {
+        const place = limit.line(call, on);
         if (place === undefined) continue;
         // Who was inside before has left something half done there, which others inside may wait for.
         const entered = place.line.enter(call.signal, paid);
@@ -118,27 +120,29 @@ export class Limits {
   }
 
   /** Spends one of every purse, or of none. Returns how each is given back. */
-  #spend(limits: readonly Limit[], call: Call, route: Route): readonly (() => void)[] {
+  #spend(limits: readonly Applied[], call: Call): readonly (() => void)[] {
     const purses: Purse[] = [];
     let longest = 0;
-    let refusing: LimitConfig | undefined;
-    for (const limit of limits) {
+    let refusing: Applied | undefined;
+    for (const applied of limits) {
+      const { limit, route } = applied;
       for (const purse of limit.purses(call, route)) {
         purses.push(purse);
         const { waitMs } = purse;
         if (waitMs <= longest) continue;
         longest = waitMs;
-        refusing = limit.config;
+        refusing = applied;
       }
     }
     if (refusing !== undefined) {
-      this.#metrics.rateLimited(route.upstream, refusing.name);
-      throw rateLimited(refusing, route, longest);
+      const { limit, route } = refusing;
+      this.#metrics.rateLimited(route.upstream, limit.config.name);
+      throw rateLimited(limit.config, route, longest);
     }
     return purses.map((purse) => purse.take());
   }
 
-  #coveringRoute(kind: JudgedKind, route: Route): readonly Limit[] {
+  #coveringRoute(kind: JudgedKind, route: Route): readonly Applied[] {
     let known = this.#covering.get(kind);
     if (known === undefined) {
       known = new WeakMap();
@@ -146,16 +150,27 @@ export class Limits {
     }
     let limits = known.get(route);
     if (limits === undefined) {
-      limits = this.#limits.filter(
-        ({ config, subject }) => config.on === kind && restrictsAnyReading(subject, route),
-      );
+      limits = this.#limits.flatMap((limit): readonly Applied[] => {
+        if (limit.config.on !== kind) return NONE;
+        // A call that names several things pays a limit that is about any of them once.
+        const about = restrictsAnyReading(limit.subject, route)
+          ? route
+          : route.named?.find((one) => restrictsAnyReading(limit.subject, one.route))?.route;
+        return about === undefined ? NONE : [{ limit, route: about }];
+      });
       known.set(route, limits);
     }
     return limits;
   }
 }
 
-const NONE: readonly Limit[] = [];
+/** A limit, and what of a call it is about. */
+export interface Applied {
+  readonly limit: Limit;
+  readonly route: Route;
+}
+
+const NONE: readonly Applied[] = [];
 
 function rateLimited({ name, rate, quota, per }: LimitConfig, route: Route, waitMs: number): GatewayError {
   const bounds = [rate, quota].flatMap((bound) =>

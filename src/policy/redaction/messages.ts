@@ -3,7 +3,7 @@ import type { Call, InputAnswers, Notice, Reply } from "../../core/call.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { decodeHeaderValue, encodeHeaderValue } from "../../wire/header-value.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { Redaction } from "./redaction.js";
@@ -18,7 +18,8 @@ export interface Redactions {
 export async function redactedCall(call: Call, { args, results }: Redactions): Promise<Call> {
   const heard = results.active ? { ...call, notify: redactedNotify(call.notify, results) } : call;
   if (!args.active) return heard;
-  const params = await redactedParams(call.params, args);
+  const own = await redactedParams(call.params, args);
+  const params = call.route?.kind === "methods" ? await redactedMethod(own, args) : own;
   const { answers, extraHeaders } = call;
   return {
     ...heard,
@@ -48,6 +49,14 @@ async function redactedParams(params: JsonObject, args: Redaction): Promise<Json
   if (answers !== undefined) replace("inputResponses", await args.patternsOnly.apply(answers, "responses"));
   return changed;
 }
+
+/** All parameters of a method that has no target are its arguments, but for those that say what it is about. */
+async function redactedMethod(params: JsonObject, args: Redaction): Promise<JsonObject> {
+  const rest = await args.apply(without(params, SAY_WHAT));
+  const kept = SAY_WHAT.filter((key) => Object.hasOwn(params, key)).map((key) => [key, params[key]] as const);
+  return { ...Object.fromEntries(kept), ...rest };
+}
+const SAY_WHAT = ["_meta", "name", "uri", "ref", "taskId"];
 
 /** A path means the argument by its name, which must stay what it is. */
 async function redactedCompletion(argument: JsonObject, args: Redaction): Promise<JsonObject> {

@@ -5,7 +5,7 @@ import { type Advised, deadMatchers } from "./dead-matchers.js";
 import { compileExpression } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
-const KINDS = ["tools", "prompts", "resources"] as const;
+const KINDS = ["tools", "prompts", "resources", "methods"] as const;
 
 /** Sentences with their places in the config, for `cardea check`. Says nothing where it cannot be sure. */
 export function policyAdvice(config: Advised): readonly PolicyFault[] {

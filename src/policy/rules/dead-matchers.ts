@@ -2,6 +2,8 @@
 import { uriPrefix } from "../../config/collisions.js";
 import type { Config, ServerConfig, SubjectConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
+import { LIST_METHODS, TARGETED_METHODS } from "../../core/methods.js";
+import { TASK_METHODS } from "../../core/tasks.js";
 import type { PolicyFault } from "./rule.js";
 
 /** What of a config there is to know for it. */
@@ -14,7 +16,43 @@ export const deadMatchers = (
   subject: SubjectConfig,
   path: PolicyFault["path"],
   config: Advised,
-): readonly PolicyFault[] => [...namesOfNobody(subject, path, config), ...nobody(subject, path, config)];
+): readonly PolicyFault[] => [
+  ...namesOfNobody(subject, path, config),
+  ...methodsOfNobody(subject, path),
+  ...nobody(subject, path, config),
+];
+
+/** Methods that no rule sees as such: what they are about is judged in their place. */
+const methodsOfNobody = (
+  { methods = [] }: SubjectConfig,
+  path: PolicyFault["path"],
+): readonly PolicyFault[] =>
+  methods.flatMap((pattern, at): readonly PolicyFault[] => {
+    const message = NEVER_JUDGED.get(pattern);
+    return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
+  });
+
+const NEVER_JUDGED: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(TARGETED_METHODS).map(([method, targeted]): readonly [string, string] => {
+    const kind = targeted.read({ name: "x", uri: "x", ref: { uri: "x" } })?.kind ?? "resources";
+    const key = method === "completion/complete" ? "prompts or resources" : kind;
+    return [method, `${method} is judged by what it is about: write ${key}`];
+  }),
+  ...Object.keys(LIST_METHODS).map((method): readonly [string, string] => [
+    method,
+    `${method} is answered by the gateway, with what the caller may see: a rule that hides takes out of it`,
+  ]),
+  ...[...TASK_METHODS].map((method): readonly [string, string] => [
+    method,
+    `${method} is part of the call that began its task, and is not judged again`,
+  ]),
+  ...["initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen"].map(
+    (method): readonly [string, string] => [
+      method,
+      `${method} is answered by the gateway and reaches no server`,
+    ],
+  ),
+]);
 
 function namesOfNobody(
   subject: SubjectConfig,

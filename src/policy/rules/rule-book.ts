@@ -8,6 +8,7 @@ import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Answer, Facts } from "./expression.js";
 import { judgedName, type RouteReadings, readingsOfRoute } from "./route-readings.js";
 import { compileRule, type PolicyFault, type Rule } from "./rule.js";
+import { namesKinds } from "./subject.js";
 
 export interface Decision {
   readonly effect: RuleConfig["effect"];
@@ -35,6 +36,8 @@ export interface Matter {
   readonly args?: unknown;
   /** The parameters of the server's question. */
   readonly request?: JsonObject;
+  /** Only rules that name what it is about may decide, or let it through; in doubt nobody has named it. */
+  readonly byName?: boolean;
 }
 
 /** How one rule took a matter, for `explain`. */
@@ -166,6 +169,7 @@ export class RuleBook {
   #judgeFrom(from: number, rules: readonly Rule[], matter: Matter, budget: Budget): Decision | number {
     for (let at = from; at < rules.length; at++) {
       const rule = rules[at] as Rule;
+      if (matter.byName === true && rule.restricts && !namesKinds(rule.config)) continue;
       if (budget.steps <= 0) return at;
       const answer = this.#answerOf(rule, matter, budget);
       if (answer === undefined) return at;
@@ -175,7 +179,16 @@ export class RuleBook {
         return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
       }
     }
-    return this.#default;
+    return matter.byName === true ? LET : this.#default;
+  }
+
+  /** The rules that may redact what `server` gives, whatever target it is about. */
+  mayRedactAt(client: Client, server: string): readonly RedactingRule[] {
+    return this.#rules.flatMap(({ config, subject }) =>
+      redacts(config) && config.on === "call" && subject.isOf(server) && subject.isAbout(client.principal)
+        ? [config]
+        : [],
+    );
   }
 
   /** Undefined for what is put off. */
@@ -360,6 +373,8 @@ const EFFECTS: readonly RuleConfig["effect"][] = ["allow", "redact", "approve", 
 /** Of two that allow, the one whose rule bounds what a server may ask is stricter. */
 const strictness = ({ effect, rule }: Decision): number =>
   EFFECTS.indexOf(effect) * 2 + (rule === undefined ? 0 : 1);
+
+const LET: Decision = { effect: "allow" };
 
 const askedOf = ({ when }: Rule, matter: Matter): Answer => when?.ask(factsOf(matter)) ?? "yes";
 const usesArgs = ({ when }: Rule): boolean => when?.uses.has("args") === true;

@@ -52,6 +52,15 @@ function misplaced(config: RuleConfig, path: PolicyFault["path"]): PolicyFault[]
   if (config.on !== "call" && ONLY_FOR_CALLS.has(config.effect)) {
     add("effect", `"${config.effect}" is for calls; what a server asks can be allowed or denied`);
   }
+  if (config.effect === "approve" && config.methods !== undefined) {
+    add(
+      "methods",
+      `"approve" is for tools, prompts and resources; nobody can be asked on account of a method`,
+    );
+  }
+  if (config.annotations !== undefined && config.methods !== undefined) {
+    add("annotations", "annotations are of tools; a rule about methods cannot ask for them");
+  }
   if (config.effect === "redact" && config.redact === undefined) {
     add("effect", `"redact" needs a key "redact" that says what to take out`);
   }

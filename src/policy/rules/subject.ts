@@ -18,14 +18,17 @@ export interface Subject {
    */
   covers(route: Route, restricts: boolean): boolean;
   isAbout(principal: Principal): boolean;
+  /** Whether it may be about something of this server. */
+  isOf(server: string): boolean;
 }
 
 /** Compiled once, so that judging a call costs only the matching. */
 export function compileSubject(config: SubjectConfig): Subject {
-  const { tools, prompts, resources } = config;
-  const anyName = tools === undefined && prompts === undefined && resources === undefined;
+  const { tools, prompts, resources, methods } = config;
+  const anyName = !namesKinds(config);
   const isTool = tools === undefined ? undefined : anyOf(tools);
   const isPrompt = prompts === undefined ? undefined : anyOf(prompts);
+  const isMethod = methods === undefined ? undefined : anyOf(methods);
   const uris = resources === undefined ? undefined : new UriGlobs(resources);
   const isServer = config.servers === undefined ? undefined : anyOf(config.servers);
   const isPrincipal = config.principals === undefined ? undefined : anyOf(config.principals);
@@ -42,8 +45,10 @@ export function compileSubject(config: SubjectConfig): Subject {
       if (anyName) return true;
       const name = judgedName(route);
       if (hasUri(route)) return uris !== undefined && coversUri(uris, name, restricts, writtenAs(route));
-      return (route.kind === "tools" ? isTool : isPrompt)?.(name) === true;
+      const { kind } = route;
+      return (kind === "tools" ? isTool : kind === "prompts" ? isPrompt : isMethod)?.(name) === true;
     },
+    isOf: (server) => isServer?.(server) ?? true,
     isAbout(principal) {
       if (isPrincipal !== undefined && !isPrincipal(principal.id)) return false;
       if (config.groups !== undefined && !config.groups.some((group) => principal.groups.includes(group))) {
@@ -69,6 +74,10 @@ function coversUri(uris: UriGlobs, name: string, restricts: boolean, written: st
   if (written === undefined) return uris.allows(name);
   return uris.has(written) || (uris.allows(written) && uris.allowsReading(name));
 }
+
+/** Whether it is about certain kinds of targets alone; it is about all of them where it names none. */
+export const namesKinds = ({ tools, prompts, resources, methods }: SubjectConfig): boolean =>
+  (tools ?? prompts ?? resources ?? methods) !== undefined;
 
 const anyOf = (patterns: readonly string[]): NameTest => {
   const tests = patterns.map(glob);

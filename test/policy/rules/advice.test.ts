@@ -170,3 +170,35 @@ describe("groups and scopes that nobody has are told", () => {
     expect(paths({})).toEqual([]);
   });
 });
+
+describe("methods that no rule sees as such are told", () => {
+  test.each([
+    ["tools/call", "tools/call is judged by what it is about: write tools"],
+    ["prompts/get", "prompts/get is judged by what it is about: write prompts"],
+    ["resources/subscribe", "resources/subscribe is judged by what it is about: write resources"],
+    ["completion/complete", "completion/complete is judged by what it is about: write prompts or resources"],
+    [
+      "tools/list",
+      "tools/list is answered by the gateway, with what the caller may see: a rule that hides takes out of it",
+    ],
+    ["tasks/get", "tasks/get is part of the call that began its task, and is not judged again"],
+    ["server/discover", "server/discover is answered by the gateway and reaches no server"],
+  ])("%s", (method, message) => {
+    expect(advice([{ methods: ["ops/*", method], effect: "deny" }])).toEqual([
+      ["policy.rules.0.methods.1", message],
+    ]);
+  });
+
+  test("and methods of vendors and lists of extensions are not", () => {
+    expect(advice([{ methods: ["ops/*", "tasks/list", "skills/list"], effect: "deny" }])).toEqual([]);
+  });
+
+  test("and a rule about methods behind one that covers it", () => {
+    const rules: Given[] = [
+      { methods: ["ops/*"], effect: "deny" },
+      { methods: ["ops/run"], effect: "allow" },
+    ];
+    expect(advice(rules)).toMatchObject([["policy.rules.1", expect.stringContaining("never decides")]]);
+    expect(advice([{ tools: ["*"], effect: "deny" }, ...rules.slice(1)])).toEqual([]);
+  });
+});

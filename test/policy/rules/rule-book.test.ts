@@ -308,6 +308,8 @@ describe("rules that cannot work are told with their place", () => {
     [{ effect: "hide", when: "args.a == 1" }, ["when"], 'a rule that hides cannot look at "args"'],
     [{ effect: "approve", on: "sampling" }, ["effect"], '"approve" is for calls'],
     [{ effect: "redact" }, ["effect"], '"redact" needs a key "redact"'],
+    [{ effect: "approve", methods: ["ops/*"] }, ["methods"], "nobody can be asked on account of a method"],
+    [{ effect: "deny", methods: ["x"], annotations: { readOnlyHint: true } }, ["annotations"], "of tools"],
     [{ effect: "deny", rememberMs: 1 }, ["remember"], 'needs the effect "approve"'],
     [{ effect: "allow", maxTokens: 1 }, ["maxTokens"], 'needs "on": "sampling"'],
     [{ effect: "allow", maxRounds: 1 }, ["maxRounds"], "for rules about what a server asks"],

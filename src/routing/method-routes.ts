@@ -1,0 +1,187 @@
+/** Where a method goes that has no target of its own, and what it names there: told, never guessed. */
+import type { Catalog } from "../catalog/catalog.js";
+import { exposeUri } from "../catalog/merge.js";
+import type { Snapshot } from "../catalog/snapshot.js";
+import type { Call, Route } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import { LIST_METHODS, methodRoute, TARGETED_METHODS } from "../core/methods.js";
+import { contestedMethod, unknownMethod, unknownTarget } from "../core/refusal.js";
+import { hasTasks, TASK_METHODS } from "../core/tasks.js";
+import { LIST_KINDS } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
+import { CODE } from "../wire/names.js";
+import { canBeCarried, declares } from "./extensions.js";
+import { MOST_TEXTS, type NamingMember, namingMembers, renamed, textsOf } from "./method-names.js";
+import type { Tasks } from "./tasks.js";
+
+type Known = Pick<Catalog, "view" | "unhidden" | "reachable" | "capabilities">;
+
+/** Methods that the gateway puts together, or finds by something else than a target. */
+const ROUTED_OTHERWISE: ReadonlySet<string> = new Set([...TASK_METHODS, "tasks/list", "skills/list"]);
+
+/** Whether a call is one of those that this page is about. */
+export const hasNoTarget = (method: string): boolean =>
+  !Object.hasOwn(TARGETED_METHODS, method) &&
+  !Object.hasOwn(LIST_METHODS, method) &&
+  !ROUTED_OTHERWISE.has(method);
+
+export class MethodRoutes {
+  readonly #catalog: Known;
+  readonly #tasks: Pick<Tasks, "find">;
+  /** What the server of a route calls what a call names, by the members that name it. */
+  readonly #names = new WeakMap<Route, readonly (readonly [NamingMember, string])[]>();
+
+  constructor(catalog: Known, tasks: Pick<Tasks, "find">) {
+    this.#catalog = catalog;
+    this.#tasks = tasks;
+  }
+
+  /**
+   * The only server that a call can be for: of those that the caller may see, the one that declares the method and has
+   * whatever the call names. What it names there is in the route, to be judged with the method.
+   */
+  find(call: Call): Route | GatewayError {
+    const { method, params, client } = call;
+    if (!canBeCarried(method)) return unknownMethod(method);
+    const servers = this.#catalog.reachable(client, method);
+    const members = namingMembers(params).flatMap((member) => this.#found(call, member));
+    const declarers = servers.filter((server) => declares(this.#catalog.capabilities(server), method));
+    // Beside a server that declares the method, a server's own name for something says nothing: it may be any word.
+    const leading = declarers.length > 0 ? members.filter(({ surely }) => surely) : members;
+    const named = [...new Set(leading.map(({ route }) => route.upstream))];
+    if (named.length > 1) return severalServers(method, leading);
+    const [byName] = named;
+    if (byName === undefined) {
+      const [server] = declarers;
+      if (server === undefined) return unknownMethod(method);
+      if (declarers.length > 1) return contestedMethod(method, declarers);
+      return this.#at(server, call, []);
+    }
+    if (!servers.includes(byName)) return unknownMethod(method);
+    if (declarers.length > 0 && !declarers.includes(byName)) return servedElsewhere(method, byName, leading);
+    return this.#at(byName, call, leading);
+  }
+
+  /** Where what a member names leads in the caller's own view. */
+  #found({ client }: Call, member: NamingMember): readonly Found[] {
+    const { kinds, path, value } = member;
+    const view = this.#catalog.view(client);
+    if (path[0] === "taskId") {
+      const task = this.#tasks.find(client, value);
+      const route = task && view.owned("tools", task.server, task.tool);
+      return task === undefined || route === undefined ? [] : [{ member, route, own: task.id, surely: true }];
+    }
+    return kinds.flatMap((kind): readonly Found[] => {
+      const route = view.find(kind, value);
+      if (route === undefined) return [];
+      return [{ member, route, own: route.target, surely: route.exposed === value }];
+    });
+  }
+
+  /** The parameters of a call to `route`, as its server knows what they name. */
+  ownParams(route: Route, params: JsonObject): JsonObject {
+    return renamed(params, this.#names.get(route) ?? []);
+  }
+
+  /** The route to `server`, unless the call names something there that the caller may not see. */
+  #at(server: string, call: Call, found: readonly Found[]): Route | GatewayError {
+    const { method, params, client } = call;
+    const texts = textsOf(params);
+    if (texts === undefined) return tooManyTexts(method);
+    const own = new Map<string, readonly [NamingMember, string]>();
+    for (const { member, own: name } of found) {
+      const known = own.get(placeOf(member));
+      if (known !== undefined && known[1] !== name) return ambiguous(method, member);
+      own.set(placeOf(member), [member, name]);
+    }
+    const members = namingMembers(params);
+    const isUnknownTask = members.some((member) => member.path[0] === "taskId" && !own.has(placeOf(member)));
+    if (isUnknownTask && hasTasks(this.#catalog.capabilities(server))) return noSuchTask();
+    const named = new Map(found.map(({ route }) => [keyOf(route), { route, surely: true }]));
+    const names = new Set(members.filter((member) => !own.has(placeOf(member))).map(({ value }) => value));
+    const renamedTexts = new Set([...own.values()].map(([{ value }]) => value));
+    for (const text of texts) {
+      if (renamedTexts.has(text)) continue;
+      for (const route of this.#thereIs(server, client, text)) {
+        if (route === HIDDEN) return unknownTarget(LOOKS_LIKE_URI.test(text) ? "resources" : "tools", text);
+        if (!named.has(keyOf(route))) named.set(keyOf(route), { route, surely: names.has(text) });
+        if (named.size > MOST_NAMED) return tooManyNames(method);
+      }
+    }
+    const route = methodRoute(server, method, [...named.values()]);
+    this.#names.set(route, [...own.values()]);
+    return route;
+  }
+
+  /** What `server` itself calls so. */
+  #thereIs(server: string, client: Call["client"], text: string): readonly (Route | typeof HIDDEN)[] {
+    const seen = this.#catalog.view(client);
+    const all = this.#catalog.unhidden(client.scope === "" ? client : { ...client, scope: "" });
+    const there = (list: Snapshot): Route | undefined =>
+      list.ownersOf(text).find(({ upstream }) => upstream === server);
+    const found = LIST_KINDS.flatMap((kind): readonly (Route | typeof HIDDEN)[] =>
+      there(all.list(kind)) === undefined ? [] : [there(seen.list(kind)) ?? HIDDEN],
+    );
+    if (found.length > 0 || !LOOKS_LIKE_URI.test(text)) return found;
+    // Whatever reads like a URI may be a resource that the server would read without listing it.
+    const space = seen.scope.spaces.find(({ name }) => name === server);
+    if (space === undefined) return [];
+    const { whole = space } = space;
+    const [exposed, inWhole] = [exposeUri(space, text), exposeUri(whole, text)];
+    const elsewhere = exposed === inWhole ? {} : { whole: inWhole };
+    return [{ upstream: server, target: text, exposed, ...elsewhere, kind: "resources" }];
+  }
+}
+
+/** Stands for what a server has and the caller may not see. */
+const HIDDEN = Symbol("hidden");
+
+/** Where a member leads. */
+interface Found {
+  readonly member: NamingMember;
+  readonly route: Route;
+  /** What the server itself calls it. */
+  readonly own: string;
+  /** False for a name that is only the server's own, and so may be no name at all. */
+  readonly surely: boolean;
+}
+
+/** Without white space, and short enough: longer ones, such as pictures, are no names. */
+const LOOKS_LIKE_URI = /^[a-z][a-z0-9+.-]*:\S{1,8192}$/i;
+
+const keyOf = ({ kind, upstream, target }: Route): string => `${kind}\0${upstream}\0${target}`;
+
+const invalid = (message: string): GatewayError =>
+  new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
+
+const placeOf = ({ path }: NamingMember): string => `"${path.join(".")}"`;
+
+const severalServers = (method: string, found: readonly Found[]): GatewayError => {
+  const leads = found.map(({ member, route }) => `${placeOf(member)} of ${route.upstream}`);
+  return invalid(
+    `${method} names things of several servers (${[...new Set(leads)].join(", ")}); a call goes to one`,
+  );
+};
+
+const servedElsewhere = (method: string, server: string, found: readonly Found[]): GatewayError =>
+  invalid(
+    `${method} is not a method of ${server}, which has what ${found.map(({ member }) => placeOf(member)).join(" and ")} names`,
+  );
+
+const ambiguous = (method: string, member: NamingMember): GatewayError =>
+  invalid(`${method} does not say what it is about: ${placeOf(member)} names two things`);
+
+const tooManyTexts = (method: string): GatewayError =>
+  invalid(
+    `${method} has more than ${MOST_TEXTS} texts in its params; nobody can say which of them are names`,
+  );
+
+/** So many things may one call name: each is judged for itself. */
+const MOST_NAMED = 256;
+
+const tooManyNames = (method: string): GatewayError =>
+  invalid(`${method} names more than ${MOST_NAMED} things, which are more than can be judged`);
+
+/** Whether it never was, or was given to somebody else, is for nobody to find out. */
+const noSuchTask = (): GatewayError =>
+  new GatewayError("unknown_target", "downstream", "there is no such task");

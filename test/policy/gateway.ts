@@ -1,0 +1,98 @@
+/** The whole gateway in front of recording servers, with hosts of both eras over HTTP and on pipes. */
+import { createHash } from "node:crypto";
+import { PassThrough } from "node:stream";
+import { onTestFinished } from "vitest";
+import { readConfig } from "../../src/config/read.js";
+import { SILENT } from "../../src/core/logger.js";
+import { createGateway, type Gateway } from "../../src/gateway.js";
+import { httpWire } from "../support/peers/http-wire.js";
+import { streamWire } from "../support/peers/mixed-wire.js";
+import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
+import { type Offered, type Received, recordingServer } from "./recording-server.js";
+
+/** Who may come in over HTTP, by key; on a pipe comes `ann`. */
+const KEYS = { ann: `crd_${"a".repeat(43)}`, bob: `crd_${"b".repeat(43)}` } as const;
+export type Person = keyof typeof KEYS;
+
+export interface HostKind {
+  readonly era: "legacy" | "modern";
+  readonly door: "http" | "stdio";
+}
+
+/** Every host there is: both eras, both transports. */
+export const HOSTS: readonly HostKind[] = (["legacy", "modern"] as const).flatMap((era) =>
+  (["http", "stdio"] as const).map((door) => ({ era, door })),
+);
+
+/** What a server offers, and answers to requests that are no lists. */
+export interface Server extends Partial<Offered> {
+  readonly era?: "legacy" | "modern";
+  readonly answer?: (received: Received) => Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface Running {
+  readonly gateway: Gateway;
+  readonly url: string;
+  readonly adminUrl: string;
+  /** What reached servers, but for introductions and lists of the base protocol; with `asked` also those. */
+  readonly received: readonly Received[];
+  host(kind: HostKind, person?: Person, path?: string): Promise<RawHost>;
+  /** A bare request, for what no host would send. */
+  fetch(path: string, init: RequestInit, person?: Person): Promise<Response>;
+}
+
+/** Ends when the test does; `entries` are further servers, as a config has them. */
+export async function openGateway(
+  servers: Readonly<Record<string, Server>>,
+  config: object = {},
+  entries: Readonly<Record<string, object>> = {},
+): Promise<Running> {
+  const received: Received[] = [];
+  const running = await Promise.all(
+    Object.entries(servers).map(async ([name, { era = "modern", answer, ...offered }]) => {
+      const all: Offered = { tools: [], prompts: [], resources: [], templates: [], ...offered };
+      const server = await recordingServer(name, era, all, (it) => void received.push(it), answer);
+      return [name, server] as const;
+    }),
+  );
+  const hash = (key: string): string => `sha256:${createHash("sha256").update(key).digest("hex")}`;
+  const written = {
+    listen: { http: { port: 0 }, admin: { port: 0 } },
+    auth: { keys: Object.entries(KEYS).map(([id, key]) => ({ id, hash: hash(key) })) },
+    mcpServers: {
+      ...Object.fromEntries(running.map(([name, { url }]) => [name, { type: "http", url }] as const)),
+      ...entries,
+    },
+    ...config,
+  };
+  const outcome = readConfig(JSON.stringify(written), "c.json", { env: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  const gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  const { url, adminUrl } = await gateway.start();
+  await gateway.lists("tools");
+  const pipes: PassThrough[] = [];
+  onTestFinished(async () => {
+    for (const pipe of pipes) pipe.end();
+    await gateway.stop({ immediate: true });
+    await Promise.all(running.map(([, server]) => server.close()));
+  });
+  const headersOf = (person: Person) => ({ authorization: `Bearer ${KEYS[person]}` });
+  return {
+    gateway,
+    url,
+    adminUrl,
+    received,
+    host({ era, door }, person = "ann", path = "") {
+      const open = era === "legacy" ? openLegacy : openModern;
+      if (door === "http") {
+        return open({ wire: httpWire(`${url}${path}`, headersOf(person)), onPipe: false });
+      }
+      const [input, output] = [new PassThrough(), new PassThrough()];
+      pipes.push(input);
+      void gateway.stdio(input, output, person);
+      return open({ wire: streamWire(input, output), onPipe: true });
+    },
+    fetch: (path, init, person = "ann") =>
+      fetch(new URL(path, url), { ...init, headers: { ...init.headers, ...headersOf(person) } }),
+  };
+}
