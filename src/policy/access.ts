@@ -114,7 +114,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     if (!canAsk(call)) throw noted(hostCannotAsk(route, rule));
     const nonce = randomUUID();
     log.asked(call, route, decision, nonce);
-    return approvals.ask(rule, call, route, nonce);
+    return approvals.ask(rule, call, route, nonce, judge.book.conditionWords);
   }
 
   /** A method that has no target is judged together with everything that it names. */

@@ -5,17 +5,16 @@ import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { upTo } from "../core/up-to.js";
-import { escapeHidden } from "../telemetry/escape.js";
 import { canonicalText } from "../wire/canonical.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { RoundState, RoundStates } from "./round-state.js";
 import { argsOf } from "./rules/rule-book.js";
+import { isShort, type Shown, shownArguments, shownName } from "./shown-arguments.js";
 
 const KEPT = 10_000;
-/** Characters of all arguments, and of one text among them: what comes first must not push out of sight what follows. */
-const LONGEST_SHOWN = 4_000;
-const LONGEST_TEXT = 200;
+/** Characters; more are never shown whole. */
+const LONGEST_REMEMBERED = 16_384;
 
 export class Approvals {
   /** Answers that were used: each lets one call through, and how long one can be sent is for the seal to say. */
@@ -30,12 +29,20 @@ export class Approvals {
   }
 
   isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
-    return rule.rememberMs !== undefined && this.#remembered.has(digest(rule, call, route));
+    if (rule.rememberMs === undefined || this.#remembered.size === 0) return false;
+    // What is too long to be shown was never remembered.
+    return isShort(argsOf(call), LONGEST_REMEMBERED) && this.#remembered.has(digest(rule, call, route));
   }
 
-  /** The question, as the reply to the call; `nonce` is the one use of its answer. */
-  ask(rule: RuleConfig, call: Call, route: Route, nonce: string): Reply {
-    const asked = { rule: rule.name, nonce };
+  /**
+   * The question, as the reply to the call.
+   *
+   * @param nonce the one use of its answer
+   * @param named members of arguments that conditions refer to, and that a person should see first
+   */
+  ask(rule: RuleConfig, call: Call, route: Route, nonce: string, named: ReadonlySet<string>): Reply {
+    const { message, isCut } = questionOf(rule, call, route, named);
+    const asked = { rule: rule.name, nonce, ...(isCut && { isCut }) };
     return {
       kind: "input_required",
       requests: {
@@ -43,7 +50,7 @@ export class Approvals {
           method: "elicitation/create",
           params: {
             mode: "form",
-            message: question(rule, call, route),
+            message,
             requestedSchema: { type: "object", properties: {} },
           },
         },
@@ -67,7 +74,8 @@ export class Approvals {
     }
     this.#spent.set(asked.nonce, true);
     if (stringAt(objectAt(call.answers?.responses, APPROVAL_KEY), "action") !== "accept") return false;
-    if (rule.rememberMs !== undefined) {
+    // Nobody has said yes to what was not shown, but for this once.
+    if (rule.rememberMs !== undefined && asked.isCut !== true) {
       this.#remembered.set(digest(rule, call, route), true, { ttl: rule.rememberMs });
     }
     return true;
@@ -90,19 +98,31 @@ function digest(rule: RuleConfig, call: Call, route: Route): string {
     .digest("base64url");
 }
 
-/** A text that is too long ends with how much of it is missing; everything else stays. */
-const shortened = <Value>(value: Value, longest: number): Value | string =>
-  typeof value === "string" && value.length > longest
-    ? `${value.slice(0, longest)}… (${value.length - longest} more characters, which are not shown)`
-    : value;
+/** Characters of a name or URI. */
+const LONGEST_NAME = 500;
 
-/** Everything that could fool the eye of the person is written as an escape. */
-function question(rule: RuleConfig, call: Call, route: Route): string {
+interface Question {
+  readonly message: string;
+  /** Whether something of the call is not shown: then the person approves this very call, and none like it. */
+  readonly isCut: boolean;
+}
+
+function questionOf(rule: RuleConfig, call: Call, route: Route, named: ReadonlySet<string>): Question {
   // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
   const given = argsOf(call);
-  const args = isObject(given) ? without(given, Object.keys(route.given?.fixed ?? {})) : given;
-  const text = escapeHidden(writeJson(args, undefined, (value) => shortened(value, LONGEST_TEXT)));
-  const shown = shortened(text, LONGEST_SHOWN);
-  const why = rule.message === undefined ? "" : `${rule.message}\n`;
-  return `${why}Allow "${escapeHidden(route.exposed)}" of server "${route.upstream}" with these arguments?\n${shown}`;
+  const args = isObject(given) ? without(given, Object.keys(route.given?.fixed ?? {})) : {};
+  const name = shownName(route.exposed, LONGEST_NAME);
+  const { text, cut } = shownArguments(args, named);
+  const lines = [
+    ...(rule.message === undefined ? [] : [rule.message]),
+    `Allow "${name.text}" of server "${route.upstream}" with these arguments?`,
+    ...(name.cut === undefined ? [] : [cutNote("Its name is", "name", name.cut)]),
+    ...(cut === undefined ? [] : [cutNote("The arguments are", "arguments", cut)]),
+  ];
+  const isCut = name.cut !== undefined || cut !== undefined;
+  const alone = isCut && rule.rememberMs !== undefined ? ["A yes is good for this call alone."] : [];
+  return { message: [...lines, ...alone, text].join("\n"), isCut };
 }
+
+const cutNote = (what: string, whole: string, { bytes, sha256 }: NonNullable<Shown["cut"]>): string =>
+  `${what} cut: not all can be shown. The whole ${whole}: ${bytes} bytes, SHA-256 ${sha256}.`;

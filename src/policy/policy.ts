@@ -207,7 +207,7 @@ function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
     const own = book.judge(matter);
     for (const { rule, answer } of book.explain(matter)) {
       const of = matter.route === route ? undefined : judgedName(matter.route);
-      const key = JSON.stringify([rule.name, of ?? null]);
+      const key = `${rule.name}\0${of ?? ""}`;
       const decides = rule === own.rule;
       if (rows.has(key) && !decides) continue;
       rows.set(key, {

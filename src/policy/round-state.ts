@@ -9,8 +9,8 @@ import { parseJson, writeJson } from "../wire/json-text.js";
  * with the same call: what is read here is what was written here, or what a server wrote.
  */
 export interface RoundState {
-  /** The rule whose approval was asked for, and the one use of the answer. */
-  readonly asked?: { readonly rule: string; readonly nonce: string };
+  /** The rule whose approval was asked for, the one use of the answer, and whether not all of the call was shown. */
+  readonly asked?: { readonly rule: string; readonly nonce: string; readonly isCut?: boolean };
   /** The rule whose approval was given in an earlier round. */
   readonly approved?: string;
   /** Questions of this round that were refused on the way; they are answered together with the rest. */

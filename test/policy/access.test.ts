@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
 import type { Call, InputAnswers, Notice, Reply } from "../../src/core/call.js";
@@ -8,11 +9,13 @@ import { rescue } from "../../src/policy/rescue.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
-import type { JsonObject } from "../../src/wire/json.js";
+import { ExactNumber } from "../../src/wire/exact-number.js";
+import { type JsonObject, objectAt, stringAt } from "../../src/wire/json.js";
+import { writeJson } from "../../src/wire/json-text.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall, unroutedCall } from "../support/fake-call.js";
 import { turnTheClock } from "../support/turn-the-clock.js";
-import { clientOf, policyOf, result, rule, toolCall, wordOf } from "./support.js";
+import { clientOf, policyOf, result, routeTo, rule, toolCall, wordOf } from "./support.js";
 
 const asksPeople = clientOf({ capabilities: { elicitation: {}, sampling: {}, roots: {} } });
 const object = (reply: Reply): JsonObject => (reply.kind === "result" ? reply.result.object : {});
@@ -40,6 +43,11 @@ const inTurn = (...replies: readonly Reply[]): Handler => {
     turn += 1;
     return replies[turn - 1] ?? result({ told: call.answers ?? null });
   };
+};
+
+const messageOf = (reply: Reply): string => {
+  const asked = reply.kind === "input_required" ? reply.requests["cardea/approval"] : undefined;
+  return stringAt(objectAt(asked as JsonObject | undefined, "params"), "message") ?? "";
 };
 
 /** The call again, with answers to what the reply asked. */
@@ -155,6 +163,84 @@ describe("approval", () => {
     expect(padded).toContain("/etc");
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`key${at}`, at]));
     expect(await asked(many)).toMatch(/… \(\d+ more characters, which are not shown\)"/);
+  });
+
+  test.each<[string, JsonObject]>([
+    ["a name of 4,200 characters", { ["x".repeat(4_200)]: 1 }],
+    ["600 names", Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`filler_${at}`, "yes"]))],
+    [
+      "600 long names",
+      Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`${at}${"k".repeat(70)}`, 1])),
+    ],
+    ["200,000 names", Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`f${at}`, 1]))],
+    ["a text of a megabyte", { note: "n".repeat(1_000_000) }],
+    ["a list without end", { note: Array.from({ length: 5_000 }, (_, at) => at) }],
+    [
+      "an object full of names",
+      { a: Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, at])) },
+    ],
+    ["something nested deep", { a: { b: { c: { d: { e: { f: { g: { h: { i: { j: 1 } } } } } } } } } }],
+    ["a number without end", { n: new ExactNumber(`1${"0".repeat(5_000)}`) }],
+  ])("shows what counts, however much comes before it: %s", async (_, filler) => {
+    const rules = [{ ...approve, rememberMs: 60_000 }, { when: "args.zzz == 'x'", effect: "deny" } as const];
+    const { handle, calls } = policyOf({ rules });
+    const args = { ...filler, zzz: "what the rule asks for", targetPath: "/etc/passwd", env: "prod" };
+    const first = toolCall("files", "delete_all", args, { client: asksPeople });
+    const asked = await handle(first);
+    const message = messageOf(asked);
+    expect(message.length).toBeLessThan(6_000);
+    const shown = message.slice(message.indexOf("{"));
+    expect(shown.slice(0, 200)).toMatch(/^\{"zzz":"what the rule asks for","env":"prod",/);
+    expect(shown).toContain('"targetPath":"/etc/passwd"');
+    const text = writeJson(args);
+    const sha256 = createHash("sha256").update(text).digest("hex");
+    expect(message).toContain(
+      `The arguments are cut: not all can be shown. The whole arguments: ${Buffer.byteLength(text)} bytes, SHA-256 ${sha256}.`,
+    );
+    expect(message).toContain("A yes is good for this call alone.");
+    expect(wordOf(await handle(again(first, asked, { "cardea/approval": { action: "accept" } })))).toBe(
+      "result",
+    );
+    // It was a yes to what was shown, and so to this call alone.
+    expect(wordOf(await handle(first))).toBe("input_required");
+    expect(calls).toHaveLength(1);
+  });
+
+  test("shows a number as it was written", async () => {
+    const { handle } = policyOf({ rules: [approve] });
+    const args = { id: new ExactNumber("9007199254740993") };
+    const reply = await handle(toolCall("files", "delete_all", args, { client: asksPeople }));
+    expect(messageOf(reply)).toContain('{"id":9007199254740993}');
+  });
+
+  test("shows nothing that hides or turns, in names and in values, at any depth", async () => {
+    const { handle } = policyOf({ rules: [{ ...approve, tools: ["*"] }] });
+    const odd = "a\u202eb\u200bc\u2066d\ufe0fe\u3164f\u00a0g\u2800h\u{e0041}i\u0000j\u2028k\u034fl\ud800m";
+    const args = { [odd]: odd, deep: [{ [odd]: [odd] }] };
+    const route = { ...routeTo("files", "delete_all"), exposed: `x" of server "safe${odd}`, item: {} };
+    const message = messageOf(
+      await handle(toolCall("files", "delete_all", args, { client: asksPeople, route })),
+    );
+    expect(message.replaceAll("\n", "")).not.toMatch(
+      /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u2800]/u,
+    );
+    expect(message).toContain('Allow "x\\" of server \\"safe');
+    expect(message).not.toContain("cut");
+  });
+
+  test("says so where the URI of a resource is too long to be shown, and does not remember the answer", async () => {
+    const { handle } = policyOf({ rules: [{ name: "ask", effect: "approve", rememberMs: 60_000 }] });
+    const uri = `files+file:///${"a".repeat(3_000)}/etc/passwd`;
+    const route = { upstream: "files", target: uri.slice(6), exposed: uri, kind: "resources" } as const;
+    const read = fakeCall({ method: "resources/read", params: { uri }, route, client: asksPeople });
+    const asked = await handle(read);
+    expect(messageOf(asked)).toContain(
+      `Its name is cut: not all can be shown. The whole name: ${uri.length} bytes, SHA-256 `,
+    );
+    expect(wordOf(await handle(again(read, asked, { "cardea/approval": { action: "accept" } })))).toBe(
+      "result",
+    );
+    expect(wordOf(await handle(read))).toBe("input_required");
   });
 
   test("that is given lets the call through as if nothing had been asked", async () => {

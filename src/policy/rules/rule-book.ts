@@ -80,6 +80,7 @@ const ALL_TOO_MUCH = "the conditions of all rules together are more work than th
 export class RuleBook {
   readonly #rules: readonly Rule[];
   readonly #default: Decision;
+  #conditionWords: ReadonlySet<string> | undefined;
   readonly #readsUris: boolean;
   /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
   readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Rule[]>>();
@@ -303,6 +304,18 @@ export class RuleBook {
   /** Whether some rule must know how often a server has asked. */
   get countsRounds(): boolean {
     return this.#rules.some(({ config }) => config.maxRounds !== undefined);
+  }
+
+  /** Every word of a condition about calls, the names of arguments among them. */
+  get conditionWords(): ReadonlySet<string> {
+    this.#conditionWords ??= new Set(
+      this.#rules.flatMap(({ config }) =>
+        config.on === "call" && config.when !== undefined
+          ? (config.when.match(/[\p{L}\p{N}_$-]+/gu) ?? [])
+          : [],
+      ),
+    );
+    return this.#conditionWords;
   }
 
   get hides(): boolean {
