@@ -50,7 +50,14 @@ function asText(name: string, explained: Known): string {
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
     "",
     about.length === 0 ? "rules: none is about it" : "rules, in order; the first that matches decides:",
-    ...table(about.map((row) => [row.decides ? "->" : "", row.rule, row.effect, row.why])),
+    ...table(
+      about.map((row) => [
+        row.decides ? "->" : "",
+        row.rule,
+        row.effect,
+        row.of === undefined ? row.why : `${row.why}, for ${row.of}`,
+      ]),
+    ),
     ...(rest === 0
       ? []
       : [`  (${rest} more ${rest === 1 ? "is" : "are"} about other things; --json lists all)`]),

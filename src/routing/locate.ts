@@ -22,12 +22,11 @@ export function locate(
   methods: Pick<MethodRoutes, "find">,
 ): Middleware {
   const find = (call: Call): Route | undefined => {
-    if (hasNoTarget(call.method)) {
-      const found = methods.find(call);
-      return found instanceof GatewayError ? undefined : found;
-    }
     const target = targetOf(call.method, call.params);
-    return target && catalog.view(call.client).find(target.kind, target.name);
+    if (target !== undefined) return catalog.view(call.client).find(target.kind, target.name);
+    if (!hasNoTarget(call.method)) return undefined;
+    const found = methods.find(call);
+    return found instanceof GatewayError ? undefined : found;
   };
   const ofTask = ({ client, params }: Call): Route | undefined => {
     const task = tasks.find(client, stringAt(params, "taskId") ?? "");

@@ -102,7 +102,7 @@ export class MethodRoutes {
     const renamedTexts = new Set([...own.values()].map(([{ value }]) => value));
     for (const text of texts) {
       if (renamedTexts.has(text)) continue;
-      for (const route of this.#thereIs(server, client, text)) {
+      for (const route of this.#thereIs(server, client, text, names.has(text))) {
         if (route === HIDDEN) return unknownTarget(LOOKS_LIKE_URI.test(text) ? "resources" : "tools", text);
         if (!named.has(keyOf(route))) named.set(keyOf(route), { route, surely: names.has(text) });
         if (named.size > MOST_NAMED) return tooManyNames(method);
@@ -114,7 +114,12 @@ export class MethodRoutes {
   }
 
   /** What `server` itself calls so. */
-  #thereIs(server: string, client: Call["client"], text: string): readonly (Route | typeof HIDDEN)[] {
+  #thereIs(
+    server: string,
+    client: Call["client"],
+    text: string,
+    isName: boolean,
+  ): readonly (Route | typeof HIDDEN)[] {
     const seen = this.#catalog.view(client);
     const all = this.#catalog.unhidden(client.scope === "" ? client : { ...client, scope: "" });
     const there = (list: Snapshot): Route | undefined =>
@@ -126,6 +131,11 @@ export class MethodRoutes {
     // Whatever reads like a URI may be a resource that the server would read without listing it.
     const space = seen.scope.spaces.find(({ name }) => name === server);
     if (space === undefined) return [];
+    if (isName && this.#catalog.capabilities(server)?.resources !== undefined) {
+      // A URI of the gateway's own form would have been found, if the caller could see it.
+      const isExposed = space.uris?.reveal(text) !== undefined;
+      return [(isExposed ? undefined : seen.resourceOf(server, text)) ?? HIDDEN];
+    }
     const { whole = space } = space;
     const [exposed, inWhole] = [exposeUri(space, text), exposeUri(whole, text)];
     const elsewhere = exposed === inWhole ? {} : { whole: inWhole };

@@ -26,6 +26,8 @@ export const HOSTS: readonly HostKind[] = (["legacy", "modern"] as const).flatMa
 
 /** What a server offers, and answers to requests that are no lists. */
 export interface Server extends Partial<Offered> {
+  /** More of its entry in the config. */
+  readonly entry?: object;
   readonly era?: "legacy" | "modern";
   readonly answer?: (received: Received) => Readonly<Record<string, unknown>> | undefined;
 }
@@ -49,10 +51,10 @@ export async function openGateway(
 ): Promise<Running> {
   const received: Received[] = [];
   const running = await Promise.all(
-    Object.entries(servers).map(async ([name, { era = "modern", answer, ...offered }]) => {
+    Object.entries(servers).map(async ([name, { era = "modern", answer, entry = {}, ...offered }]) => {
       const all: Offered = { tools: [], prompts: [], resources: [], templates: [], ...offered };
       const server = await recordingServer(name, era, all, (it) => void received.push(it), answer);
-      return [name, server] as const;
+      return [name, server, entry] as const;
     }),
   );
   const hash = (key: string): string => `sha256:${createHash("sha256").update(key).digest("hex")}`;
@@ -60,7 +62,9 @@ export async function openGateway(
     listen: { http: { port: 0 }, admin: { port: 0 } },
     auth: { keys: Object.entries(KEYS).map(([id, key]) => ({ id, hash: hash(key) })) },
     mcpServers: {
-      ...Object.fromEntries(running.map(([name, { url }]) => [name, { type: "http", url }] as const)),
+      ...Object.fromEntries(
+        running.map(([name, { url }, entry]) => [name, { type: "http", url, ...entry }] as const),
+      ),
       ...entries,
     },
     ...config,

@@ -186,6 +186,15 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     }
   });
 
+  test("is refused where it names what the config leaves out, by URI", async () => {
+    const entry = { resources: { deny: ["file:///etc/*"] } };
+    for (const uri of ["file:///etc/shadow", "file:///etc/other", "db+file:///etc/other"]) {
+      const { error, reached } = await calls({}, "ops/run", { uri }, { db: { ...DB, entry }, files: FILES });
+      expect(error).toMatchObject({ code: -32602, message: `unknown resource: ${uri}` });
+      expect(reached).toEqual([]);
+    }
+  });
+
   test("needs an approval that nobody can give on account of it", async () => {
     const { error, reached } = await calls(rules(rule("approve", { servers: ["db"] })), "ops/run", {});
     expect(error).toMatchObject({ message: '"ops/run" needs an approval, which ops/run cannot ask for' });

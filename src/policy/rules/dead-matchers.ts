@@ -28,7 +28,11 @@ const methodsOfNobody = (
   path: PolicyFault["path"],
 ): readonly PolicyFault[] =>
   methods.flatMap((pattern, at): readonly PolicyFault[] => {
-    const message = NEVER_JUDGED.get(pattern);
+    const message =
+      NEVER_JUDGED.get(pattern) ??
+      (/[^\x21-\x7e]/.test(pattern)
+        ? "no method is like this: their names are of printable ASCII, without blanks"
+        : undefined);
     return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
   });
 

@@ -183,6 +183,7 @@ describe("methods that no rule sees as such are told", () => {
     ],
     ["tasks/get", "tasks/get is part of the call that began its task, and is not judged again"],
     ["server/discover", "server/discover is answered by the gateway and reaches no server"],
+    ["ops /*", "no method is like this: their names are of printable ASCII, without blanks"],
   ])("%s", (method, message) => {
     expect(advice([{ methods: ["ops/*", method], effect: "deny" }])).toEqual([
       ["policy.rules.0.methods.1", message],
