@@ -1,4 +1,8 @@
 /** The official SDK's clients as hosts of the legacy edge, over real HTTP. */
+import {
+  Client as LaterClient,
+  StreamableHTTPClientTransport as LaterTransport,
+} from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -10,9 +14,10 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { type FakeHandler, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
+import { until } from "../../support/until.js";
 import { edgeServer } from "./support.js";
 
 const CAPABILITIES = {
@@ -198,4 +203,61 @@ test("whose connection is cut comes back for its answers, and learns of the one 
   while (gets.filter((id) => id?.startsWith("call-")).length < 3) await new Promise(setImmediate);
   await client.ping();
   expect(gets.filter((id) => id === null)).toHaveLength(1);
+});
+
+describe.each([
+  ["SDK 1.32", () => new Client({ name: "sdk", version: "1" }), StreamableHTTPClientTransport, [undefined]],
+  [
+    "SDK 2.4",
+    () => new LaterClient({ name: "sdk", version: "2" }, { versionNegotiation: { mode: "legacy" } }),
+    LaterTransport,
+    [],
+  ],
+] as const)("%s, whose request is cancelled,", (_name, create, HostTransport, schema) => {
+  test.each([
+    ["before anything was said", false],
+    ["after its stream was opened", true],
+  ])("%s comes back once at most, and goes on", async (_when, notifies) => {
+    const server = await edgeServer({ handlers: {}, introduction: { capabilities: CAPABILITIES } });
+    const pending = pendingHandler();
+    Object.assign(server.port, {
+      handle: (call: Call) => {
+        const token = (call.params._meta as { progressToken?: unknown } | undefined)?.progressToken;
+        if (notifies)
+          call.notify({ method: "notifications/progress", params: { progressToken: token, progress: 1 } });
+        return pending.handler(call);
+      },
+    });
+    /** The `Last-Event-ID` of each GET, and what it was answered with. */
+    const gets: [string | null, number][] = [];
+    let ended: Promise<unknown> | undefined;
+    const watched = async (url: string | URL, init?: RequestInit): Promise<Response> => {
+      const response = await fetch(url, init);
+      if (init?.method === "GET")
+        gets.push([new Headers(init.headers).get("last-event-id"), response.status]);
+      if (String(init?.body).includes("tools/call")) ended = response.clone().text();
+      return response;
+    };
+    const client = create();
+    onTestFinished(() => client.close());
+    await client.connect(new HostTransport(new URL(server.url), { fetch: watched }) as never);
+    const errors: unknown[] = [];
+    client.onerror = (error: unknown) => void errors.push(error);
+    const giveUp = new AbortController();
+    let heard = 0;
+    const options = { signal: giveUp.signal, onprogress: () => void heard++ };
+    // The older one takes a schema in between.
+    const args = [{ name: "t" }, ...schema, options] as never as Parameters<Client["callTool"]>;
+    const call = (client as Client).callTool(...args).catch(() => "cancelled");
+    await pending.called;
+    if (notifies) await until("the notice", () => heard === 1);
+    giveUp.abort();
+    expect(await call).toBe("cancelled");
+    await until("the end of the request", () => ended !== undefined);
+    expect(await ended).not.toContain('"id":');
+    if (notifies) await until("the host to come back", () => gets.length === 2);
+    for (let round = 0; round < 3; round += 1) await client.ping();
+    expect(gets.slice(1)).toEqual(notifies ? [[expect.stringMatching(/^call-/), 204]] : []);
+    expect(errors).toEqual([]);
+  });
 });
