@@ -62,6 +62,8 @@ const AT_ONCE = 500;
 export class Changes implements ChangeFeed {
   readonly #options: ChangesOptions;
   readonly #subscribers = new Set<Subscriber>();
+  /** Those that have followed something at a server, by its name, until they end: its updates are of no concern to others. */
+  readonly #followers = new Map<string, Set<Subscriber>>();
   /** A walk over the subscribers is due or under way, and whether another must follow it. */
   #walking = false;
   #again = false;
@@ -81,6 +83,7 @@ export class Changes implements ChangeFeed {
       follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest),
     };
     this.#subscribers.add(subscriber);
+    for (const follow of subscriber.follows.values()) this.#noteFollower(subscriber, follow);
     return () => this.#end(subscriber);
   }
 
@@ -168,7 +171,7 @@ export class Changes implements ChangeFeed {
     this.listsChanged();
     const capabilities = this.#options.servers.get(name)?.facts?.capabilities;
     const again = new Map<Client, string[]>();
-    for (const subscriber of [...this.#subscribers]) {
+    for (const subscriber of [...(this.#followers.get(name) ?? [])]) {
       for (const [uri, follow] of [...subscriber.follows]) {
         if (follow?.server !== name) continue;
         if (!tellsOfResources(capabilities)) this.#unfollow(subscriber, uri);
@@ -187,16 +190,27 @@ export class Changes implements ChangeFeed {
   resourceUpdated(server: string, uri: string, audience: Audience | undefined): void {
     const from = this.#options.servers.get(server);
     if (from === undefined) return;
-    for (const subscriber of this.#subscribers) {
-      if (subscriber.follows.size === 0) continue;
+    for (const subscriber of [...(this.#followers.get(server) ?? [])]) {
       if (audience !== undefined && from.upstream.audience(subscriber.client).key !== audience.key) continue;
-      const followed = [...subscriber.follows].find(
-        ([, follow]) => follow?.server === server && isWithin(uri, follow.target),
-      );
-      if (followed === undefined) continue;
-      const exposed = uri === followed[1]?.target ? followed[0] : this.#exposed(subscriber, server, uri);
+      const exposed = this.#followedAs(subscriber, server, uri);
       if (exposed !== undefined) this.#tell(subscriber, { kind: "resource", uri: exposed });
     }
+  }
+
+  /** What the subscriber calls `uri` of `server`, where it follows that, or what it is a part of. */
+  #followedAs(subscriber: Subscriber, server: string, uri: string): string | undefined {
+    for (const [exposed, follow] of subscriber.follows) {
+      if (follow?.server !== server || !isWithin(uri, follow.target)) continue;
+      return uri === follow.target ? exposed : this.#exposed(subscriber, server, uri);
+    }
+    return undefined;
+  }
+
+  #noteFollower(subscriber: Subscriber, follow: Follow | undefined): void {
+    if (follow === undefined) return;
+    const known = this.#followers.get(follow.server);
+    if (known === undefined) this.#followers.set(follow.server, new Set([subscriber]));
+    else known.add(subscriber);
   }
 
   /** The URI of a part of what is followed; undefined where the part may not be followed by itself. */
@@ -256,6 +270,7 @@ export class Changes implements ChangeFeed {
     const follow = this.#tryFollow(client, view, uri);
     if (follow === undefined) return;
     follows.set(uri, follow);
+    this.#noteFollower(subscriber, follow);
     this.#tell(subscriber, { kind: "resource", uri });
     this.#askAgain(client, [uri]);
   }
@@ -331,6 +346,7 @@ export class Changes implements ChangeFeed {
 
   #end(subscriber: Subscriber): void {
     if (!this.#subscribers.delete(subscriber)) return;
+    if (subscriber.follows !== NONE) for (const others of this.#followers.values()) others.delete(subscriber);
     this.#stopAll(subscriber.follows);
   }
 

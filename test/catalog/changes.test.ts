@@ -409,6 +409,22 @@ describe("a resource", () => {
     });
   });
 
+  test("whose server tells of updates all the time is no concern of those who follow at another", async () => {
+    const audience = vi.fn((): Audience => EVERYBODY);
+    const [files, noisy] = [fakeUpstream("files", { lists }), fakeUpstream("noisy", { audience })];
+    const catalog = catalogOf([files, noisy]);
+    await settle();
+    const quiet = Array.from({ length: 100 }, () => listen(catalog, { lists: [], resources: [exposed] }));
+    const one = listen(catalog, { lists: [], resources: ["noisy+test://x"] });
+    audience.mockClear();
+    for (let update = 0; update < 10; update += 1) noisy.resourceUpdated("test://x", EVERYBODY);
+    expect(audience).toHaveBeenCalledTimes(10);
+    expect([one.heard.length, quiet.flatMap(({ heard }) => heard)]).toEqual([10, []]);
+    one.stop();
+    noisy.resourceUpdated("test://x", EVERYBODY);
+    expect(audience).toHaveBeenCalledTimes(10);
+  });
+
   describe("of a server that comes back as another", () => {
     test("that tells of no resources is told to be followed no longer", async () => {
       const files = fakeUpstream("files", { lists });
