@@ -5,20 +5,13 @@ import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
 import type { Audience } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
-import { type JsonObject, objectAt } from "../wire/json.js";
-import type { ServerLists } from "./server-lists.js";
+import { ResourceOwners, type ResourceOwnersOptions, tellsOfResources } from "./resource-owners.js";
 import type { Mark } from "./snapshot.js";
 import { isWithin } from "./uris.js";
-import type { CatalogView, Visible } from "./view.js";
+import type { CatalogView } from "./view.js";
 import { within } from "./within.js";
 
-export interface ChangesOptions {
-  readonly view: (client: Client) => CatalogView;
-  readonly servers: ReadonlyMap<string, ServerLists>;
-  /** What it says no to is followed by nobody: its updates tell of what may not be read. */
-  readonly mayFollow: Visible | undefined;
-  /** How long (ms) a client waits for servers that are starting, to learn what they list. */
-  readonly startupWaitMs: number;
+export interface ChangesOptions extends ResourceOwnersOptions {
   readonly logger: Logger;
 }
 
@@ -30,17 +23,6 @@ interface Follow {
   readonly stop: () => void;
 }
 
-interface Owner {
-  readonly server: ServerLists;
-  /** The server's own URI. */
-  readonly target: string;
-}
-
-type Found =
-  | ({ readonly when: "now" } & Owner)
-  | { readonly when: "later" }
-  | { readonly when: "never"; readonly isMet: boolean };
-
 interface Subscriber {
   readonly client: Client;
   readonly hear: (change: Change) => void;
@@ -50,8 +32,6 @@ interface Subscriber {
   readonly follows: Map<string, Follow | undefined>;
 }
 
-/** So long (ms) a subscription waits for a server that is starting and owns what it is about. */
-const MEET_MS = 10_000;
 /** A server that has not refused within this time (ms) has not refused. */
 const REFUSALS_MS = 2_000;
 /** Servers often change together (they start, or are told of the same thing), so what follows this soon (ms) is told with it. */
@@ -61,6 +41,7 @@ const AT_ONCE = 500;
 
 export class Changes implements ChangeFeed {
   readonly #options: ChangesOptions;
+  readonly #owners: ResourceOwners;
   readonly #subscribers = new Set<Subscriber>();
   /** Those that have followed something at a server, by its name, until they end: its updates are of no concern to others. */
   readonly #followers = new Map<string, Set<Subscriber>>();
@@ -72,6 +53,7 @@ export class Changes implements ChangeFeed {
 
   constructor(options: ChangesOptions) {
     this.#options = options;
+    this.#owners = new ResourceOwners(options);
   }
 
   subscribe(client: Client, interest: Interest, hear: (change: Change) => void): () => void {
@@ -101,42 +83,8 @@ export class Changes implements ChangeFeed {
     return follows;
   }
 
-  async followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
-    const first = this.#options.view(client);
-    await this.#meetOwners(client, first, uris);
-    const view = this.#options.view(client);
-    const found = new Map<string, Followable>();
-    for (const uri of uris) {
-      const { when } = this.#find(client, view, uri);
-      if (when !== "never") found.set(uri, when);
-    }
-    return found;
-  }
-
-  /** Waits for servers that were never met: the owners of `uris` by their form, and less long whoever may list one. */
-  async #meetOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
-    const owners = new Set<ServerLists>();
-    const listers = new Set<ServerLists>();
-    for (const uri of uris) {
-      const route = view.find("resources", uri);
-      if (route === undefined) for (const server of this.#starting(view)) listers.add(server);
-      else if (this.#options.mayFollow?.(client, route) !== false) {
-        const server = this.#options.servers.get(route.upstream);
-        if (server !== undefined && server.facts === undefined) owners.add(server);
-      }
-    }
-    const met = (servers: ReadonlySet<ServerLists>, ms: number): Promise<void> =>
-      within(Promise.all([...servers].map((server) => server.met(client))), servers.size === 0 ? 0 : ms);
-    await Promise.all([met(owners, MEET_MS), met(listers, this.#options.startupWaitMs)]);
-  }
-
-  #starting({ scope }: CatalogView): readonly ServerLists[] {
-    return scope.spaces.flatMap(({ name }) => {
-      const server = this.#options.servers.get(name);
-      return server !== undefined && server.facts === undefined && server.upstream.state === "starting"
-        ? [server]
-        : [];
-    });
+  followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
+    return this.#owners.followable(client, uris);
   }
 
   async refusals(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>> {
@@ -144,7 +92,7 @@ export class Changes implements ChangeFeed {
     const refused = new Map<string, RpcError>();
     let late = false;
     const asked = uris.map(async (uri) => {
-      const owner = this.#owner(client, view, uri);
+      const owner = this.#owners.owner(client, view, uri);
       const error = await owner?.server.upstream.refusal?.(owner.target, client);
       if (error === undefined) return;
       refused.set(uri, error);
@@ -169,12 +117,12 @@ export class Changes implements ChangeFeed {
   /** A server is there, for the first time or again; it may be another, which tells of other resources. */
   serverOpened(name: string): void {
     this.listsChanged();
-    const capabilities = this.#options.servers.get(name)?.facts?.capabilities;
+    const tells = tellsOfResources(this.#options.servers.get(name));
     const again = new Map<Client, string[]>();
     for (const subscriber of [...(this.#followers.get(name) ?? [])]) {
       for (const [uri, follow] of [...subscriber.follows]) {
         if (follow?.server !== name) continue;
-        if (!tellsOfResources(capabilities)) this.#unfollow(subscriber, uri);
+        if (!tells) this.#unfollow(subscriber, uri);
         else if (again.get(subscriber.client)?.push(uri) === undefined) again.set(subscriber.client, [uri]);
       }
     }
@@ -261,7 +209,7 @@ export class Changes implements ChangeFeed {
   /** The server that `uri` waits for may be there now. What happened before it was followed went unheard. */
   #followLate(subscriber: Subscriber, view: CatalogView, uri: string): void {
     const { client, follows } = subscriber;
-    const found = this.#find(client, view, uri);
+    const found = this.#owners.find(client, view, uri);
     if (found.when === "later") return;
     if (found.when === "never") {
       if (found.isMet) this.#unfollow(subscriber, uri);
@@ -308,27 +256,10 @@ export class Changes implements ChangeFeed {
   }
 
   #follow(client: Client, view: CatalogView, uri: string): Follow | undefined {
-    const owner = this.#owner(client, view, uri);
+    const owner = this.#owners.owner(client, view, uri);
     if (owner === undefined) return undefined;
     const { server, target } = owner;
     return { server: server.name, target, stop: server.upstream.follow(target, client) };
-  }
-
-  /** The server of a resource, if it can be followed there. */
-  #owner(client: Client, view: CatalogView, uri: string): Owner | undefined {
-    const found = this.#find(client, view, uri);
-    return found.when === "now" ? found : undefined;
-  }
-
-  /** Where a resource can be followed, and when; `isMet`: its server was met, and does not tell of resources. */
-  #find(client: Client, view: CatalogView, uri: string): Found {
-    const route = view.find("resources", uri);
-    const server = route === undefined ? undefined : this.#options.servers.get(route.upstream);
-    if (route === undefined || server === undefined) return NOWHERE;
-    if (this.#options.mayFollow?.(client, route) === false) return NOWHERE;
-    if (server.facts === undefined) return { when: "later" };
-    if (!tellsOfResources(server.facts.capabilities)) return SILENT_SERVER;
-    return { when: "now", server, target: route.target };
   }
 
   #tell(subscriber: Subscriber, change: Change): void {
@@ -358,10 +289,3 @@ export class Changes implements ChangeFeed {
 
 /** Of those who follow nothing, which are nearly all. */
 const NONE: Map<string, Follow | undefined> = new Map();
-
-const tellsOfResources = (capabilities: JsonObject | undefined): boolean =>
-  objectAt(capabilities, "resources")?.subscribe === true;
-
-const NOWHERE: Found = { when: "never", isMet: false };
-/** Of a server that tells of no resource. */
-const SILENT_SERVER: Found = { when: "never", isMet: true };

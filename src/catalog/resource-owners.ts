@@ -1,0 +1,104 @@
+/** Where a resource can be followed, and whether now or when its server, which was never met, is there. */
+import type { Followable } from "../core/change.js";
+import type { Client } from "../core/client.js";
+import { type JsonObject, objectAt } from "../wire/json.js";
+import type { ServerLists } from "./server-lists.js";
+import type { CatalogView, Visible } from "./view.js";
+import { within } from "./within.js";
+
+export interface ResourceOwnersOptions {
+  readonly view: (client: Client) => CatalogView;
+  readonly servers: ReadonlyMap<string, ServerLists>;
+  /** What it says no to is followed by nobody: its updates tell of what may not be read. */
+  readonly mayFollow: Visible | undefined;
+  /** How long (ms) a client waits for servers that are starting, to learn what they list. */
+  readonly startupWaitMs: number;
+}
+
+export interface Owner {
+  readonly server: ServerLists;
+  /** The server's own URI. */
+  readonly target: string;
+}
+
+/** `isMet`: the server was met, and tells of no resource. */
+export type Found =
+  | ({ readonly when: "now" } & Owner)
+  | { readonly when: "later" }
+  | { readonly when: "never"; readonly isMet: boolean };
+
+/** So long (ms) a subscription waits for a server that is starting and owns what it is about. */
+const MEET_MS = 10_000;
+
+export class ResourceOwners {
+  readonly #options: ResourceOwnersOptions;
+
+  constructor(options: ResourceOwnersOptions) {
+    this.#options = options;
+  }
+
+  find(client: Client, view: CatalogView, uri: string): Found {
+    const { servers, mayFollow } = this.#options;
+    const route = view.find("resources", uri);
+    const server = route === undefined ? undefined : servers.get(route.upstream);
+    if (route === undefined || server === undefined) return NOWHERE;
+    if (mayFollow?.(client, route) === false) return NOWHERE;
+    if (server.facts === undefined) return { when: "later" };
+    if (!tellsOfResources(server)) return SILENT_SERVER;
+    return { when: "now", server, target: route.target };
+  }
+
+  /** The server of a resource, if it can be followed there now. */
+  owner(client: Client, view: CatalogView, uri: string): Owner | undefined {
+    const found = this.find(client, view, uri);
+    return found.when === "now" ? found : undefined;
+  }
+
+  /** See `ChangeFeed`. */
+  async followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
+    await this.#meetOwners(client, this.#options.view(client), uris);
+    const view = this.#options.view(client);
+    const found = new Map<string, Followable>();
+    for (const uri of uris) {
+      const { when } = this.find(client, view, uri);
+      if (when !== "never") found.set(uri, when);
+    }
+    return found;
+  }
+
+  /** Waits for servers that were never met: the owners of `uris` by their form, and less long whoever may list one. */
+  async #meetOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
+    const { servers, mayFollow, startupWaitMs } = this.#options;
+    const owners = new Set<ServerLists>();
+    const listers = new Set<ServerLists>();
+    for (const uri of uris) {
+      const route = view.find("resources", uri);
+      if (route === undefined) for (const server of this.#starting(view)) listers.add(server);
+      else if (mayFollow?.(client, route) !== false) {
+        const server = servers.get(route.upstream);
+        if (server !== undefined && server.facts === undefined) owners.add(server);
+      }
+    }
+    const met = (some: ReadonlySet<ServerLists>, ms: number): Promise<void> =>
+      within(Promise.all([...some].map((server) => server.met(client))), some.size === 0 ? 0 : ms);
+    await Promise.all([met(owners, MEET_MS), met(listers, startupWaitMs)]);
+  }
+
+  #starting({ scope }: CatalogView): readonly ServerLists[] {
+    return scope.spaces.flatMap(({ name }) => {
+      const server = this.#options.servers.get(name);
+      const isStarting = server?.facts === undefined && server?.upstream.state === "starting";
+      return server !== undefined && isStarting ? [server] : [];
+    });
+  }
+}
+
+/** Whether a server says that it tells of updates of resources. */
+export function tellsOfResources(server: Pick<ServerLists, "facts"> | undefined): boolean {
+  const capabilities: JsonObject | undefined = server?.facts?.capabilities;
+  return objectAt(capabilities, "resources")?.subscribe === true;
+}
+
+const NOWHERE: Found = { when: "never", isMet: false };
+/** Of a server that tells of no resource. */
+const SILENT_SERVER: Found = { when: "never", isMet: true };
