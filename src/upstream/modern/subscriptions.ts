@@ -274,7 +274,8 @@ export class Subscriptions {
       );
       return;
     }
-    if (error?.code === CODE.invalidParams && !stream.acknowledged) this.#reject(stream, error);
+    if (error !== undefined && numberOf(error.code) === CODE.invalidParams && !stream.acknowledged)
+      this.#reject(stream, error);
     log.debug({ server, error: error?.message }, "the stream of changes ended; it is opened again");
     this.#missed ||= stream.acknowledged;
     this.#notBefore = performance.now() + this.#wait;
