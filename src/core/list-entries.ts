@@ -78,8 +78,12 @@ const schema: Rule = (value, at) =>
     ? undefined
     : must("a schema", value, at);
 
-const share: Rule = (value, at) =>
-  typeof value === "number" && value >= 0 && value <= 1 ? undefined : must("a number from 0 to 1", value, at);
+const share: Rule = (value, at) => {
+  const given = numberOf(value);
+  return given !== undefined && given >= 0 && given <= 1
+    ? undefined
+    : must("a number from 0 to 1", value, at);
+};
 
 const oneOf =
   (...words: readonly string[]): Rule =>

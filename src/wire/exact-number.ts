@@ -1,5 +1,4 @@
 /** JSON numbers whose text says more than a double keeps. */
-import { randomBytes } from "node:crypto";
 
 /**
  * A number that JavaScript would write in another way than its sender did: `9007199254740993`, `1e400`, `1.0`, `-0`.
@@ -17,10 +16,9 @@ export class ExactNumber {
     return this.source;
   }
 
-  toJSON(): string | number {
-    if (!marking.isOn) return Number(this.source);
-    marking.wasUsed = true;
-    return MARK + this.source;
+  toJSON(): number {
+    if (stringifying.isExact) throw NOT_WRITTEN;
+    return Number(this.source);
   }
 }
 
@@ -31,12 +29,7 @@ export function numberOf(value: unknown): number | undefined {
 }
 
 /** Tells `toJSON` who asks; `writeJson` alone may change it. */
-export const marking = {
-  isOn: false,
-  /** Whether what is being written has an exact number in it. */
-  wasUsed: false,
-};
+export const stringifying = { isExact: false };
 
-// Stands before the text of exact numbers for as long as JSON.stringify runs. It never leaves the process, so no peer
-// can send a text that begins with it.
-export const MARK = `${randomBytes(16).toString("hex")}:`;
+/** Thrown out of JSON.stringify where it comes to an exact number, which it cannot write. */
+export const NOT_WRITTEN: unique symbol = Symbol("an exact number");

@@ -1,8 +1,9 @@
 /** JSON text to values and back, with every number as it was written. */
 import { exceedsDepth } from "./depth.js";
-import { MARK, marking } from "./exact-number.js";
+import { NOT_WRITTEN, stringifying } from "./exact-number.js";
 import { hasOddNumber, mayHaveOddNumber } from "./odd-numbers.js";
 import { parseExact } from "./parse-exact.js";
+import { type WriteOptions, writeExact } from "./write-exact.js";
 
 /**
  * JSON.parse, but a number that JavaScript would write in another way becomes an `ExactNumber`.
@@ -26,26 +27,15 @@ const DEEPEST = 1000;
  * @param replace what to write for each value; it is not asked about exact numbers
  * @throws RangeError where `value` is nested too deeply for the stack
  */
-export function writeJson(value: unknown, indent?: number, replace?: Replace): string {
-  const outer = marking.wasUsed;
-  marking.isOn = true;
-  marking.wasUsed = false;
+export function writeJson(value: unknown, indent?: number, replace?: WriteOptions["replace"]): string {
+  if (replace !== undefined) return writeExact(value, { indent, replace });
+  stringifying.isExact = true;
   try {
-    const text =
-      replace === undefined ? JSON.stringify(value, null, indent) : replaced(value, indent, replace);
-    return marking.wasUsed ? text.replace(MARKED, "$1") : text;
+    return JSON.stringify(value, null, indent);
+  } catch (error) {
+    if (error !== NOT_WRITTEN) throw error;
+    return writeExact(value, { indent });
   } finally {
-    marking.isOn = false;
-    marking.wasUsed = outer;
+    stringifying.isExact = false;
   }
 }
-
-type Replace = (value: unknown) => unknown;
-
-function replaced(value: unknown, indent: number | undefined, replace: Replace): string {
-  const replacer = (_key: string, inner: unknown): unknown =>
-    typeof inner === "string" && inner.startsWith(MARK) ? inner : replace(inner);
-  return JSON.stringify(value, replacer, indent);
-}
-
-const MARKED = new RegExp(`"${MARK}([^"]*)"`, "g");

@@ -4,6 +4,7 @@ import { entryFlaw } from "../../src/core/list-entries.js";
 import { withObjectSchemas } from "../../src/downstream/legacy/object-schemas.js";
 import { hasObjectRoot, wrapOutputSchema } from "../../src/downstream/legacy/wrap-output.js";
 import { isObject, objectAt } from "../../src/wire/json.js";
+import { parseJson } from "../../src/wire/json-text.js";
 import { type Mutation, mutationsOf, RICH_SCHEMA, schemaMutations, WHOLE } from "../support/mutations.js";
 import type { List } from "../support/peers/host.js";
 import { READERS, type Reader } from "../support/peers/sdk-readers.js";
@@ -55,3 +56,11 @@ async function misjudged(
   }
   return wrong;
 }
+
+test.each(["1.0", "0.50", "1e-1", "-0"])("a priority may be written as %s", (priority) => {
+  const entry = (value: string) => parseJson(`{"uri":"a:b","name":"n","annotations":{"priority":${value}}}`);
+  expect(entryFlaw("resources", entry(priority))).toBeUndefined();
+  expect(entryFlaw("resources", entry("1.10"))).toMatchObject({
+    reason: "must be a number from 0 to 1, not a number",
+  });
+});

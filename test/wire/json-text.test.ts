@@ -52,6 +52,16 @@ describe("numbers that a double does not keep", () => {
     expect(writeJson(parseJson('{"a":1e400,"b":"long"}'), undefined, replace)).toBe('{"a":1e400,"b":4}');
   });
 
+  test("stand beside what JSON cannot say as everything does", () => {
+    const odd = { a: undefined, b: [undefined, Number.NaN], c: new Date(0), d: "\ud800", e: {}, f: [] };
+    expect(writeJson({ ...odd, n: parseJson("1.0") })).toBe(
+      JSON.stringify({ ...odd, n: 1 }).replace(":1}", ":1.0}"),
+    );
+    expect(() => writeJson({ n: parseJson("1.0"), big: 1n })).toThrow(TypeError);
+    // Nothing is left behind for other writers.
+    expect(JSON.stringify(parseJson("[1.0]"))).toBe("[1]");
+  });
+
   test("text that looks like them stays text", () => {
     const text = '{"1.0":"1.0, 1e400] -0,","9007199254740993":"9007199254740993"}';
     expect(parseJson(text)).toEqual(JSON.parse(text));
@@ -68,6 +78,20 @@ describe("any JSON text", () => {
         expect(writeJson(parseJson(text))).toBe(expected.replace(/"#([^"]*)"/g, "$1"));
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  test("is indented as JSON.stringify would, but for its numbers", () => {
+    fc.assert(
+      fc.property(tree, fc.nat({ max: 4 }), (value, indent) => {
+        const expected = JSON.stringify(
+          JSON.parse(render(value, "", (token) => `"#${token}"`)),
+          null,
+          indent,
+        );
+        const written = writeJson(parseJson(render(value, "", (token) => token)), indent);
+        expect(written).toBe(expected.replace(/"#([^"]*)"/g, "$1"));
+      }),
     );
   });
 
