@@ -84,7 +84,19 @@ export const ANSWER: Members = members(
   meta,
 );
 /** A question as it stands in an `input_required` result. */
-const QUESTION: Members = members("jsonrpc", "id", "method", "params");
+export const QUESTION: Members = members("jsonrpc", "id", "method", "params");
+
+/** What makes a result ask for something. Of the other members of a result some are named here, to be passed over fast. */
+export const ROUND: Members = {
+  names: new Set([
+    ...["resultType", "inputRequests", "requestState", "_meta", "content", "structuredContent", "isError"],
+    ...["contents", "messages", "description", "completion", "ttlMs", "cacheScope", "taskId", "status"],
+  ]),
+  spellings: new Spellings(["resultType", "inputRequests", "requestState"]),
+  inner: [],
+};
+/** Where the error -32042 of 2025-11-25 names pages. */
+export const PAGES: Members = members("elicitations");
 
 const resumed = [values("inputResponses", ANSWER), "requestState"] as const;
 const listed = members("cursor", meta);

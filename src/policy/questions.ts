@@ -1,6 +1,7 @@
 /** What a server may ask of the person and of the model: each question of a round is judged for itself. */
 import type { RuleConfig } from "../config/config.js";
 import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
 import { type QuestionKind, questionKind } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { RpcError } from "../wire/envelope.js";
@@ -38,16 +39,19 @@ export async function judgeQuestions(
   const refused: [string, QuestionKind][] = [];
   for (const [key, request] of Object.entries(requests)) {
     const kind = isObject(request) ? questionKind(request) : undefined;
-    // What is no question that rules know is for the host to understand or not.
-    const passed =
-      kind === undefined || !isObject(request)
-        ? request
-        : await judgeOne(judge, call, route, kind, request, round);
-    if (passed === undefined && kind !== undefined) refused.push([key, kind]);
+    if (kind === undefined || !isObject(request)) throw unknownQuestion(route);
+    const passed = await judgeOne(judge, call, route, kind, request, round);
+    if (passed === undefined) refused.push([key, kind]);
     else asked.push([key, passed]);
   }
   return { asked: Object.fromEntries(asked), refused: Object.fromEntries(refused) };
 }
+
+/** Each era reads what its servers ask, so this comes to nobody. */
+const unknownQuestion = ({ upstream }: Route): GatewayError =>
+  new GatewayError("denied", "upstream", `"${upstream}" asks for something that no rule could be about`, {
+    server: upstream,
+  });
 
 /** The request as it may be asked; undefined when it may not. */
 async function judgeOne(
@@ -100,7 +104,7 @@ export function judgeLooseQuestion(
   request: JsonObject,
 ): JsonObject | undefined {
   const kind = questionKind(request);
-  if (kind === undefined) return request;
+  if (kind === undefined) return undefined;
   const [first] = routes;
   let params = objectAt(request, "params") ?? {};
   const { client } = call;
@@ -128,7 +132,7 @@ export function judgeLooseQuestion(
 
 /** A link that runs a program, or opens a file, when a person follows it; whatever the rules say. */
 function leadsAstray(params: JsonObject): boolean {
-  if (params.mode !== "url") return false;
+  if (params.mode !== "url" && params.url === undefined) return false;
   const url = stringAt(params, "url") ?? "";
   return !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
 }

@@ -169,7 +169,10 @@ export class Metrics {
   }
 
   /** A server asked something, and there was nobody whose question it was beyond doubt. */
-  refusedQuestion(server: string, reason: "not_promised" | "unattributable" | "too_many"): void {
+  refusedQuestion(
+    server: string,
+    reason: "not_promised" | "malformed" | "unattributable" | "too_many",
+  ): void {
     this.#refusedQuestions.inc({ server, reason }, 1);
   }
 

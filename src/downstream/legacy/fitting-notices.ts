@@ -1,7 +1,7 @@
 /** Which notices of servers are for a client's ears. */
 import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
 import { PROGRESS } from "../../core/progress.js";
-import { stringAt } from "../../wire/json.js";
+import { objectAt, stringAt } from "../../wire/json.js";
 import type { Session } from "./session.js";
 
 /** Whether `notice` may be said in the course of a request that came with this progress token, if it had one. */
@@ -21,18 +21,22 @@ export const fitsSession = (notice: Notice, session: Session): boolean =>
     : fits(notice, session);
 
 /** Log messages count from the level the client set, if it set one: legacy servers may log before that. */
-function fits({ method, params }: Notice, { logLevel, revision }: Session): boolean {
+function fits({ method, params }: Notice, session: Session): boolean {
+  const { logLevel, revision } = session;
   switch (method) {
     case "notifications/message":
       return logLevel === undefined || isAsSevere(stringAt(params, "level"), logLevel);
     case "notifications/elicitation/complete":
-      return revision.elicitationModes;
+      return revision.elicitationModes || takesLinks(session);
     case "notifications/tasks/status":
       return revision.tasks;
     default:
       return true;
   }
 }
+
+const takesLinks = ({ client }: Session): boolean =>
+  objectAt(objectAt(client.capabilities, "elicitation"), "url") !== undefined;
 
 /** A level nobody knows is let through: better one line too many. */
 function isAsSevere(level: string | undefined, least: LogLevel): boolean {

@@ -4,13 +4,21 @@ import { GatewayError } from "../../core/errors.js";
 import type { Introduction } from "../../core/gateway-port.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ListKind } from "../../core/upstream.js";
-import { extentOf, isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import {
+  extentOf,
+  isEmpty,
+  isObject,
+  type JsonObject,
+  objectAt,
+  stringAt,
+  without,
+} from "../../wire/json.js";
 import { CODE, OWN_META } from "../../wire/names.js";
 import { negotiate, type Revision } from "./revision.js";
 
 export interface Opening {
   readonly revision: Revision;
-  /** Only what the revision knows: nothing else could be asked of such a host. */
+  /** Only what the revision knows, and the modes of elicitation that the host names. */
   readonly capabilities: JsonObject;
   readonly info?: JsonObject;
 }
@@ -58,11 +66,18 @@ export function promisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
 function clientCapabilities(declared: JsonObject, revision: Revision): JsonObject {
   let known = withoutTasks(declared, revision);
   if (!revision.elicitation) known = without(known, ["elicitation"]);
-  // Whatever it holds in 2025-06-18, it stands for forms.
-  else if (!revision.elicitationModes && isObject(known.elicitation)) known = { ...known, elicitation: {} };
+  else if (!revision.elicitationModes) known = withModes(known);
   const sampling = objectAt(known, "sampling");
   if (sampling === undefined || revision.samplingTools) return known;
   return { ...known, sampling: without(sampling, ["tools", "context"]) };
+}
+
+/** Before there were modes, whatever it held stood for forms; some hosts of that time name modes all the same. */
+function withModes(known: JsonObject): JsonObject {
+  const elicitation = objectAt(known, "elicitation");
+  if (elicitation === undefined || isEmpty(elicitation)) return known;
+  const names = Object.hasOwn(elicitation, "form") || Object.hasOwn(elicitation, "url");
+  return names ? known : { ...known, elicitation: { ...elicitation, form: {} } };
 }
 
 function serverCapabilities(merged: JsonObject, revision: Revision): JsonObject {

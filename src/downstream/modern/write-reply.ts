@@ -1,7 +1,6 @@
 /** A reply becomes the JSON-RPC response of this era, and its HTTP status. */
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
-import { questionKind } from "../../core/methods.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -9,6 +8,7 @@ import type { MessageId } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { COMPLETE, type Payload } from "../../wire/payload.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
+import { unaskable } from "./unaskable.js";
 import { upgradeResult } from "./upgrade-result.js";
 
 /** One response, in the pieces it is written in: large results are carried, not copied. */
@@ -36,12 +36,15 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
 
   return function writeReply(id, call, reply) {
     switch (reply.kind) {
-      case "result":
+      case "result": {
+        const refusal = call.method === "tasks/get" ? unaskableTask(reply.result, call) : undefined;
+        if (refusal !== undefined) return writeError(id, refusal);
         return framed(
           id,
           "result",
           resultPieces(upgradeResult(reply.result, call), hintsFor(call, reply.freshness)),
         );
+      }
       case "input_required":
         return inputRequired(id, call, reply);
       case "error": {
@@ -87,8 +90,8 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
   function inputRequired(id: MessageId, call: Call, reply: Reply & { kind: "input_required" }): Response {
     const { requests, state } = reply;
     if (!RESUMABLE_METHODS.has(call.method)) return writeError(id, outOfPlace(call.method));
-    const missing = undeclared(requests, call.client.capabilities);
-    if (missing !== undefined) return writeError(id, missing);
+    const refusal = unaskable(requests, call.client.capabilities);
+    if (refusal !== undefined) return writeError(id, refusal);
     const result = {
       resultType: "input_required",
       // One of the two must be there, so questions are left out only beside a state.
@@ -97,6 +100,14 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
     };
     return framed(id, "result", spliced(`{${ownMeta}`, writeJson(result).slice(1)));
   }
+}
+
+/** What a task asks stands in its result (SEP-2663, "Task Update Requests"). */
+function unaskableTask(result: Payload, { client }: Call): RpcError | undefined {
+  const questions = result.mayContain('"inputRequests"')
+    ? objectAt(result.object, "inputRequests")
+    : undefined;
+  return questions === undefined ? undefined : unaskable(questions, client.capabilities);
 }
 
 /**
@@ -166,18 +177,3 @@ const outOfPlace = (method: string): RpcError => ({
   code: CODE.internalError,
   message: `the server asked for input in answer to ${method}, where none may be asked`,
 });
-
-/** The error for questions that this client has not said it can answer (basic/index, "_meta"). */
-function undeclared(requests: JsonObject, capabilities: JsonObject): RpcError | undefined {
-  const required: Record<string, JsonObject> = {};
-  for (const request of Object.values(requests)) {
-    const capability = isObject(request) ? questionKind(request) : undefined;
-    if (capability !== undefined && !Object.hasOwn(capabilities, capability)) required[capability] = {};
-  }
-  if (Object.keys(required).length === 0) return undefined;
-  return {
-    code: CODE.missingClientCapability,
-    message: `this needs a client that declares ${Object.keys(required).join(" and ")}`,
-    data: { requiredCapabilities: required },
-  };
-}

@@ -4,7 +4,7 @@ import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import type { Envelope } from "../../wire/envelope.js";
+import { codeOf, type Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
@@ -12,6 +12,7 @@ import { GAVE_UP, whyGivenUp } from "../conversation/given-up.js";
 import { nextId } from "../conversation/ids.js";
 import { OpenCalls } from "../conversation/open-calls.js";
 import type { Presentation } from "../conversation/questions.js";
+import { readPages, unaskable } from "../conversation/read-questions.js";
 import { awaitTask, type Exchange, needsTask } from "./awaited-task.js";
 import { ownerOf, type Parkable, type ParkedCalls } from "./parked-calls.js";
 import { readReply } from "./read-reply.js";
@@ -101,8 +102,13 @@ export class LegacyCalls {
 
   #read(message: Envelope, call: Call): Reply {
     const { server, presentation } = this.#settings;
-    const links = message.error === undefined ? undefined : linksToVisit(call, message.error, presentation());
-    return links ?? readReply(server, call, message);
+    const { error } = message;
+    if (error === undefined || codeOf(error) !== CODE.legacyUrlElicitationRequired) {
+      return readReply(server, call, message);
+    }
+    const { value, fault } = readPages(error);
+    if (fault !== undefined) return { kind: "error", error: unaskable(server, fault) };
+    return linksToVisit(call, value, presentation()) ?? readReply(server, call, { ...message, error: value });
   }
 
   /** @throws GatewayError -32021 where nothing may wait for a client that must come back; the server is told. */

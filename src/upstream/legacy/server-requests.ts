@@ -5,17 +5,19 @@ import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import { questionKind } from "../../core/methods.js";
+import { missingCapability } from "../../core/missing-capability.js";
 import type { StopSignal } from "../../core/stop.js";
 import { type Envelope, FrameError, type Request, type RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { checkServerLengths } from "../../wire/longest.js";
 import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { type Presentation, present, withoutHop } from "../conversation/questions.js";
+import { readQuestion } from "../conversation/read-questions.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
 
 /** Why a question was refused; a label of a metric. */
-export type RefusedQuestion = "not_promised" | "unattributable" | "too_many";
+export type RefusedQuestion = "not_promised" | "malformed" | "unattributable" | "too_many";
 
 export interface ServerRequestSettings {
   readonly server: string;
@@ -58,10 +60,22 @@ export class ServerRequests {
       return;
     }
     const capability = questionKind(request);
+    const { value, fault } = readQuestion(request);
     if (capability === undefined) {
       this.#refuse(request, methodNotFound(request));
+    } else if (fault !== undefined) {
+      this.#settings.refused("malformed");
+      this.#refuse(request, { code: CODE.invalidParams, message: fault });
     } else if (Object.hasOwn(promised, capability)) {
-      this.#findWhose(request, on);
+      const params = objectAt(value, "params");
+      const [missing] = Object.keys(missingCapability(capability, params, promised) ?? {});
+      if (missing === undefined) {
+        this.#findWhose(params === request.params ? request : { ...request, ...(params && { params }) }, on);
+        return;
+      }
+      this.#settings.refused("not_promised");
+      const message = `${capability}.${missing} was not promised to this server`;
+      this.#refuse(request, { code: CODE.invalidParams, message });
     } else if (capability === "roots" && roots !== undefined) {
       respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
     } else {

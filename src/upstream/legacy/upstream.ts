@@ -12,6 +12,7 @@ import type { Connection } from "../connection.js";
 import { nextId } from "../conversation/ids.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, type Presentation } from "../conversation/questions.js";
+import { isAmbiguous } from "../conversation/read-questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
 import { unlessAborted } from "../conversation/waiting.js";
 import type { Answer, Channel } from "../transport/channel.js";
@@ -294,7 +295,9 @@ export class LegacyConnection implements Connection {
   #hear(message: Envelope, on?: RunningCall): void {
     this.#lastHeard = performance.now();
     if (isRequest(message)) this.#questions.hear(message, on);
-    else if (isNotification(message)) this.#notifications.hear(message, on);
+    else if (isNotification(message) && !isAmbiguous(message, this.#settings)) {
+      this.#notifications.hear(message, on);
+    }
   }
 
   #inBackground(work: Promise<unknown>, what: string): void {

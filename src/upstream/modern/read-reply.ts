@@ -4,19 +4,27 @@ import type { Client } from "../../core/client.js";
 import { TASK_METHODS, TASKS_EXTENSION } from "../../core/tasks.js";
 import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient } from "../conversation/hop-errors.js";
 import { MAY_ASK } from "../conversation/questions.js";
+import { readQuestions, resultFault, unaskable } from "../conversation/read-questions.js";
 
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const result = message.result ?? {};
+  const fault = resultFault(result);
+  if (fault !== undefined) return { kind: "error", error: unaskable(server, fault) };
   const type = result.resultType;
   // Work that goes on (SEP-2663); to a client that has not declared that it takes such answers it would be none.
   if (type === "task" && mayBeTask(call)) {
-    return { kind: "result", result: Payload.ofResponse(message) };
+    // What a task asks is told, and judged, where it is asked after.
+    const begun = without(result, ["inputRequests"]);
+    return {
+      kind: "result",
+      result: begun === result ? Payload.ofResponse(message) : Payload.ofObject(begun),
+    };
   }
   // Servers of drafts before the final revision leave it out of complete results.
   if (type === undefined || type === "complete") {
@@ -31,7 +39,10 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
     const state = stringAt(result, "requestState");
     const requests = objectAt(result, "inputRequests");
     if (state !== undefined || requests !== undefined) {
-      return { kind: "input_required", requests: requests ?? {}, ...(state !== undefined && { state }) };
+      const { value, fault } = readQuestions(requests ?? {});
+      return fault === undefined
+        ? { kind: "input_required", requests: value, ...(state !== undefined && { state }) }
+        : { kind: "error", error: unaskable(server, fault) };
     }
   }
   return { kind: "error", error: invalidResult(server, type) };
@@ -61,13 +72,17 @@ export function readFreshness(result: JsonObject): Freshness | undefined {
 function readError(server: string, call: Call, error: RpcError): RpcError {
   if (codeOf(error) !== CODE.missingClientCapability) return errorForClient(server, error);
   const data = isObject(error.data) ? error.data : undefined;
-  const { extensions, ...others } = objectAt(data, "requiredCapabilities") ?? {};
+  const required = objectAt(data, "requiredCapabilities");
+  if (required === undefined || !Object.values(required).every(isObject))
+    return errorForClient(server, error);
+  const { extensions, ...others } = required;
+  if (isObject(extensions) && !Object.values(extensions).every(isObject))
+    return errorForClient(server, error);
   const missing = [
     ...Object.keys(others).filter((name) => !Object.hasOwn(call.client.capabilities, name)),
     ...(isObject(extensions) ? Object.keys(extensions) : []).filter((name) => !declares(call.client, name)),
   ];
-  const none = extensions === undefined && Object.keys(others).length === 0;
-  return missing.length > 0 || none ? error : errorForClient(server, error);
+  return missing.length > 0 ? error : errorForClient(server, error);
 }
 
 const declares = ({ capabilities }: Client, extension: string): boolean =>

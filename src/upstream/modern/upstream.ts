@@ -1,7 +1,7 @@
 /** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
 
 import { inBackground } from "../../core/background.js";
-import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { Call, Freshness, InputAnswers, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type Malformed, malformedEntry } from "../../core/list-entries.js";
@@ -28,6 +28,7 @@ import { nextId } from "../conversation/ids.js";
 import { OpenCall, OpenCalls } from "../conversation/open-calls.js";
 import { LISTS, walkPages } from "../conversation/pages.js";
 import { askerName, presentAll } from "../conversation/questions.js";
+import { isAmbiguous, readQuestions, unaskable } from "../conversation/read-questions.js";
 import type { ConversationSettings } from "../conversation/settings.js";
 import type { Answer, Channel } from "../transport/channel.js";
 import { Listeners } from "./listeners.js";
@@ -161,13 +162,16 @@ export class ModernConnection implements Connection {
     // A task asks in its own result, and is answered by `tasks/update` (SEP-2663, "Task Update Requests").
     const asked = objectAt(reply.result.object, "inputRequests");
     if (asked === undefined) return reply;
-    const inputRequests = presentAll(asked, presentation);
+    const { value, fault } = readQuestions(asked);
+    if (fault !== undefined) return { kind: "error", error: unaskable(server, fault) };
+    const inputRequests = presentAll(value, presentation);
     return { ...reply, result: Payload.ofObject({ ...reply.result.object, inputRequests }) };
   }
 
   /** `item`: the tool's list entry. One function for all of it: each that only passes a call on costs 0.3 µs. */
   async #send(call: Call, item: JsonObject | undefined, mayBeOld: boolean): Promise<Reply> {
-    const { signal, client, logLevel } = call;
+    const { signal, client, logLevel, answers } = call;
+    if (answers?.refusals !== undefined) requireAnswers(this.#settings.server, answers);
     const open = new OpenCall(nextId(), call);
     this.#calls.add(open);
     // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
@@ -304,7 +308,7 @@ export class ModernConnection implements Connection {
   /** A message that is no response; `on` is the call on whose own stream it came. */
   #hear(message: Envelope, on?: OpenCall): void {
     this.#lastHeard = performance.now();
-    if (!isNotification(message)) return;
+    if (!isNotification(message) || isAmbiguous(message, this.#settings)) return;
     if (this.#listeners.hear(message) || this.#taskStreams.hear(message)) return;
     const whose = on ?? this.#whose(message);
     whose?.hear(message);
@@ -323,6 +327,20 @@ export class ModernConnection implements Connection {
       (message.method === "notifications/progress" ? undefined : this.#calls.only())
     );
   }
+}
+
+/**
+ * A round is made again with all answers or not at all: a client must construct every input that is asked for
+ * (basic/patterns/mrtr, "Client Requirements"), and this era has no way to say that one was refused.
+ *
+ * @throws GatewayError `denied`
+ */
+function requireAnswers(server: string, { responses, refusals = {} }: InputAnswers): void {
+  const [key] = Object.keys(refusals).filter((one) => !Object.hasOwn(responses, one));
+  if (key === undefined) return;
+  const why = refusals[key]?.message ?? "";
+  const sentence = `${server} needs an answer that the client cannot or will not give: ${why}`;
+  throw new GatewayError("denied", "downstream", sentence, { server });
 }
 
 /**

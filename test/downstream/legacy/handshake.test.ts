@@ -47,7 +47,7 @@ describe("initialize", () => {
     expect(old.initialize.capabilities).not.toHaveProperty("completions");
   });
 
-  test("only those capabilities of a client count that its revision knows", async () => {
+  test("only those capabilities of a client count that its revision knows, and the modes that it names", async () => {
     const server = await edgeServer({ handlers: { "tools/call": () => textReply("ok") } });
     const capabilities = {
       elicitation: { form: {}, url: {} },
@@ -61,7 +61,7 @@ describe("initialize", () => {
     }
     expect(server.port.calls.map((call) => call.client.capabilities)).toEqual([
       { sampling: {}, roots: { listChanged: true } },
-      { elicitation: {}, sampling: {}, roots: { listChanged: true } },
+      { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } },
       capabilities,
     ]);
   });

@@ -74,7 +74,9 @@ test.each(LEGACY)("in a session of %s", async (revision) => {
       instructions: "i",
     },
   });
-  const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+  // A host that names links is sent to them whatever its revision says.
+  const elicitation = revision === "2025-06-18" ? {} : { form: {}, url: {} };
+  const capabilities = { elicitation, sampling: {}, roots: {} };
   const host = await server.host({ version: revision, capabilities });
   const wrong: unknown[] = schemaErrors(
     { jsonrpc: "2.0", id: 1, result: host.initialize },

@@ -29,12 +29,12 @@ export function legacyConversation(world, { revision }, send) {
 
   const notify = (method, params, on) => send({ jsonrpc: "2.0", method, params }, on);
 
-  function ask({ method, params }, on) {
+  function ask(question, on) {
     lastId += 1;
     const id = `q${lastId}`;
     return new Promise((resolve) => {
       waiting.set(id, resolve);
-      send({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) }, on);
+      send({ jsonrpc: "2.0", id, ...question }, on);
     });
   }
 

@@ -111,6 +111,8 @@ export const ASKING = {
   url: ({ label }, era) => ask({ one: url(era === "legacy" ? `visit ${label}` : undefined) }),
   roots: () => ask({ one: ROOTS }),
   two: () => ask({ one: SAMPLING, two: question("And you?") }),
+  /** Asks whatever its caller says. */
+  ask_this: ({ questions }) => ask(questions),
   *three() {
     const answers = [];
     for (const number of ["first", "second", "third"]) {
@@ -132,6 +134,12 @@ export const ASKING = {
  */
 export const PLAIN = {
   echo: ({ text }) => say(String(text)),
+  /** Answers with whatever its caller says. */
+  answer_this: ({ result }) => result,
+  /** Refuses with whatever its caller says. */
+  refuse_with({ error: { code, message, data } }) {
+    throw Object.assign(new Error(message), { code, data });
+  },
   /** A line of each level, and how far it has come, before the answer. */
   async work({ steps = 3 }, room) {
     for (let step = 1; step <= steps; step += 1) {

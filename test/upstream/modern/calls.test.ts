@@ -199,6 +199,24 @@ describe("an answer", () => {
     });
     const { upstream } = await meet(server, over);
     expect(await upstream.call(calling().call)).toMatchObject({ error: { code: -32021 } });
+    for (const data of [
+      undefined,
+      "sampling",
+      [],
+      {},
+      { requiredCapabilities: [] },
+      { requiredCapabilities: {} },
+      { requiredCapabilities: { sampling: true } },
+      { requiredCapabilities: { sampling: {}, extensions: { x: 1 } } },
+    ]) {
+      server.on("tools/call", () => {
+        throw new RpcFailure(-32021, "needs sampling", data, 400);
+      });
+      expect([data, await upstream.call(calling().call)]).toMatchObject([data, { error: { code: -32603 } }]);
+    }
+    server.on("tools/call", () => {
+      throw new RpcFailure(-32021, "needs sampling", { requiredCapabilities: { sampling: {} } }, 400);
+    });
     const able = client({ capabilities: { sampling: {} }, session: true });
     expect(await upstream.call(calling({ client: able }).call)).toMatchObject({
       error: { code: -32603, data: { upstreamError: { code: -32021 } } },

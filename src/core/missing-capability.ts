@@ -1,0 +1,31 @@
+/** What a client would have to declare before it may be asked a question, down to the members of the capability. */
+import { isEmpty, type JsonObject, objectAt } from "../wire/json.js";
+import type { QuestionKind } from "./methods.js";
+
+/**
+ * The members that `capabilities[kind]` lacks, empty where the whole capability is missing; undefined where nothing is
+ * (2025-11-25 and 2026-07-28: client/elicitation and client/sampling, "Capabilities").
+ */
+export function missingCapability(
+  kind: QuestionKind,
+  params: JsonObject | undefined,
+  capabilities: JsonObject,
+): JsonObject | undefined {
+  const declared = objectAt(capabilities, kind);
+  const needed = neededFor(kind, params ?? {});
+  if (declared === undefined) return kind === "elicitation" && needed === FORM ? {} : needed;
+  // An empty one stands for forms.
+  if (needed === FORM && isEmpty(declared)) return undefined;
+  return Object.keys(needed).every((member) => objectAt(declared, member) !== undefined) ? undefined : needed;
+}
+
+const FORM: JsonObject = { form: {} };
+const LINK: JsonObject = { url: {} };
+const TOOLS: JsonObject = { tools: {} };
+const NOTHING: JsonObject = {};
+
+function neededFor(kind: QuestionKind, params: JsonObject): JsonObject {
+  if (kind === "elicitation") return params.mode === "url" ? LINK : FORM;
+  const hasTools = Object.hasOwn(params, "tools") || Object.hasOwn(params, "toolChoice");
+  return kind === "sampling" && hasTools ? TOOLS : NOTHING;
+}
