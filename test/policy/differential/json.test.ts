@@ -131,7 +131,7 @@ async function throughPipe(lines: readonly string[]): Promise<void> {
 }
 
 test(`what arrives is read as nothing that a rule forbids by Go, Python and Node, for ${RUNS} requests`, {
-  timeout: 600_000,
+  timeout: 1_800_000,
 }, async () => {
   const session = await post(JSON.stringify(INITIALIZE), {});
   if (session === undefined) throw new Error("there is no session");
