@@ -7,6 +7,7 @@ import { PAGES, QUESTION, ROUND } from "../../core/members.js";
 import { questionKind } from "../../core/methods.js";
 import type { Notification, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import { CODE } from "../../wire/names.js";
 import type { ConversationSettings } from "./settings.js";
 
@@ -102,4 +103,4 @@ function pageOf(link: unknown): string | undefined {
 }
 
 const named = (value: unknown): string =>
-  typeof value === "string" ? JSON.stringify(value.slice(0, 60)) : "that is no text";
+  typeof value === "string" ? writeJson(value.slice(0, 60)) : "that is no text";
