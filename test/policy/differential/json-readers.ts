@@ -19,7 +19,7 @@ export interface Reading {
 }
 
 /** All that one body may be read as. */
-export interface Readings {
+interface Readings {
   readonly readings: readonly Reading[];
   /** A member of one name stands twice in some object. */
   readonly doubled?: boolean;
