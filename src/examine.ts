@@ -2,10 +2,10 @@
 import type { ServerConfig } from "./config/config.js";
 import type { GatewayError } from "./core/errors.js";
 import type { Malformed } from "./core/list-entries.js";
-import { LIST_KINDS } from "./core/upstream.js";
+import type { ServerList } from "./core/upstream.js";
 import { openStdioChannel } from "./upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "./upstream/upstream.js";
-import type { JsonObject } from "./wire/json.js";
+import { type JsonObject, stringAt } from "./wire/json.js";
 
 export interface Examination {
   /** Absent when it could not be met, or could not list. */
@@ -13,6 +13,8 @@ export interface Examination {
     readonly serverInfo: JsonObject;
     /** How many tools it lists. */
     readonly tools: number;
+    /** Its own names of its tools and prompts. */
+    readonly names: Readonly<Record<"tools" | "prompts", readonly string[]>>;
     /** Entries of its lists that hosts cannot read. */
     readonly malformed: readonly Malformed[];
   };
@@ -57,22 +59,26 @@ export async function examine(server: ServerConfig, options: ExamineOptions): Pr
   try {
     const failure = await firstOutcome(upstream, signal);
     if (failure !== undefined) return { error: failure, stderr, junk };
-    const { items, malformed = [] } = await upstream.list("tools", undefined, signal);
+    const tools = await upstream.list("tools", undefined, signal);
     // A server whose other lists fail is none that hosts cannot use.
-    const others = await Promise.all(
-      LIST_KINDS.filter((kind) => kind !== "tools").map((kind) =>
-        upstream.list(kind, undefined, signal).catch(() => undefined),
-      ),
+    const [prompts, ...others] = await Promise.all(
+      OTHER_KINDS.map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
     );
-    const leftOut = [...malformed, ...others.flatMap((list) => list?.malformed ?? [])];
+    const malformed = [tools, prompts, ...others].flatMap((list) => list?.malformed ?? []);
+    const names = { tools: namesIn(tools), prompts: namesIn(prompts) };
     const serverInfo = upstream.facts?.serverInfo ?? {};
-    return { met: { serverInfo, tools: items.length, malformed: leftOut }, stderr, junk };
+    return { met: { serverInfo, tools: tools.items.length, names, malformed }, stderr, junk };
   } catch (error) {
     return { error, stderr, junk };
   } finally {
     await upstream.close();
   }
 }
+
+const OTHER_KINDS = ["prompts", "resources", "resourceTemplates"] as const;
+
+const namesIn = (list: ServerList | undefined): readonly string[] =>
+  (list?.items ?? []).flatMap((item) => stringAt(item, "name") ?? []);
 
 /** Starts it; `undefined` when it was met, else why not. It is not tried a second time. */
 function firstOutcome(upstream: StartableUpstream, signal: AbortSignal): Promise<GatewayError | undefined> {

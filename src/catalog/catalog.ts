@@ -12,6 +12,7 @@ import { merged } from "./freshness.js";
 import { introduction } from "./introduction.js";
 import { LearnedUris } from "./learned-uris.js";
 import { exposeUri } from "./merge.js";
+import { NameOwners } from "./name-owners.js";
 import { exposedStart, type Naming } from "./naming.js";
 import { offers } from "./offered-lists.js";
 import { type CatalogProfile, scopesOf } from "./scopes.js";
@@ -117,7 +118,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const learned = before?.learned ?? new LearnedUris();
   const pages = before?.pages ?? new ShownPages();
   const starts = new Map<ServerSpace, Readonly<Record<RouteKind, Route>>>();
-  const views = new Views({ scopes, servers, naming, visible, learned, pages });
+  const owners = new NameOwners(spaces, naming.reserved ?? [], naming);
+  const views = new Views({ scopes, servers, naming, owners, visible, learned, pages });
   const changes = new Changes({
     view: (client) => views.of(client),
     servers,

@@ -3,7 +3,9 @@ import type { Route } from "../core/call.js";
 import type { ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
+import { type NameOwners, NO_OWNERS } from "./name-owners.js";
 import { contestedName, exposedName, type Naming } from "./naming.js";
+import type { OverriddenTool } from "./overrides.js";
 import type { ServerSpace } from "./server-space.js";
 import { type ExposedItem, LIST_MEMBERS, Snapshot } from "./snapshot.js";
 import { mapUiReferences } from "./ui-references.js";
@@ -14,30 +16,82 @@ export interface Contribution {
   readonly items: readonly JsonObject[];
 }
 
-/** Merges the contributions, which come in the order of the config. */
-export function mergeLists(kind: ListKind, contributions: readonly Contribution[], naming: Naming): Snapshot {
-  const names = kind === "tools" || kind === "prompts";
-  const taken = new Set<string>();
-  const entries: ExposedItem[] = [];
-  for (const { space, items } of contributions) {
-    for (const item of items) {
-      const key = LIST_MEMBERS[kind].key;
+/**
+ * Merges the contributions, which come in the order of the config. A name belongs to the server whose prefix it begins
+ * with, so what would take one of another's is named last, and gets the hash ending.
+ */
+export function mergeLists(
+  kind: ListKind,
+  contributions: readonly Contribution[],
+  naming: Naming,
+  owners: NameOwners = NO_OWNERS,
+): Snapshot {
+  const { key } = LIST_MEMBERS[kind];
+  const sources = contributions.flatMap(({ space, items }) =>
+    items.map((item): Source => {
       const target = stringAt(item, key) ?? "";
-      const override = kind === "tools" ? space.overrides?.of(target) : undefined;
-      const name = override?.name ?? target;
-      const exposed = names ? freeName(space.prefix, name, naming, taken) : exposeUri(space, target);
-      taken.add(exposed);
-      const shown = override?.show(item);
-      const given = override?.given;
-      const route: Route = {
-        ...{ upstream: space.name, target, exposed, kind, item },
-        ...(shown !== undefined && { shown }),
-        ...(given !== undefined && { given }),
-      };
-      entries.push({ route, item: exposeItem(space, shown ?? item, key, exposed) });
-    }
-  }
+      return { space, item, target, override: kind === "tools" ? space.overrides?.of(target) : undefined };
+    }),
+  );
+  const names = kind === "tools" || kind === "prompts" ? namesOf(sources, naming, owners) : undefined;
+  const entries = sources.map((source): ExposedItem => {
+    const { space, item, target, override } = source;
+    const { exposed, apart } = names?.get(source) ?? { exposed: exposeUri(space, target) };
+    const shown = override?.show(item);
+    const given = override?.given;
+    const route: Route = {
+      ...{ upstream: space.name, target, exposed, kind, item },
+      ...(apart !== undefined && { apart }),
+      ...(shown !== undefined && { shown }),
+      ...(given !== undefined && { given }),
+    };
+    return { route, item: exposeItem(space, shown ?? item, key, exposed) };
+  });
   return new Snapshot(kind, entries);
+}
+
+/** One entry of one server's list. */
+interface Source {
+  readonly space: ServerSpace;
+  readonly item: JsonObject;
+  readonly target: string;
+  readonly override: OverriddenTool | undefined;
+}
+
+interface ExposedName {
+  readonly exposed: string;
+  /** As `Route.apart`. */
+  readonly apart?: string;
+}
+
+/** The names of all; first of those who only use their own prefix, so that nobody takes one from them. */
+function namesOf(
+  sources: readonly Source[],
+  naming: Naming,
+  owners: NameOwners,
+): ReadonlyMap<Source, ExposedName> {
+  const names = new Map<Source, ExposedName>();
+  const taken = new Set<string>();
+  const foreign: Source[] = [];
+  for (const source of sources) {
+    const { space, target, override } = source;
+    const name = override?.name ?? target;
+    if (owners.isForeign(space.name, exposedName(space.prefix, name, naming))) {
+      foreign.push(source);
+      continue;
+    }
+    const exposed = freeName(space.prefix, name, naming, taken);
+    taken.add(exposed);
+    names.set(source, { exposed });
+  }
+  for (const source of foreign) {
+    const { space, target, override } = source;
+    const exposed = freeName(space.prefix, override?.name ?? target, naming, taken, 1);
+    taken.add(exposed);
+    const apart = owners.apart(space.name, exposed);
+    names.set(source, apart === exposed ? { exposed } : { exposed, apart });
+  }
+  return names;
 }
 
 /**
@@ -92,9 +146,17 @@ function exposeItem(space: ServerSpace, item: JsonObject, key: string, exposed: 
 /** The URI under which `space` shows its resource `own`. */
 export const exposeUri = (space: ServerSpace, own: string): string => space.uris?.expose(own) ?? own;
 
-/** The later of two that would meet gets the hash ending, so order decides and nothing else. */
-function freeName(prefix: string, own: string, naming: Naming, taken: ReadonlySet<string>): string {
-  let name = exposedName(prefix, own, naming);
-  for (let attempt = 1; taken.has(name); attempt++) name = contestedName(prefix, own, naming, attempt);
-  return name;
+/**
+ * The later of two that would meet gets the hash ending, so order decides and nothing else.
+ * @param attempt with which to begin; 0 where the name may stay without a hash ending
+ */
+function freeName(
+  prefix: string,
+  own: string,
+  naming: Naming,
+  taken: ReadonlySet<string>,
+  attempt = 0,
+): string {
+  const name = attempt === 0 ? exposedName(prefix, own, naming) : contestedName(prefix, own, naming, attempt);
+  return taken.has(name) ? freeName(prefix, own, naming, taken, attempt + 1) : name;
 }

@@ -7,6 +7,8 @@ export interface Naming {
   readonly separator: string;
   /** Longer names are cut and end in a hash. */
   readonly maxLength: number;
+  /** Servers that are left out of the config, whose names nobody else takes. */
+  readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
 }
 
 const HASH_LENGTH = 8;

@@ -4,7 +4,8 @@ import type { Client } from "../core/client.js";
 import type { ListKind } from "../core/upstream.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { exposeUri } from "./merge.js";
-import { exposedName, exposedStart, type Naming } from "./naming.js";
+import type { NameOwners } from "./name-owners.js";
+import { contestedName, exposedName, type Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerSpace } from "./server-space.js";
 import type { ShownPages } from "./shown-pages.js";
@@ -18,6 +19,7 @@ export type Visible = (client: Client, route: Route) => boolean;
 /** What all views have in common. */
 export interface Surroundings {
   readonly naming: Naming;
+  readonly owners: NameOwners;
   readonly learned: LearnedUris;
   readonly pages: ShownPages;
   /** Whether the list that a server has for this client is known now. */
@@ -65,7 +67,11 @@ export class CatalogView {
     const isUri = kind === "resources" || kind === "resourceTemplates";
     // What several servers list under one address has no owner, whatever else it looks like.
     const routed = isUri && !this.#lists[kind].has(name) ? this.#byForm(kind, name) : undefined;
-    const own = routed ?? this.#lists[kind].findOwn(name);
+    if (routed !== undefined) return routed;
+    const owner = this.#ownerOf(kind, name);
+    // What is a server's by its prefix is nobody else's, also while that server is away or does not have it.
+    if (owner !== undefined) return soleOf(this.#lists[kind].ownersOf(name), owner);
+    const own = this.#lists[kind].findOwn(name);
     if (own !== undefined || kind !== "tools") return own;
     return this.#surroundings.pages.meant(this.#client.affinity, this.#lists.tools.ownersOf(name));
   }
@@ -81,9 +87,17 @@ export class CatalogView {
     if (listed !== undefined) return listed;
     const override = kind === "tools" ? space.overrides?.of(own) : undefined;
     const name = override?.name ?? own;
-    const nameIn = ({ prefix }: ServerSpace): string => exposedName(prefix, name, this.#surroundings.naming);
-    const [exposed, whole] = [nameIn(space), nameIn(space.whole ?? space)];
-    return { upstream: server, target: own, exposed, ...(whole !== exposed && { whole }), kind };
+    const { naming, owners } = this.#surroundings;
+    const whole = exposedName((space.whole ?? space).prefix, name, naming);
+    const isForeign = owners.isForeign(server, whole);
+    const inWhole = isForeign ? contestedName((space.whole ?? space).prefix, name, naming, 1) : whole;
+    const exposed = space.whole === undefined ? inWhole : exposedName(space.prefix, name, naming);
+    return {
+      ...{ upstream: server, target: own, exposed },
+      ...(inWhole !== exposed && { whole: inWhole }),
+      ...(isForeign && { apart: owners.apart(server, inWhole) }),
+      kind,
+    };
   }
 
   /** Where the resource leads that `server` itself calls `own`; undefined where the client may not see it. */
@@ -98,11 +112,17 @@ export class CatalogView {
       (space) =>
         !this.#surroundings.isKnown(this.#client, space.name, kind) && this.#couldShow(space, kind, name),
     );
-    const byPrefix = absent.filter(
-      ({ prefix }) => prefix !== "" && name.startsWith(exposedStart(prefix, this.#surroundings.naming)),
-    );
-    const candidates = byPrefix.length > 0 ? byPrefix : absent.filter(({ prefix }) => prefix === "");
+    const owner = this.#ownerOf(kind, name);
+    if (owner !== undefined) return absent.some((space) => space.name === owner) ? owner : undefined;
+    const candidates = absent.filter(({ prefix }) => prefix === "");
     return candidates.length === 1 ? candidates[0]?.name : undefined;
+  }
+
+  /** Whose `name` is by its prefix; nobody's where a server is seen alone, under its own names. */
+  #ownerOf(kind: ListKind, name: string): string | undefined {
+    if (this.scope.spaces.some(({ whole }) => whole !== undefined)) return undefined;
+    const { owners } = this.#surroundings;
+    return kind === "tools" || kind === "prompts" ? owners.ofName(name) : owners.ofUri(name);
   }
 
   #byForm(kind: ListKind, uri: string): Route | undefined {
@@ -110,6 +130,7 @@ export class CatalogView {
       const own = space.uris?.reveal(uri);
       if (own !== undefined) return this.#routeTo(space, kind, own, uri);
     }
+    if (this.#ownerOf(kind, uri) !== undefined) return undefined;
     const open = this.scope.spaces.filter((space) => space.uris === undefined || isWebAddress(uri));
     return this.#soleOwner(open, kind, uri);
   }
@@ -155,4 +176,10 @@ export class CatalogView {
     const route: Route = { upstream: space.name, target: name, exposed: name, ...elsewhere, kind };
     return this.#visible === undefined || this.#visible(this.#client, route);
   }
+}
+
+/** The only one of `routes` that leads to `server`. */
+function soleOf(routes: readonly Route[], server: string): Route | undefined {
+  const [route, second] = routes.filter(({ upstream }) => upstream === server);
+  return second === undefined ? route : undefined;
 }

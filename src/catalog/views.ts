@@ -1,11 +1,13 @@
 /** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
 import { LRUCache } from "lru-cache";
+import type { Route } from "../core/call.js";
 import { ANONYMOUS, type Client, type Principal } from "../core/client.js";
 import { upToBoth } from "../core/up-to.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
 import { writeJson } from "../wire/json-text.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
+import type { NameOwners } from "./name-owners.js";
 import type { Naming } from "./naming.js";
 import type { Scope } from "./scopes.js";
 import type { ServerLists } from "./server-lists.js";
@@ -17,6 +19,7 @@ export interface ViewsOptions {
   readonly scopes: ReadonlyMap<string, Scope>;
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly naming: Naming;
+  readonly owners: NameOwners;
   readonly visible: Visible | undefined;
   readonly learned: LearnedUris;
   readonly pages: ShownPages;
@@ -46,10 +49,11 @@ export class Views {
 
   constructor(options: ViewsOptions) {
     this.#options = options;
-    const { servers, naming, learned, pages } = options;
+    const { servers, naming, owners, learned, pages } = options;
     const facts = (server: string) => servers.get(server)?.facts;
     this.#surroundings = {
       naming,
+      owners,
       learned,
       pages,
       isKnown: (client, server, kind) => servers.get(server)?.read(client, kind) !== undefined,
@@ -123,21 +127,30 @@ export class Views {
   #listOf(client: Client, scope: Scope, kind: ListKind): Snapshot {
     if (scope === NOWHERE) return nothing(kind);
     const whole = this.#whole(client, kind);
-    if (scope.name === "") return whole;
     return this.#shared(`${scope.name}\0${whole.id}`, () => {
       const { part, spaces } = scope;
       const [only] = spaces;
-      if (part === undefined)
+      if (part === undefined && scope.name !== "") {
         return only === undefined ? nothing(kind) : underOwnNames(whole, only, this.#options.naming);
+      }
+      const isUri = kind === "resources" || kind === "resourceTemplates";
+      const { owners } = this.#options;
       const names = new Set(spaces.map(({ name }) => name));
+      const passes = ({ exposed, apart = exposed }: Route): boolean =>
+        part === undefined || (part.passes(kind, exposed) && part.passes(kind, apart));
       return subset(
         whole,
-        (route) => names.has(route.upstream) && part.passes(kind, route.exposed),
-        (uri) => part.passes("resources", uri),
+        (route) =>
+          names.has(route.upstream) &&
+          // What would lead to another server is not shown; at the path of its own server it is.
+          !(isUri && owners.isForeignUri(route.upstream, route.exposed)) &&
+          passes(route),
+        (uri) => part === undefined || part.passes("resources", uri),
       );
     });
   }
 
+  /** Everything that servers list for a client, in the order of the config. */
   #whole(client: Client, kind: ListKind): Snapshot {
     const ids: number[] = [];
     const contributions: Contribution[] = [];
@@ -147,7 +160,7 @@ export class Views {
       if (list !== undefined) contributions.push({ space, items: list.items });
     }
     return this.#shared(`\0${kind}\0${ids.join()}`, () =>
-      mergeLists(kind, contributions, this.#options.naming),
+      mergeLists(kind, contributions, this.#options.naming, this.#options.owners),
     );
   }
 

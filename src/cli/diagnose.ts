@@ -1,5 +1,6 @@
 /** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
-import type { ServerConfig } from "../config/config.js";
+import { ownerInstead } from "../config/collisions.js";
+import type { Config, ServerConfig } from "../config/config.js";
 import type { Malformed } from "../core/list-entries.js";
 import type { Examination } from "../examine.js";
 import { stringAt } from "../wire/json.js";
@@ -37,19 +38,27 @@ type Cause =
   | "not_found"
   | "unreachable";
 
-export function diagnose(server: ServerConfig, seen: Examination): Diagnosis {
-  if (seen.met !== undefined) return healthy(seen.met, seen.junk);
+/** @param config of all servers: whose names are whose hangs on all of them */
+export function diagnose(
+  server: ServerConfig,
+  seen: Examination,
+  config: Pick<Config, "servers" | "naming">,
+): Diagnosis {
+  if (seen.met !== undefined) return healthy(seen.met, seen.junk, foreignNames(server, seen.met, config));
   return server.transport.kind === "stdio"
     ? diagnoseProcess(server.transport, seen)
     : diagnoseAddress(server.transport, seen.error);
 }
 
-function healthy(met: NonNullable<Examination["met"]>, junk: readonly string[]): Diagnosis {
+type Met = NonNullable<Examination["met"]>;
+
+function healthy(met: Met, junk: readonly string[], foreign: readonly string[]): Diagnosis {
   const { serverInfo, tools, malformed } = met;
   const self = [stringAt(serverInfo, "name"), stringAt(serverInfo, "version")].filter(Boolean).join(" ");
   const sentence = `all right: ${self === "" ? "" : `${self}, `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
   const remarks = [
     ...(malformed.length === 0 ? [] : [leftOut(malformed)]),
+    ...(foreign.length === 0 ? [] : [takenNames(foreign)]),
     ...(junk.length === 0 ? [] : [JUNK]),
   ];
   return { cause: "ok", sentence, ...(remarks.length > 0 && { advice: remarks.join("; ") }) };
@@ -57,6 +66,27 @@ function healthy(met: NonNullable<Examination["met"]>, junk: readonly string[]):
 
 const JUNK =
   "it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it";
+
+/** What of its tools and prompts begins with the prefix of another server. */
+function foreignNames(
+  server: ServerConfig,
+  { names }: Met,
+  config: Pick<Config, "servers" | "naming">,
+): readonly string[] {
+  const shown = (own: string): string => server.overrides?.[own]?.name ?? own;
+  return [...names.tools.map(shown), ...names.prompts].flatMap((name) => {
+    const owner = ownerInstead(server, name, config);
+    return owner === undefined ? [] : [`${JSON.stringify(name)} (of ${JSON.stringify(owner)})`];
+  });
+}
+
+const NAMES_SHOWN = 5;
+
+function takenNames(foreign: readonly string[]): string {
+  const more = foreign.length - NAMES_SHOWN;
+  const shown = `${foreign.slice(0, NAMES_SHOWN).join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
+  return `names that begin with the prefix of another server get a hash ending: ${shown}`;
+}
 
 const MALFORMED_SHOWN = 5;
 

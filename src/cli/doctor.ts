@@ -33,7 +33,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
   const interrupted = shell.signals.next().then(() => giveUp.abort());
   const work = inTurns(config.servers, async (server) => {
     const seen = await shell.examine(server, giveUp.signal);
-    return report(server, diagnose(server, seen), seen, safe);
+    return report(server, diagnose(server, seen, config), seen, safe);
   });
   await Promise.race([work, interrupted]);
   const reports = await work;

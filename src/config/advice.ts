@@ -1,6 +1,7 @@
 /** What is allowed in a config, and may still surprise whoever wrote it. */
 import { basename } from "node:path";
 import { isLoopback } from "../core/loopback.js";
+import { namesStart, ownerInstead } from "./collisions.js";
 import type { Config, ServerConfig } from "./config.js";
 import type { Path } from "./tree.js";
 
@@ -18,7 +19,12 @@ export function advise(config: Config): readonly Advice[] {
     ...adviseNaming(config),
     ...adviseAccess(config),
     ...config.servers.flatMap((server) =>
-      [...adviseTransport(server), ...advisePrefix(server, config)].map((advice) => ({
+      [
+        ...adviseTransport(server),
+        ...advisePrefix(server, config),
+        ...adviseSharedPrefix(server, config),
+        ...adviseOverrides(server, config),
+      ].map((advice) => ({
         ...advice,
         server: server.name,
       })),
@@ -42,6 +48,29 @@ function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Fo
   if (prefix === "" || left >= 24) return [];
   const message = `its prefix leaves ${Math.max(0, left)} characters for its own names; longer ones are cut and get a hash`;
   return [{ path: ["prefix"], message }];
+}
+
+/** Names of `a` that begin with `b__` would be those of `a__b`. */
+function adviseSharedPrefix({ prefix }: ServerConfig, { servers, naming }: Config): readonly Found[] {
+  if (prefix === "") return [];
+  const start = namesStart(prefix, naming);
+  return servers.flatMap((other): readonly Found[] => {
+    if (other.prefix === "" || other.prefix === prefix) return [];
+    const theirs = namesStart(other.prefix, naming);
+    if (!theirs.startsWith(start)) return [];
+    const rest = theirs.slice(start.length);
+    const message = `its prefix begins that of ${JSON.stringify(other.name)}: names that begin with ${theirs} are those of ${JSON.stringify(other.name)}, and what it itself calls ${rest}… gets a hash ending`;
+    return [{ path: ["prefix"], message }];
+  });
+}
+
+function adviseOverrides(server: ServerConfig, config: Config): readonly Found[] {
+  return Object.entries(server.overrides ?? {}).flatMap(([own, { name }]): readonly Found[] => {
+    const owner = name === undefined ? undefined : ownerInstead(server, name, config);
+    if (owner === undefined) return [];
+    const message = `begins like the names of server ${JSON.stringify(owner)}, so it gets a hash ending`;
+    return [{ path: ["overrides", own, "name"], message }];
+  });
 }
 
 function adviseAccess({ listen, auth }: Config): readonly Found[] {

@@ -1,9 +1,29 @@
 /** Finds names that would meet once prefixes have been put before them. */
-import type { ServerConfig } from "./config.js";
+import type { Config, ServerConfig } from "./config.js";
 
 /** A prefix as it stands in a URI: lower-cased, everything outside `[a-z0-9-]` a `-`. */
 export function uriPrefix(prefix: string): string {
   return prefix.toLowerCase().replace(/[^a-z0-9-]/gu, "-");
+}
+
+/** What names begin with under this prefix, in the characters that hosts accept. */
+export const namesStart = (prefix: string, { separator }: Pick<Config["naming"], "separator">): string =>
+  (prefix + separator).replace(/[^A-Za-z0-9_-]/gu, "_");
+
+/**
+ * The other server that has the prefix with which the name of a tool or prompt of `server` begins; undefined where there
+ * is none. The catalog gives such a name a hash ending (catalog/name-owners.ts).
+ */
+export function ownerInstead(
+  server: Pick<ServerConfig, "name" | "prefix">,
+  own: string,
+  { servers, naming }: Pick<Config, "servers" | "naming">,
+): string | undefined {
+  const exposed = server.prefix === "" ? own : namesStart(server.prefix, naming) + own;
+  const owner = [...servers, ...(naming.reserved ?? [])]
+    .filter(({ prefix }) => prefix !== "" && exposed.startsWith(namesStart(prefix, naming)))
+    .sort((a, b) => namesStart(b.prefix, naming).length - namesStart(a.prefix, naming).length)[0];
+  return owner?.name === server.name ? undefined : owner?.name;
 }
 
 export interface Collision {

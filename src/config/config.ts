@@ -73,6 +73,8 @@ interface ParkedCallsConfig {
 interface NamingConfig {
   readonly separator: string;
   readonly maxLength: number;
+  /** Servers that are disabled. Their names go to nobody else; absent where there are none. */
+  readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
 }
 
 /** Globs (`*`, `?`, `{a,b}`) over names. A name passes when an allow glob matches and no deny glob does. */

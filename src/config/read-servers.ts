@@ -36,6 +36,22 @@ export function serverNames(tree: ObjectTree): readonly string[] {
   );
 }
 
+/** The disabled servers with the prefixes that they would have. */
+export function disabledServers(
+  tree: ObjectTree,
+): readonly { readonly name: string; readonly prefix: string }[] {
+  return [...tree.members].flatMap(([key, { value }]) =>
+    isServerKey(key) && value.kind === "object"
+      ? [...value.members].flatMap(([name, { value: server }]) => {
+          if (server.kind !== "object" || !isDisabled(server)) return [];
+          const prefix = server.members.get("prefix")?.value;
+          const isGiven = prefix?.kind === "scalar" && typeof prefix.value === "string";
+          return [{ name, prefix: isGiven ? prefix.value : name }];
+        })
+      : [],
+  );
+}
+
 /** Where a server stands; the top when there is none of that name. */
 export function serverPath(tree: ObjectTree, name: string): Path {
   const key = SERVER_KEYS.find((known) => {

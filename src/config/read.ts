@@ -12,7 +12,7 @@ import { limitsSchema, policySchema } from "./policy-schema.js";
 import { Places, type Problem } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";
-import { isServerKey, readServers, serverPath } from "./read-servers.js";
+import { disabledServers, isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import { type Fault, type Path, plain, type Reading, type Tree, treeAt } from "./tree.js";
@@ -105,6 +105,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
   const servers = readServers(findings, { folder, readFile });
+  const reserved = disabledServers(findings.tree);
   const profiles = readProfiles(findings, servers);
   const found = {
     rules: readRules(findings),
@@ -122,7 +123,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       listen,
       ...(auth !== undefined && { auth }),
       servers,
-      naming: shape.naming,
+      naming: reserved.length === 0 ? shape.naming : { ...shape.naming, reserved },
       parkedCalls: parkedCallsOf(shape.parkedCalls),
       profiles,
       ...(shape.keys !== undefined && { keys: shape.keys }),

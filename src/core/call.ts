@@ -77,6 +77,11 @@ export interface Route {
    * names. Rules and limits are written against this one, whichever way a client comes in.
    */
   readonly whole?: string;
+  /**
+   * Where its name in the whole begins with the prefix of another server: the same name without that. What allows the
+   * call must allow both, so a rule that allows `files__*` is about nothing but the server `files`.
+   */
+  readonly apart?: string;
   readonly kind: RouteKind;
   /** Of a method without a target: what its parameters name at this server. Each is judged together with the method. */
   readonly named?: readonly Named[];

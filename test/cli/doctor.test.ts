@@ -205,7 +205,12 @@ describe("what is told of it", () => {
       examine: async ({ name }) =>
         name === "a"
           ? {
-              met: { serverInfo: { name: "A\u001b[31m", version: "1" }, tools: 1, malformed: [] },
+              met: {
+                serverInfo: { name: "A\u001b[31m", version: "1" },
+                tools: 1,
+                names: { tools: [], prompts: [] },
+                malformed: [],
+              },
               stderr: [],
               junk: ["hello"],
             }
@@ -225,7 +230,11 @@ WRONG b: it exits at once with code 1; see what it says below
       { list: "tools", name: "odd\u001b[2J", member: "description", reason: "must be a string, not null" },
       { list: "prompts", member: "prompts[1]", reason: "must be an object, not null" },
     ] as const;
-    const seen: Examination = { met: { serverInfo: {}, tools: 2, malformed }, stderr: [], junk: [] };
+    const seen: Examination = {
+      met: { serverInfo: {}, tools: 2, names: { tools: [], prompts: [] }, malformed },
+      stderr: [],
+      junk: [],
+    };
     const asText = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor"], asText)).toBe(0);
     expect(asText.out()).toBe(`ok    a: all right: 2 tools
@@ -239,6 +248,25 @@ WRONG b: it exits at once with code 1; see what it says below
         malformed: [{ list: "tools", name: "odd\\u001b[2J", member: "description" }, { list: "prompts" }],
       },
     ]);
+  });
+
+  test("says which names a server has that begin like another's", async () => {
+    write({ bare: { command: "x", prefix: "" }, files: { command: "y" } });
+    const names = { tools: ["files__read_file", "search"], prompts: ["files__ask"] };
+    const none = { tools: ["files__x"], prompts: [] };
+    const shell = fakeShell({
+      cwd: folder,
+      examine: async ({ name }) => ({
+        met: { serverInfo: {}, tools: 2, names: name === "bare" ? names : none, malformed: [] },
+        stderr: [],
+        junk: [],
+      }),
+    });
+    expect(await runCommandLine(["doctor"], shell)).toBe(0);
+    expect(shell.out()).toBe(`ok    bare: all right: 2 tools
+      names that begin with the prefix of another server get a hash ending: "files__read_file" (of "files"), "files__ask" (of "files")
+ok    files: all right: 2 tools
+`);
   });
 
   test("a signal ends it", async () => {

@@ -90,6 +90,17 @@ test("names that hosts cut off or drop are foreseen", () => {
   ]);
 });
 
+test("names that begin like another server's are foreseen", () => {
+  const command = "x";
+  expect(adviceOn({ mcpServers: { a: { command }, a__b: { command }, ab: { command } } })).toEqual([
+    'a: its prefix begins that of "a__b": names that begin with a__b__ are those of "a__b", and what it itself calls b__… gets a hash ending',
+  ]);
+  const overrides = { t: { name: "files__read" }, u: { name: "other" } };
+  expect(adviceOn({ mcpServers: { bare: { command, prefix: "", overrides }, files: { command } } })).toEqual([
+    'bare: begins like the names of server "files", so it gets a hash ending',
+  ]);
+});
+
 test("a config without servers is remarked on", () => {
   expect(adviceOn({})).toEqual(["there are no servers in it"]);
 });

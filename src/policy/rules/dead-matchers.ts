@@ -1,5 +1,5 @@
 /** What a rule or a limit may ask for and no call will ever have: names, URIs, groups and scopes. */
-import { uriPrefix } from "../../config/collisions.js";
+import { namesStart, uriPrefix } from "../../config/collisions.js";
 import type { Config, ServerConfig, SubjectConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
 import { LIST_METHODS, TARGETED_METHODS } from "../../core/methods.js";
@@ -99,10 +99,6 @@ const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
 
 /** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */
 const STRANGE = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;
-
-/** As the catalog writes it before the names of a server with this prefix. */
-const namesStart = (prefix: string, { separator }: Config["naming"]): string =>
-  (prefix + separator).replace(/[^A-Za-z0-9_-]/gu, "_");
 
 function canBeginWith(pattern: string, start: string): boolean {
   const wild = pattern.search(/[*?{]/);

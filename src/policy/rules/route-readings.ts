@@ -1,4 +1,7 @@
-/** The routes as which rules look at a call: one for each way in which its URI can be read. */
+/**
+ * The routes as which rules look at a call: one for each way in which its URI can be read, and two for a tool or prompt
+ * whose name begins with the prefix of another server.
+ */
 import type { Route } from "../../core/call.js";
 import { isPlain, readingsOf } from "../../core/uri-readings.js";
 
@@ -13,7 +16,7 @@ export interface RouteReadings {
 /** The name that rules are written against. */
 export const judgedName = (route: Route): string => route.whole ?? route.exposed;
 
-/** Whether a route is found by a URI; tools and prompts have one name each. */
+/** Whether a route is found by a URI. */
 export const hasUri = ({ kind }: Route): boolean => kind === "resources" || kind === "resourceTemplates";
 
 const made = new WeakMap<Route, RouteReadings>();
@@ -21,12 +24,14 @@ const written = new WeakMap<Route, string>();
 
 /** Undefined where there is one reading, as of nearly all. */
 export function readingsOfRoute(route: Route): RouteReadings | undefined {
-  if (!hasUri(route)) return undefined;
+  const { apart } = route;
+  if (apart === undefined && !hasUri(route)) return undefined;
   const name = judgedName(route);
-  if (isPlain(name)) return undefined;
+  if (apart === undefined && isPlain(name)) return undefined;
   const known = made.get(route);
   if (known !== undefined) return known;
-  const { all, alike, complete } = readingsOf(name);
+  const { all, alike, complete } =
+    apart === undefined ? readingsOf(name) : { all: [name, apart], alike: [], complete: true };
   const as = (reading: string): Route => {
     const read: Route = { ...route, whole: reading };
     written.set(read, name);

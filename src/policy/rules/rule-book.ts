@@ -98,7 +98,7 @@ export class RuleBook {
    * conditions may take together; several matters may share it.
    */
   judge(matter: Matter, budget: Budget = { steps: STEPS_AT_ONCE }): Decision {
-    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    const readings = this.#readingsOf(matter.route);
     return readings === undefined
       ? this.#judgeReading(matter, budget)
       : this.#judgeReadings(matter, readings, (route) => this.#judgeReading({ ...matter, route }, budget));
@@ -113,13 +113,17 @@ export class RuleBook {
 
   async #judgeLater(matter: Matter): Promise<Decision> {
     const turns = { left: MOST_TURNS };
-    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    const readings = this.#readingsOf(matter.route);
     if (readings === undefined) return this.#judgeReadingLater(matter, turns);
     const decisions = new Map<Route, Decision>();
     for (const route of [...readings.all, ...readings.alike]) {
       decisions.set(route, await this.#judgeReadingLater({ ...matter, route }, turns));
     }
     return this.#judgeReadings(matter, readings, (route) => decisions.get(route) as Decision);
+  }
+
+  #readingsOf(route: Route): RouteReadings | undefined {
+    return this.#readsUris || route.apart !== undefined ? readingsOfRoute(route) : undefined;
   }
 
   #judgeReadings(
@@ -213,7 +217,7 @@ export class RuleBook {
    * that would then let it, if none decides before.
    */
   missingScopes(matter: Matter): readonly string[] | undefined {
-    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    const readings = this.#readingsOf(matter.route);
     if (readings === undefined) return this.#missingForReading(matter);
     const scopes = new Set<string>();
     const budget = { steps: STEPS_AT_ONCE };
@@ -263,7 +267,7 @@ export class RuleBook {
 
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
   isVisible(client: Client, route: Route): boolean {
-    const readings = this.#readsUris ? readingsOfRoute(route) : undefined;
+    const readings = this.#readingsOf(route);
     if (readings === undefined) return this.#isReadingVisible(client, route);
     const shows = (reading: Route): boolean => this.#isReadingVisible(client, reading);
     if (!readings.complete && this.hides && this.#mayMatter({ on: "call", route, client })) return false;
@@ -289,7 +293,7 @@ export class RuleBook {
 
   /** What every rule says, in order, the deciding one and those behind it too. */
   explain(matter: Matter): readonly Finding[] {
-    const readings = this.#readsUris ? readingsOfRoute(matter.route) : undefined;
+    const readings = this.#readingsOf(matter.route);
     const { all, alike } = readings ?? { all: [matter.route], alike: [] };
     return this.#rules.map((rule) => {
       const answers = [...all, ...(rule.restricts ? alike : [])].map((route) =>

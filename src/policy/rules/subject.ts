@@ -46,7 +46,10 @@ export function compileSubject(config: SubjectConfig): Subject {
       const name = judgedName(route);
       if (hasUri(route)) return uris !== undefined && coversUri(uris, name, restricts, writtenAs(route));
       const { kind } = route;
-      return (kind === "tools" ? isTool : kind === "prompts" ? isPrompt : isMethod)?.(name) === true;
+      const matches = kind === "tools" ? isTool : kind === "prompts" ? isPrompt : isMethod;
+      if (matches?.(name) === true) return true;
+      const written = restricts ? undefined : writtenAs(route);
+      return written !== undefined && (kind === "tools" ? tools : prompts)?.includes(written) === true;
     },
     isOf: (server) => isServer?.(server) ?? true,
     isAbout(principal) {

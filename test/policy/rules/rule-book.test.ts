@@ -243,6 +243,34 @@ const redact = {
   replacement: "",
 };
 
+describe("a tool whose name begins with the prefix of another server", () => {
+  const exposed = "files__read_abcdefgh";
+  const route: Route = {
+    ...{ upstream: "bare", target: "files__read", kind: "tools" },
+    ...{ exposed, apart: "files-read_abcdefgh", item: { name: "files__read" } },
+  };
+
+  test.each<[string, readonly Given[], string]>([
+    ["the names of that server", [{ tools: ["files__*"], effect: "allow" }], "deny"],
+    ["them by a condition", [{ when: "tool.startsWith('files__')", effect: "allow" }], "deny"],
+    ["all names", [{ tools: ["*"], effect: "allow" }], "allow"],
+    ["its own server", [{ servers: ["bare"], effect: "allow" }], "allow"],
+    ["the name itself", [{ tools: [exposed], effect: "allow" }], "allow"],
+    [
+      "the names of that server and its own",
+      [{ tools: ["files__*", "*_abcdefgh"], effect: "allow" }],
+      "allow",
+    ],
+  ])("and a rule that allows %s", (_, rules, effect) => {
+    expect(bookOf(rules, "deny").judge(matter(route)).effect).toBe(effect);
+  });
+
+  test("is restricted with the names of that server", () => {
+    expect(effectOf([{ tools: ["files__*"], effect: "deny" }], matter(route))).toBe("deny");
+    expect(bookOf([{ tools: ["files__*"], effect: "hide" }]).isVisible(clientOf(), route)).toBe(false);
+  });
+});
+
 describe("a condition", () => {
   const route = routeTo("db", "drop");
 

@@ -1,0 +1,73 @@
+/** Whose a name or URI is by what it begins with, whether or not that server lists it, or is there. */
+import { exposedStart, type Naming } from "./naming.js";
+import { type UriSpace, uriSpace } from "./uris.js";
+
+export interface Prefixed {
+  /** The server's key in the config. */
+  readonly name: string;
+  readonly prefix: string;
+}
+
+interface Owner {
+  readonly server: string;
+  readonly start: string;
+  readonly uris: UriSpace | undefined;
+}
+
+export class NameOwners {
+  /** Those with the longest prefix come first: `a__b__c` is the name of `a__b`, not of `a`. */
+  readonly #owners: readonly Owner[];
+  readonly #separator: string;
+
+  /** @param reserved servers that are left out; nobody else takes their names */
+  constructor(servers: readonly Prefixed[], reserved: readonly Prefixed[], naming: Naming) {
+    const owners = new Map<string, Owner>();
+    for (const { name: server, prefix } of [...servers, ...reserved]) {
+      if (prefix === "") continue;
+      const start = exposedStart(prefix, naming);
+      if (!owners.has(start)) owners.set(start, { server, start, uris: uriSpace(prefix) });
+    }
+    this.#owners = [...owners.values()].sort((a, b) => b.start.length - a.start.length);
+    this.#separator = naming.separator;
+  }
+
+  /** The server whose prefix the name of a tool or prompt begins with; undefined where it is nobody's. */
+  ofName(name: string): string | undefined {
+    return this.#owners.find(({ start }) => name.startsWith(start))?.server;
+  }
+
+  /** The server whose prefix a URI has; undefined where it is nobody's. */
+  ofUri(uri: string): string | undefined {
+    return this.#owners.find(({ uris }) => uris?.reveal(uri) !== undefined)?.server;
+  }
+
+  /** Whether `name` begins with the prefix of another than `server`. */
+  isForeign(server: string, name: string): boolean {
+    const owner = this.ofName(name);
+    return owner !== undefined && owner !== server;
+  }
+
+  /** The same of a URI. */
+  isForeignUri(server: string, uri: string): boolean {
+    const owner = this.ofUri(uri);
+    return owner !== undefined && owner !== server;
+  }
+
+  /**
+   * A foreign name with another character in the place of each separator that makes it so. What allows the names of
+   * the server whose prefix it begins with does not allow this one.
+   */
+  apart(server: string, name: string): string {
+    const instead = this.#separator.startsWith("-") ? "_" : "-";
+    let apart = name;
+    for (;;) {
+      const owner = this.#owners.find(({ start }) => apart.startsWith(start));
+      if (owner === undefined || owner.server === server) return apart;
+      const { length } = owner.start;
+      // A separator less each time.
+      apart = apart.slice(0, length - this.#separator.length) + instead + apart.slice(length);
+    }
+  }
+}
+
+export const NO_OWNERS = new NameOwners([], [], { separator: "__", maxLength: 50 });

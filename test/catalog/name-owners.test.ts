@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { mergeLists } from "../../src/catalog/merge.js";
+import { NameOwners } from "../../src/catalog/name-owners.js";
+import { exposedStart } from "../../src/catalog/naming.js";
+import { serverSpace } from "../../src/catalog/server-space.js";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import fc from "../support/fast-check.js";
+import { catalogOf, names, server, tool } from "./support.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const HASHED = /_[a-z2-7]{8}$/;
+
+describe("the names of servers whose prefixes begin alike", () => {
+  const word = fc.string({ unit: fc.constantFrom("a", "b", "_", "-", "."), minLength: 1, maxLength: 6 });
+  const servers = fc.uniqueArray(
+    fc.record({ prefix: fc.oneof(word, fc.constant("")), tools: fc.uniqueArray(word, { maxLength: 5 }) }),
+    { selector: ({ prefix }) => prefix.replace(/[^a-z0-9-]/g, "-"), minLength: 2, maxLength: 5 },
+  );
+
+  test("are their own, whoever lists what, in whatever order, and whoever is away", () => {
+    fc.assert(
+      fc.property(servers, fc.constantFrom("__", "_", "-", "-_"), (configs, separator) => {
+        const naming = { separator, maxLength: 50 };
+        const spaces = configs.map(({ prefix }, at) => serverSpace(server(`server${at}`, { prefix })));
+        const owners = new NameOwners(spaces, [], naming);
+        const merged = (order: readonly number[]) =>
+          mergeLists(
+            "tools",
+            order.map((at) => ({
+              space: spaces[at] as (typeof spaces)[number],
+              items: (configs[at]?.tools ?? []).map((name) => tool(name)),
+            })),
+            naming,
+            owners,
+          ).entries.map(({ route }) => route);
+        const all = configs.map((_, at) => at);
+        for (const { upstream, exposed, apart } of merged(all)) {
+          const owner = owners.ofName(exposed);
+          if (owner === undefined || owner === upstream) {
+            expect(apart).toBeUndefined();
+            continue;
+          }
+          expect(exposed).toMatch(HASHED);
+          expect(owners.isForeign(upstream, apart ?? exposed)).toBe(false);
+        }
+        // Whoever is there, what is plainly somebody's has the same name.
+        const plain = (routes: ReturnType<typeof merged>) =>
+          routes.filter(({ exposed, apart }) => apart === undefined && !HASHED.test(exposed));
+        for (const route of plain(merged([...all].reverse()))) {
+          const prefix = configs[Number(route.upstream.slice(6))]?.prefix ?? "";
+          if (prefix !== "") expect(route.exposed.startsWith(exposedStart(prefix, naming))).toBe(true);
+        }
+        for (const at of all) {
+          for (const { exposed, apart } of merged([at])) {
+            if (apart !== undefined) expect(merged(all).map((route) => route.exposed)).toContain(exposed);
+          }
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+describe("a name that begins with another server's prefix", () => {
+  const foreign = expect.stringMatching(/^files__read_[a-z2-7]{8}$/);
+
+  test("is that server's, although it is away, and the other's own name ends in a hash", async () => {
+    const bare = fakeUpstream("bare", { lists: { tools: [tool("files__read"), tool("search")] } });
+    const files = fakeUpstream("files", { state: "backoff" });
+    const catalog = catalogOf([bare, files], { servers: [server("bare", { prefix: "" }), server("files")] });
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(names(catalog)).toEqual([foreign, "search"]);
+    expect(view.find("tools", "files__read")).toBeUndefined();
+    expect(view.absentOwner("tools", "files__read")).toBe("files");
+    expect(view.find("tools", String(names(catalog)[0]))?.upstream).toBe("bare");
+    const own = catalog.view(fakeClient({ scope: "bare" }));
+    expect(own.find("tools", "files__read")).toMatchObject({ upstream: "bare", exposed: "files__read" });
+  });
+
+  test("is that server's when it comes, and nobody's name changes for it", async () => {
+    const bare = fakeUpstream("bare", { lists: { tools: [tool("files__read")] } });
+    const files = fakeUpstream("files", { lists: { tools: [] } });
+    const catalog = catalogOf([bare, files], { servers: [server("bare", { prefix: "" }), server("files")] });
+    await settle();
+    const [before] = names(catalog);
+    files.setList("tools", [tool("read")]);
+    files.listChanged("tools");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(names(catalog)).toEqual([before, "files__read"]);
+    expect(catalog.view(fakeClient()).find("tools", "files__read")?.upstream).toBe("files");
+  });
+
+  test("is that of a disabled server too, and that of one outside the profile", async () => {
+    const bare = fakeUpstream("bare", { lists: { tools: [tool("files__read"), tool("off__read")] } });
+    const files = fakeUpstream("files");
+    const everything = { allow: ["*"], deny: [] };
+    const catalog = catalogOf([bare, files], {
+      servers: [server("bare", { prefix: "" }), server("files")],
+      naming: { separator: "__", maxLength: 50, reserved: [{ name: "off", prefix: "off" }] },
+      profiles: {
+        part: {
+          servers: ["bare"],
+          tools: { allow: ["files__*", "search"], deny: [] },
+          prompts: everything,
+          resources: everything,
+        },
+      },
+    });
+    await settle();
+    expect(catalog.view(fakeClient()).find("tools", "off__read")).toBeUndefined();
+    const part = fakeClient({ scope: "part" });
+    expect(catalog.view(part).find("tools", "files__read")).toBeUndefined();
+    // A profile that allows the names of `files` shows nothing of others that begin like them.
+    expect(names(catalog, "tools", part)).toEqual([]);
+  });
+
+  test("goes to the longest prefix", async () => {
+    const a = fakeUpstream("a", { lists: { tools: [tool("b__c"), tool("x")], prompts: [{ name: "b__c" }] } });
+    const ab = fakeUpstream("a__b", { lists: { tools: [tool("c")], prompts: [{ name: "c" }] } });
+    const catalog = catalogOf([a, ab]);
+    await settle();
+    for (const kind of ["tools", "prompts"] as const) {
+      expect(catalog.view(fakeClient()).find(kind, "a__b__c")?.upstream).toBe("a__b");
+      expect(names(catalog, kind)[0]).toMatch(/^a__b__c_[a-z2-7]{8}$/);
+    }
+    expect(catalog.view(fakeClient()).find("tools", "a__x")?.upstream).toBe("a");
+  });
+});
+
+describe("a URI that has another server's prefix", () => {
+  const lists = {
+    resources: ["files+file:///a", "ui://files/page", "memo:1"].map((uri) => ({ uri, name: uri })),
+    resourceTemplates: [{ uriTemplate: "files+file:///{x}", name: "any" }],
+  };
+
+  test("leads to that server or to nobody, and is listed only where its own server is seen alone", async () => {
+    const bare = fakeUpstream("bare", { lists });
+    const files = fakeUpstream("files");
+    const none = { allow: [], deny: [] };
+    const catalog = catalogOf([bare, files], {
+      servers: [
+        server("bare", { prefix: "" }),
+        server("files", { resources: { allow: ["file:*"], deny: [] } }),
+      ],
+      profiles: {
+        part: { servers: ["bare"], tools: none, prompts: none, resources: { allow: ["*"], deny: [] } },
+      },
+    });
+    await settle();
+    const view = catalog.view(fakeClient());
+    expect(names(catalog, "resources")).toEqual(["memo:1"]);
+    expect(names(catalog, "resourceTemplates")).toEqual([]);
+    expect(view.find("resources", "files+file:///a")).toMatchObject({
+      upstream: "files",
+      target: "file:///a",
+    });
+    expect(view.find("resourceTemplates", "files+file:///{x}")?.upstream).toBe("files");
+    expect(view.find("resources", "ui://files/page")).toBeUndefined();
+    expect(catalog.view(fakeClient({ scope: "part" })).find("resources", "files+file:///a")).toBeUndefined();
+    const alone = fakeClient({ scope: "bare" });
+    expect(names(catalog, "resources", alone)).toHaveLength(3);
+    expect(catalog.view(alone).find("resources", "ui://files/page")?.upstream).toBe("bare");
+  });
+});
