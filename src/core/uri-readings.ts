@@ -152,14 +152,16 @@ function readPath(parts: UriParts, add: Add): void {
   const web = isWebScheme(scheme);
   if (path.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(path) }));
   if (web && path.includes(";")) add(uriOf({ ...parts, path: path.replace(/;[^/]*/g, "") }));
-  // Who cuts the scheme off and takes the rest for a path knows neither hosts nor queries.
+  // A reader that cuts the scheme off and takes the rest for a path knows neither hosts nor queries.
   const rest = path + tail;
+  if (tail.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(rest), tail: "" }));
   if (!hasDots(rest)) return;
   for (const escaped of [false, true]) {
     add(uriOf({ ...parts, path: withoutDots(path, escaped) }));
     if (tail !== "") add(uriOf({ ...parts, path: withoutDots(rest, escaped), tail: "" }));
     if (authority && !web) {
       add(uriOf({ ...parts, authority: "", path: withoutDots(authority + path, escaped) }));
+      add(uriOf({ ...parts, authority: "", path: withoutDots(authority + rest, escaped), tail: "" }));
     }
     // `ui://S/host/path`: the server stands before the host of its own URI.
     const kept = /^(?:ui|skill)$/i.test(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;

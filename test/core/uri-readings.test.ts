@@ -49,6 +49,7 @@ describe("a URI that is written oddly has the reading that is written plainly", 
     "files+file:///secret/x.",
     "files+file:///pub/a?/../../secret/x",
     "files+%66ile:///secret/x",
+    "files+file://pub/..//etc//passwd#//..//..//secret//x",
     "a+b+file:/secret/x",
   ])("%j", (uri) => {
     const plain = uri.startsWith("a+b+") ? "a+b+file:///secret/x" : SECRET;
