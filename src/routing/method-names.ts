@@ -35,24 +35,58 @@ export function namingMembers(params: JsonObject): readonly NamingMember[] {
   return found;
 }
 
+/** A text of the parameters that may be what the server calls something. */
+export interface PossibleName {
+  readonly text: string;
+  /** Whether it stands in a member that is called like one for names. */
+  readonly surely: boolean;
+}
+
 /**
- * Every text that may name something at the server: members of the parameters, what stands in their lists, and members
- * of their objects; not what is meant for a tool. Undefined where there are too many.
+ * Every text that may name something at the server: members of the parameters, what stands in their lists and objects,
+ * and, however deep, whatever a member holds that is called like one for names. Undefined where there are too many.
  */
-export function textsOf(params: JsonObject): readonly string[] | undefined {
-  const texts: string[] = [];
-  const take = (value: unknown): void => {
-    if (typeof value === "string") texts.push(value);
+export function possibleNames(params: JsonObject): readonly PossibleName[] | undefined {
+  const found = new Map<string, boolean>();
+  const take = (value: unknown, surely: boolean): void => {
+    if (typeof value === "string") found.set(value, surely || found.get(value) === true);
+    else if (Array.isArray(value)) for (const item of value) if (typeof item === "string") take(item, surely);
   };
   for (const [key, value] of Object.entries(params)) {
-    if (key === "_meta" || key === "arguments") continue;
-    if (Array.isArray(value)) for (const item of value) take(item);
-    else if (isObject(value)) for (const inner of Object.values(value)) take(inner);
-    else take(value);
-    if (texts.length > MOST_TEXTS) return undefined;
+    if (key === "_meta") continue;
+    const surely = isForNames(key);
+    // What is meant for a tool is full of words.
+    if (key !== "arguments" || surely) take(value, surely);
+    if (isObject(value) && key !== "arguments") for (const inner of Object.values(value)) take(inner, surely);
+    inside(value, (inner) => take(inner, false));
+    if (found.size > MOST_TEXTS) return undefined;
   }
-  return texts;
+  return [...found].map(([text, surely]) => ({ text, surely }));
 }
+
+/** Calls `hear` with what members hold that are called like those for names, at any depth. */
+function inside(value: unknown, hear: (held: unknown) => void): void {
+  if (Array.isArray(value)) for (const item of value) inside(item, hear);
+  if (!isObject(value)) return;
+  for (const [key, inner] of Object.entries(value)) {
+    if (isForNames(key)) hear(inner);
+    if (typeof inner === "object") inside(inner, hear);
+  }
+}
+
+/** In any case and spelling: a server's reader may ignore both. */
+function isForNames(key: string): boolean {
+  if (key.length > LONGEST_KEY) return false;
+  const letters = key
+    .normalize("NFKC")
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/[^a-z]/g, "");
+  return FOR_NAMES.test(letters);
+}
+const LONGEST_KEY = 64;
+const FOR_NAMES =
+  /^(?:(?:tool|prompt|resource|template|target|task)(?:s|names?|uris?|ids?|refs?)?|names?|uris?|refs?)$/;
 
 /** The parameters with other texts in those members. */
 export function renamed(params: JsonObject, names: readonly (readonly [NamingMember, string])[]): JsonObject {

@@ -2,6 +2,7 @@
 import type { Catalog } from "../catalog/catalog.js";
 import { exposeUri } from "../catalog/merge.js";
 import type { Snapshot } from "../catalog/snapshot.js";
+import type { CatalogView } from "../catalog/view.js";
 import type { Call, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_METHODS, methodRoute, TARGETED_METHODS } from "../core/methods.js";
@@ -11,7 +12,7 @@ import { LIST_KINDS } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { canBeCarried, declares } from "./extensions.js";
-import { MOST_TEXTS, type NamingMember, namingMembers, renamed, textsOf } from "./method-names.js";
+import { MOST_TEXTS, type NamingMember, namingMembers, possibleNames, renamed } from "./method-names.js";
 import type { Tasks } from "./tasks.js";
 
 type Known = Pick<Catalog, "view" | "unhidden" | "reachable" | "capabilities">;
@@ -86,7 +87,7 @@ export class MethodRoutes {
   /** The route to `server`, unless the call names something there that the caller may not see. */
   #at(server: string, call: Call, found: readonly Found[]): Route | GatewayError {
     const { method, params, client } = call;
-    const texts = textsOf(params);
+    const texts = possibleNames(params);
     if (texts === undefined) return tooManyTexts(method);
     const own = new Map<string, readonly [NamingMember, string]>();
     for (const { member, own: name } of found) {
@@ -98,13 +99,14 @@ export class MethodRoutes {
     const isUnknownTask = members.some((member) => member.path[0] === "taskId" && !own.has(placeOf(member)));
     if (isUnknownTask && hasTasks(this.#catalog.capabilities(server))) return noSuchTask();
     const named = new Map(found.map(({ route }) => [keyOf(route), { route, surely: true }]));
-    const names = new Set(members.filter((member) => !own.has(placeOf(member))).map(({ value }) => value));
     const renamedTexts = new Set([...own.values()].map(([{ value }]) => value));
-    for (const text of texts) {
+    const lists = this.#listsOf(client);
+    for (const { text, surely } of texts) {
       if (renamedTexts.has(text)) continue;
-      for (const route of this.#thereIs(server, client, text, names.has(text))) {
+      for (const route of this.#thereIs(server, lists, text, surely)) {
         if (route === HIDDEN) return unknownTarget(LOOKS_LIKE_URI.test(text) ? "resources" : "tools", text);
-        if (!named.has(keyOf(route))) named.set(keyOf(route), { route, surely: names.has(text) });
+        const known = named.get(keyOf(route));
+        if (known?.surely !== true) named.set(keyOf(route), { route, surely });
         if (named.size > MOST_NAMED) return tooManyNames(method);
       }
     }
@@ -113,19 +115,24 @@ export class MethodRoutes {
     return route;
   }
 
+  #listsOf(client: Call["client"]): Lists {
+    const seen = this.#catalog.view(client);
+    const all = this.#catalog.unhidden(client.scope === "" ? client : { ...client, scope: "" });
+    const kinds = LIST_KINDS.map((kind) => ({ all: all.list(kind), seen: seen.list(kind) }));
+    return { seen, kinds };
+  }
+
   /** What `server` itself calls so. */
   #thereIs(
     server: string,
-    client: Call["client"],
+    { seen, kinds }: Lists,
     text: string,
     isName: boolean,
   ): readonly (Route | typeof HIDDEN)[] {
-    const seen = this.#catalog.view(client);
-    const all = this.#catalog.unhidden(client.scope === "" ? client : { ...client, scope: "" });
     const there = (list: Snapshot): Route | undefined =>
       list.ownersOf(text).find(({ upstream }) => upstream === server);
-    const found = LIST_KINDS.flatMap((kind): readonly (Route | typeof HIDDEN)[] =>
-      there(all.list(kind)) === undefined ? [] : [there(seen.list(kind)) ?? HIDDEN],
+    const found = kinds.flatMap((lists): readonly (Route | typeof HIDDEN)[] =>
+      there(lists.all) === undefined ? [] : [there(lists.seen) ?? HIDDEN],
     );
     if (found.length > 0 || !LOOKS_LIKE_URI.test(text)) return found;
     // Whatever reads like a URI may be a resource that the server would read without listing it.
@@ -141,6 +148,12 @@ export class MethodRoutes {
     const elsewhere = exposed === inWhole ? {} : { whole: inWhole };
     return [{ upstream: server, target: text, exposed, ...elsewhere, kind: "resources" }];
   }
+}
+
+/** What a client sees, and every list with what there is. */
+interface Lists {
+  readonly seen: CatalogView;
+  readonly kinds: readonly { readonly all: Snapshot; readonly seen: Snapshot }[];
 }
 
 /** Stands for what a server has and the caller may not see. */

@@ -83,6 +83,9 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     expect((await calls({ policy }, "ops/run", { name: "db__query" })).reached).toEqual([]);
     const both = { ...policy, rules: [...policy.rules, { tools: ["db__query"], effect: "allow" }] };
     expect((await calls({ policy: both }, "ops/run", { name: "db__query" })).reached).toHaveLength(1);
+    for (const key of ["name", "NAME", "nam\uff45", "tool", "tool_name", "targets"]) {
+      expect((await calls({ policy }, "ops/run", { [key]: ["query"] })).reached).toEqual([]);
+    }
     // A word that happens to be the name of something is not what the call is about.
     expect((await calls({ policy }, "ops/run", { note: "query" })).reached).toHaveLength(1);
   });
@@ -100,6 +103,9 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     ["some other member", { tool: "drop" }],
     ["a list", { resources: ["file:///pub/x", "file:///etc/shadow"] }],
     ["an object", { target: { id: "drop" } }],
+    ["deep inside", { calls: [{ with: { name: "drop" } }] }],
+    ["a URI deep inside", { calls: [{ with: { uris: ["file:///etc/shadow"] } }] }],
+    ["its name among arguments", { arguments: { tool: "drop" } }],
   ])("is denied where what it names is denied: by %s", async (_, params) => {
     const denied = rule("deny", { tools: ["*__drop"], prompts: ["*"], resources: ["*/etc/*"] });
     const { error, reached } = await calls(rules(denied), "ops/run", params);
@@ -256,7 +262,7 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
   );
 
   test("with texts without number is refused", async () => {
-    const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`k${at}`, "x"]));
+    const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`k${at}`, `x${at}`]));
     const { error, reached } = await calls({}, "ops/run", { ...many, tool: "drop" });
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("more than 1000 texts") });
     expect(reached).toEqual([]);
