@@ -1,6 +1,7 @@
 /**
- * `npm run faults [-- F1,F3] [--quick]`: every row of the fault matrix, each a program of its own, against the built
- * gateway. A whole run writes the table `docs/faults.md`; it takes about 12 minutes, with `--quick` 3.
+ * `npm run faults [-- F1,F3] [--quick] [--long]`: every row of the fault matrix, each a program of its own, against the built
+ * gateway. A whole run writes the table `docs/faults.md`; it takes about 15 minutes, with `--quick` 4; with
+ * `--long` storms go on for 15 minutes and siege for 5.
  */
 import { execFileSync, fork } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
@@ -11,7 +12,11 @@ import { build } from "../scripts/build.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const { values, positionals } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, built: { type: "boolean", default: false } },
+  options: {
+    quick: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
+    built: { type: "boolean", default: false },
+  },
   allowPositionals: true,
 });
 const wanted = new Set(positionals.flatMap((word) => word.toLowerCase().split(",")));
@@ -37,7 +42,10 @@ if (rows.length === 0) {
 
 function run({ file, id }) {
   return new Promise((resolve) => {
-    const child = fork(`${here}${file}`, values.quick ? ["--quick"] : []);
+    const child = fork(
+      `${here}${file}`,
+      [values.quick ? "--quick" : "", values.long ? "--long" : ""].filter(Boolean),
+    );
     let result;
     child.on("message", (message) => {
       result = message;

@@ -12,6 +12,7 @@ import type { Reply } from "./core/call.js";
 import { ANONYMOUS, type ClientDirectory } from "./core/client.js";
 import type { GatewayError } from "./core/errors.js";
 import { SERVER_NAME } from "./core/gateway-port.js";
+import { KeptBudget } from "./core/kept-budget.js";
 import type { Logger } from "./core/logger.js";
 import { type Seat, socketOf } from "./core/seat.js";
 import type { ListKind } from "./core/upstream.js";
@@ -134,10 +135,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const answerableMs = (): number => Math.max(STATE_MS, inEffect.inside.config.parkedCalls.answerMs);
 
   const port = portOf(inEffect, insideOptions);
+  const kept = new KeptBudget();
   const legacy: LegacyEdge = createLegacyEdge({
     port,
     sessions: SESSIONS,
     keepAliveMs: KEEP_ALIVE_MS,
+    kept,
     answerMs: () => (inEffect.inside.config.parkedCalls.answerMs * 2) / 3, // sooner than its call is given up
     room,
     logger,
@@ -152,6 +155,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     gatewayInfo: info,
     keepAliveMs: KEEP_ALIVE_MS,
     room,
+    kept,
     logger,
     streams: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
   });

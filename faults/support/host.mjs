@@ -19,6 +19,8 @@ export class Host {
     this.era = era;
     this.agent = agent;
     this.extra = headers;
+    /** What each request of the new era says of its sender. */
+    this.meta = META_OF_MODERN;
   }
 
   static async open(url, era, agent, headers) {
@@ -70,8 +72,7 @@ export class Host {
    * the connection fails. `hear` is called with each message, `began` with the HTTP request.
    */
   send(method, params = {}, { hear, began, id = ++this.#lastId } = {}) {
-    const full =
-      this.era === "modern" ? { ...params, _meta: { ...params._meta, ...META_OF_MODERN } } : params;
+    const full = this.era === "modern" ? { ...params, _meta: { ...params._meta, ...this.meta } } : params;
     const body = JSON.stringify({ jsonrpc: "2.0", id, method, params: full });
     return this.#post(body, this.headersOf(method, full.name ?? full.uri), { id, hear, began });
   }

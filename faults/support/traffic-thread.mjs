@@ -2,10 +2,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { Host, newAgent, refusalOf, textOf } from "./host.mjs";
 
-const { url, tools, rate, eras, hosts } = workerData;
+const { url, tools, rate, eras, hosts, headers } = workerData;
 const agent = newAgent();
 const open = await Promise.all(
-  eras.flatMap((era) => Array.from({ length: hosts }, () => Host.open(url, era, agent))),
+  eras.flatMap((era) => Array.from({ length: hosts }, () => Host.open(url, era, agent, headers))),
 );
 
 let finished = [];

@@ -7,11 +7,15 @@ import { pause, quantile } from "./row.mjs";
 
 /**
  * @param {string} url of the gateway
- * @param {{ tools: string[], rate?: number, eras?: ("legacy" | "modern")[], hosts?: number }} options
+ * @param {{ tools: string[], rate?: number, eras?: ("legacy" | "modern")[], hosts?: number,
+ *   headers?: object }} options
  */
-export async function startTraffic(url, { tools, rate = 200, eras = ["legacy", "modern"], hosts = 4 }) {
+export async function startTraffic(
+  url,
+  { tools, rate = 200, eras = ["legacy", "modern"], hosts = 4, headers = {} },
+) {
   const worker = new Worker(new URL("traffic-thread.mjs", import.meta.url), {
-    workerData: { url, tools, rate, eras, hosts },
+    workerData: { url, tools, rate, eras, hosts, headers },
   });
   let failed;
   worker.on("error", (error) => {

@@ -2,6 +2,8 @@
 
 const LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const META = "io.modelcontextprotocol/";
+/** Answered with nothing. */
+const EMPTY = new Set(["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]);
 
 const TOOLS = {
   echo: { description: "Says what it was told" },
@@ -14,6 +16,7 @@ const TOOLS = {
   pid: { description: "Answers the id of its process" },
   ledger: { description: "Answers what it was asked so far" },
   change: { description: "Changes the list of tools, and says so" },
+  ask: { description: "Asks the client's user, and waits for the answer" },
   junk: { description: "Writes what no server should" },
 };
 
@@ -78,6 +81,11 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
       }
       return String(extra);
     },
+    ask: (_args, id, _params, say) => {
+      const requestedSchema = { type: "object", properties: {} };
+      say("elicitation/create", { mode: "form", message: "Well?", requestedSchema }, `ask ${id}`);
+      return new Promise(() => {});
+    },
     async chatter({ bytes, everyMs, forMs }, id, params, say) {
       const message = "p".repeat(bytes);
       const end = performance.now() + forMs;
@@ -121,7 +129,7 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
         cacheScope: "public",
       });
     }
-    if (method === "ping" || method === "logging/setLevel") return done({});
+    if (EMPTY.has(method)) return done({});
     switch (method) {
       case "tools/list":
         return done({ tools: list(), ...cached });

@@ -1,9 +1,10 @@
 /**
  * A server on a pipe that behaves as it is told.
  *
- *   node stdio.mjs [--era legacy|modern|both] [--at-start die|hang] [--stubborn] [--start-ms N] [--note FILE]
+ *   node stdio.mjs [--era legacy|modern|both] [--at-start die|hang] [--stubborn] [--start-ms N] [--note FILE] [--follow]
  *
- * `--stubborn`: pays no attention to the end of its input, nor to SIGTERM. `--note`: adds a line for each start.
+ * `--stubborn`: pays no attention to the end of its input, nor to SIGTERM. `--note`: adds a line for each start. `--follow`:
+ * its resources can be followed.
  */
 import { appendFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     stubborn: { type: "boolean" },
     "start-ms": { type: "string" },
     note: { type: "string" },
+    follow: { type: "boolean" },
   },
 });
 if (values.note !== undefined) appendFileSync(values.note, `${Date.now()} ${process.pid}\n`);
@@ -29,9 +31,13 @@ if (values["start-ms"] !== undefined) {
   while (performance.now() < end) JSON.parse("[1,2,3]");
 }
 
-const server = createServer({ era: values.era });
+const server = createServer({
+  era: values.era,
+  ...(values.follow && { capabilities: { tools: {}, resources: { subscribe: true } } }),
+});
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-const say = (method, params) => send({ method, ...(params !== undefined && { params }) });
+const say = (method, params, id) =>
+  send({ method, ...(id !== undefined && { id }), ...(params !== undefined && { params }) });
 
 /** Writes and waits until the pipe has room again. */
 const write = (stream, bytes) =>

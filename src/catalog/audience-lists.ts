@@ -7,10 +7,10 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
-import type { Client } from "../core/client.js";
+import { type Client, extentOfClient } from "../core/client.js";
 import type { Malformed } from "../core/list-entries.js";
 import { type Audience, EVERYBODY, LIST_KINDS, type ListKind } from "../core/upstream.js";
-import { extentOf, type JsonObject } from "../wire/json.js";
+import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
 /** A list as it was heard; equal lists of one server are one `KnownList`, whoever they were heard for. */
@@ -58,14 +58,12 @@ const OPENING_MS = 5_000;
 /** Listeners are kept up to 2,000, and what their clients say of themselves up to 16 Mi characters. */
 const LISTENERS_CHARACTERS = 16 * 1024 * 1024;
 const LEAST_CHARACTERS = Math.ceil(LISTENERS_CHARACTERS / 2_000);
-const wordsOf = ({ capabilities, info }: Client): number =>
-  extentOf(capabilities) + (info === undefined ? 0 : extentOf(info));
 
 export class AudienceLists {
   readonly shared: Listener = newListener(EVERYBODY, undefined);
   readonly #listeners = new LRUCache<string, Listener>({
     maxSize: LISTENERS_CHARACTERS,
-    sizeCalculation: ({ client }) => LEAST_CHARACTERS + (client === undefined ? 0 : wordsOf(client)),
+    sizeCalculation: ({ client }) => LEAST_CHARACTERS + (client === undefined ? 0 : extentOfClient(client)),
     dispose: ({ client }, key) => {
       if (client !== undefined && this.#keys.get(client.affinity) === key) this.#keys.delete(client.affinity);
     },

@@ -1,8 +1,7 @@
 /** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
-import { ANONYMOUS, type Client, type Principal } from "../core/client.js";
-import { upToBoth } from "../core/up-to.js";
+import { ANONYMOUS, type Client, extentOfClient, type Principal } from "../core/client.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
 import { writeJson } from "../wire/json-text.js";
 import type { LearnedUris } from "./learned-uris.js";
@@ -25,8 +24,9 @@ export interface ViewsOptions {
   readonly pages: ShownPages;
 }
 
-/** What is kept at most: so many views, under keys of so many characters together, which hold what clients declare. */
-const KEPT = upToBoth(10_000, 32 * 1024 * 1024);
+/** What is kept at most: so many views, with what their clients say of themselves in so many characters together. */
+const KEPT = { maxSize: 32 * 1024 * 1024 };
+const LEAST = Math.ceil(KEPT.maxSize / 10_000);
 
 /** What a scope shows that nobody serves. */
 const NOWHERE: Scope = { name: "", spaces: [] };
@@ -84,7 +84,7 @@ export class Views {
     let kept = this.#views.get(key);
     if (kept === undefined) {
       kept = new WeakMap();
-      this.#views.set(key, kept);
+      this.#views.set(key, kept, { size: Math.max(LEAST, key.length + extentOfClient(client)) });
     }
     let view = kept.get(principal);
     if (view === undefined) {

@@ -1,6 +1,6 @@
 /** Who is calling, and how clients that keep a session can be reached between their calls. */
 
-import type { JsonObject } from "../wire/json.js";
+import { extentOf, type JsonObject } from "../wire/json.js";
 import type { Notice } from "./call.js";
 import type { StopSignal } from "./stop.js";
 
@@ -46,6 +46,10 @@ export interface Client {
   /** The client's own name and version, for display only. */
   readonly info?: JsonObject;
 }
+
+/** How much a client says of itself, in characters: what whoever keeps the client keeps with it. */
+export const extentOfClient = ({ capabilities, info }: Pick<Client, "capabilities" | "info">): number =>
+  extentOf(capabilities) + (info === undefined ? 0 : extentOf(info));
 
 /** Finds clients that can be reached between their calls. Only sessions can. */
 export interface ClientDirectory {

@@ -1,6 +1,7 @@
 /** The legacy era, facing clients: sessions opened by `initialize`, over HTTP and over pipes. */
 import type { ClientDirectory } from "../../core/client.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
+import { KeptBudget } from "../../core/kept-budget.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { LegacyRevision } from "../../wire/names.js";
 import {
@@ -36,6 +37,8 @@ export interface LegacyEdgeOptions {
   readonly hooks?: LegacyHooks;
   /** So long has a person to answer a server's question, in ms; asked for each one. Default 10 minutes. */
   readonly answerMs?: () => number;
+  /** What may be kept for sessions between their calls. Default: a budget of its own. */
+  readonly kept?: KeptBudget;
   /** The number of this worker, where there are others; sessions over HTTP bear it. */
   readonly worker?: number;
 }
@@ -72,11 +75,12 @@ const MIB = 1024 * 1024;
 
 export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
   const { port, hooks = {}, logger = SILENT, answerMs = () => 600_000 } = options;
+  const { kept = new KeptBudget() } = options;
   const store = new SessionStore(options.sessions, (session, why) => {
     hooks.sessionEnded?.(why);
     port.forget(session.client.affinity);
   });
-  const opener = { port, store, questions: { answerMs, maxOpen: 100 } };
+  const opener = { port, store, questions: { answerMs, maxOpen: 100 }, kept };
   const behind = { port, logger };
   const http = new LegacyHttpEdge({
     store,

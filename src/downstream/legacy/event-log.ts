@@ -1,4 +1,5 @@
 /** The events of one session that may have to be sent once more; never more than a budget, responses before notices. */
+import { KEEPS_ALL, type KeptShare } from "../../core/kept-budget.js";
 import type { MessageId } from "../../wire/message-id.js";
 
 export interface LoggedEvent {
@@ -32,12 +33,31 @@ export class EventLog {
   #lost: LostResponse[] = [];
   #length = 0;
 
-  constructor(private readonly limits: EventLogLimits) {}
+  /** `share`: what all sessions of the principal may keep together; the events of this one make room in it. */
+  constructor(
+    private readonly limits: EventLogLimits,
+    private readonly share: KeptShare = KEEPS_ALL,
+  ) {}
 
   append(event: LoggedEvent): void {
+    const { length } = event.data;
+    while (!this.share.take(length)) {
+      if (this.#events.length === 0) {
+        this.#noteLost(event);
+        return;
+      }
+      this.#evict();
+    }
     this.#events.push(event);
-    this.#length += event.data.length;
+    this.#length += length;
     while (this.#isOver()) this.#evict();
+  }
+
+  /** Nobody will come back for anything. */
+  clear(): void {
+    this.share.give(this.#length);
+    this.#length = 0;
+    this.#events = [];
   }
 
   /** What `stream` was given after the event `seq`, in order. */
@@ -59,7 +79,9 @@ export class EventLog {
     if (!this.has(stream)) return;
     for (const event of this.#events) if (event.stream === stream) this.#noteLost(event);
     this.#events = this.#events.filter((event) => event.stream !== stream);
-    this.#length = this.#events.reduce((sum, event) => sum + event.data.length, 0);
+    const left = this.#events.reduce((sum, event) => sum + event.data.length, 0);
+    this.share.give(this.#length - left);
+    this.#length = left;
   }
 
   /** How much is kept, in characters. */
@@ -87,6 +109,7 @@ export class EventLog {
     const [event] = this.#events.splice(at, 1);
     if (event === undefined) return;
     this.#length -= event.data.length;
+    this.share.give(event.data.length);
     this.#noteLost(event);
   }
 

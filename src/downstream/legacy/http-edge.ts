@@ -105,7 +105,11 @@ export class LegacyHttpEdge {
     }
     try {
       const { session, result } = await openSession(this.parts.opener, request.params, post, (revision) => {
-        const streams = new SessionStreams(this.parts.streams, revision.primes);
+        const streams = new SessionStreams(
+          this.parts.streams,
+          revision.primes,
+          this.parts.opener.kept.of(post.principal),
+        );
         return { id: issuedBy(this.parts.worker, randomUUID()), general: streams, streams };
       });
       // Nobody will ever learn the id of this session.

@@ -3,6 +3,7 @@
 import { checkParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
+import type { KeptBudget } from "../../core/kept-budget.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { HttpExchange, Pipe } from "../edge.js";
 import { clientOf, initializeResult, promisedLists, readOpening } from "./handshake.js";
@@ -15,6 +16,8 @@ export interface Opener {
   readonly port: GatewayPort;
   readonly store: SessionStore;
   readonly questions: QuestionLimits;
+  /** What is kept for sessions between their calls. */
+  readonly kept: KeptBudget;
 }
 
 export interface Opened {
@@ -43,6 +46,7 @@ export async function openSession(
     revision: opening.revision,
     changes: opener.port.changes,
     questions: opener.questions,
+    kept: opener.kept.of(who.principal),
   });
   // It can be found before it is introduced to anybody: a server that is met on behalf of this client may ask for
   // its roots at once. Nobody outside knows the id yet.

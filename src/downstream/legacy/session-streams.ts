@@ -1,6 +1,7 @@
 /** The event streams of one HTTP session: one per call that needs one, and those a GET opened. */
 
 import type { ServerResponse } from "node:http";
+import type { KeptShare } from "../../core/kept-budget.js";
 import type { StopSignal } from "../../core/stop.js";
 import { EventLog, type EventLogLimits } from "./event-log.js";
 import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
@@ -35,8 +36,9 @@ export class SessionStreams implements General {
     private readonly settings: SessionStreamSettings,
     /** Whether the session's revision opens streams with an event without data. */
     private readonly primes: boolean,
+    share?: KeptShare,
   ) {
-    this.#log = new EventLog(settings.log);
+    this.#log = new EventLog(settings.log, share);
   }
 
   get isHeard(): boolean {
@@ -121,6 +123,7 @@ export class SessionStreams implements General {
     this.#closed = true;
     for (const stream of this.#streams.values()) stream.finish();
     this.#streams.clear();
+    this.#log.clear();
     this.#waiting.length = 0;
     this.#gate.wake();
   }

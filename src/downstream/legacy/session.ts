@@ -2,11 +2,11 @@
 
 import type { LogLevel } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
-import type { Client, Principal } from "../../core/client.js";
+import { type Client, extentOfClient, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import type { KeptShare } from "../../core/kept-budget.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
-import { extentOf } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CallsInFlight, type InFlight } from "./calls-in-flight.js";
 import type { General } from "./place.js";
@@ -26,6 +26,7 @@ export interface SessionParts {
   readonly streams?: SessionStreams;
   readonly changes: ChangeFeed;
   readonly questions: QuestionLimits;
+  readonly kept: KeptShare;
 }
 
 export class Session {
@@ -51,13 +52,12 @@ export class Session {
   constructor(parts: SessionParts) {
     this.id = parts.id;
     this.#client = parts.client;
-    const { capabilities, info } = parts.client;
-    this.#extent = extentOf(capabilities) + (info === undefined ? 0 : extentOf(info));
+    this.#extent = extentOfClient(parts.client);
     this.revision = parts.revision;
     this.general = parts.general;
     this.streams = parts.streams;
     this.questions = new Questions(parts.questions);
-    this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.general);
+    this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.general, parts.kept);
   }
 
   get client(): Client {

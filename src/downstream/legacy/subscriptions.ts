@@ -2,6 +2,7 @@
 import type { Change, ChangeFeed, Interest } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { KEEPS_ALL, type KeptShare } from "../../core/kept-budget.js";
 import type { ListKind } from "../../core/upstream.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
@@ -21,11 +22,14 @@ export class Subscriptions {
   #stopResources: () => void = noStop;
   #client: Client;
   #closed = false;
+  /** What is taken of `kept`, in characters. */
+  #held = 0;
 
   constructor(
     private readonly feed: ChangeFeed,
     client: Client,
     private readonly outlet: Outlet,
+    private readonly kept: KeptShare = KEEPS_ALL,
   ) {
     this.#client = client;
   }
@@ -76,6 +80,8 @@ export class Subscriptions {
 
   close(): void {
     this.#closed = true;
+    this.kept.give(this.#held);
+    this.#held = 0;
     this.#stopLists();
     this.#stopResources();
     this.#stopLists = this.#stopResources = noStop;
@@ -117,8 +123,22 @@ export class Subscriptions {
 
   /** `partly`: what cannot be followed at the moment is tried again later. @throws GatewayError `overloaded` */
   #follow(resources: ReadonlySet<string>, partly = false): void {
-    this.#stopResources = this.#replace(this.#stopResources, { lists: NOTHING, resources, partly });
-    this.#resources = resources;
+    if (this.#closed) return;
+    this.#hold(resources);
+    try {
+      this.#stopResources = this.#replace(this.#stopResources, { lists: NOTHING, resources, partly });
+      this.#resources = resources;
+    } finally {
+      this.#hold(this.#resources);
+    }
+  }
+
+  /** @throws GatewayError `overloaded` when the principal may keep no more */
+  #hold(resources: ReadonlySet<string>): void {
+    const wanted = charactersOf(resources);
+    if (wanted > this.#held && !this.kept.take(wanted - this.#held)) throw tooMuchKept();
+    if (wanted < this.#held) this.kept.give(this.#held - wanted);
+    this.#held = wanted;
   }
 
   /**
@@ -140,9 +160,20 @@ export class Subscriptions {
     else if (change.kind === "resource")
       this.outlet.say(noticeText("notifications/resources/updated", { uri: change.uri }));
     // This era has no word for it; a client that subscribes once more is told why not.
-    else this.#resources = new Set([...this.#resources].filter((uri) => uri !== change.uri));
+    else {
+      this.#resources = new Set([...this.#resources].filter((uri) => uri !== change.uri));
+      this.#hold(this.#resources);
+    }
   }
 }
+
+/** With what is kept beside each of them. */
+const charactersOf = (uris: ReadonlySet<string>): number =>
+  [...uris].reduce((sum, { length }) => sum + length + BESIDE, 0);
+const BESIDE = 500;
+
+const tooMuchKept = (): GatewayError =>
+  new GatewayError("overloaded", "downstream", "your sessions follow too many resources already");
 
 const unknown = (uri: string): GatewayError =>
   new GatewayError("unknown_target", "downstream", "no server would tell of updates of this resource", {

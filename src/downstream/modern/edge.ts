@@ -2,6 +2,7 @@
 import { Alarms } from "../../core/alarms.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayPort } from "../../core/gateway-port.js";
+import { KeptBudget } from "../../core/kept-budget.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { isBatch, isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -29,6 +30,8 @@ export interface ModernEdgeOptions {
   readonly limits?: ModernLimits;
   /** Where subscriptions over HTTP must find room. Default: room for all. */
   readonly room?: StreamRoom;
+  /** What may be kept of the filters of subscriptions. Default: a budget of its own. */
+  readonly kept?: KeptBudget;
   readonly logger?: Logger;
   /** Told of event streams that open (1) and end (-1). */
   readonly streams?: (kind: "response" | "subscription", change: 1 | -1) => void;
@@ -50,12 +53,12 @@ export interface ModernEdge extends HttpEdge {
 
 export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   const { port, keepAliveMs = 25_000, limits = {}, logger = SILENT, streams = () => {} } = options;
-  const { room = ROOM_FOR_ALL } = options;
+  const { room = ROOM_FOR_ALL, kept = new KeptBudget() } = options;
   const { subscriptions = 10_000, resourcesEach = 1_000, streamBytes = 1024 * 1024 } = limits;
   const writeReply = replyWriter(options.gatewayInfo);
   const serve = createServe(port, writeReply, logger);
   const openSubscriptions = (within: StreamRoom): OpenSubscriptions =>
-    new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach }, within);
+    new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach }, within, kept);
   const overHttp = openSubscriptions(room);
   const alarms = new Alarms();
   const limitsOf = (kind: "response" | "subscription"): StreamLimits => ({

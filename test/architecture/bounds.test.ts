@@ -1,0 +1,226 @@
+/** Every store that ARCHITECTURE.md names ("Who owns what") has a bound in bytes, and something that shows it. */
+
+import { createSecretKey } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { LearnedUris } from "../../src/catalog/learned-uris.js";
+import type { Client } from "../../src/core/client.js";
+import { KeptBudget } from "../../src/core/kept-budget.js";
+import { SILENT } from "../../src/core/logger.js";
+import { EventLog } from "../../src/downstream/legacy/event-log.js";
+import { Approvals } from "../../src/policy/approvals.js";
+import { DecisionLog } from "../../src/policy/decision-log.js";
+import { Limit } from "../../src/policy/limits/limit.js";
+import { ResponseCache } from "../../src/policy/response-cache.js";
+import { RetryBudget } from "../../src/policy/retry-budget.js";
+import { Tasks } from "../../src/routing/tasks.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
+import { Payload } from "../../src/wire/payload.js";
+import { clientOf, limit, routeTo, rule, toolCall } from "../policy/support.js";
+import { inRepository } from "../support/cardea.js";
+import { collectGarbage } from "../support/heap.js";
+
+const MIB = 1024 * 1024;
+/** As a host may send it: a text of its own, of nearly 4 MB. */
+const large = (at: number): string => JSON.parse(JSON.stringify(`${at} ${"x".repeat(3.9 * MIB)}`)) as string;
+
+/** Where a test elsewhere shows it. */
+interface Shown {
+  readonly file: string;
+  readonly title: string;
+}
+/** What puts ever more into the store, and what it may hold of it, in MiB. */
+interface Filled {
+  readonly mib: number;
+  readonly times: number;
+  fill(): (at: number) => void;
+}
+
+const route = routeTo("files", "read");
+const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
+  "downstream/legacy/session-store.ts": {
+    file: "downstream/legacy/sessions.test.ts",
+    title: "what hosts say of themselves counts by its length",
+  },
+  "downstream/legacy/event-log.ts": {
+    mib: 4,
+    times: 15,
+    fill: () => {
+      const budget = new KeptBudget(3 * MIB);
+      const logs = Array.from({ length: 40 }, () => {
+        const share = budget.of({ id: "ann" });
+        return new EventLog({ maxLength: MIB, maxEvents: 1000 }, share);
+      });
+      return (at) => logs[at]?.append({ stream: 1, seq: at, data: large(at) });
+    },
+  },
+  "upstream/lease.ts": {
+    file: "upstream/leases.test.ts",
+    title: "one principal that uses all it can get leaves room for others, who are not disturbed",
+  },
+  "upstream/followed-resources.ts": {
+    file: "downstream/legacy/kept.test.ts",
+    title: "resources that sessions follow are kept up to a sum, which principals share",
+  },
+  "upstream/transport/process-group.ts": {
+    file: "upstream/leases.test.ts",
+    title: "thirty kinds of capabilities of %s start eight processes",
+  },
+  "upstream/transport/file-ledger.ts": {
+    file: "security/processes.test.ts",
+    title: "24 crashes leave as many processes and descriptors as there were",
+  },
+  "retired.ts": {
+    file: "reload.test.ts",
+    title: "nothing of a config stays in memory when others have taken its place",
+  },
+  "upstream/legacy/parked-calls.ts": {
+    file: "upstream/legacy/parked-bodies.test.ts",
+    title: "calls of a megabyte each that nobody answers hold less than a fifth of that",
+  },
+  "routing/tasks.ts": {
+    mib: 24,
+    times: 15,
+    fill: () => {
+      const tasks = new Tasks(createSecretKey(Buffer.alloc(32, 7)));
+      return (at) => {
+        const client: Client = { ...clientOf({ affinity: `a${at}` }), info: { name: large(at) } };
+        tasks.expose(client, { server: "files", id: `task ${at}`, tool: "t" });
+      };
+    },
+  },
+  "catalog/audience-lists.ts": {
+    file: "catalog/kept.test.ts",
+    title: "what clients say of themselves is kept up to a sum",
+  },
+  "catalog/views.ts": {
+    file: "catalog/kept.test.ts",
+    title: "what clients say of themselves is kept up to a sum",
+  },
+  "catalog/learned-uris.ts": {
+    mib: 1,
+    times: 12,
+    fill: () => {
+      const learned = new LearnedUris();
+      return (at) => learned.learn("ann", large(at), "files");
+    },
+  },
+  "downstream/modern/open-subscriptions.ts": {
+    file: "downstream/modern/kept.test.ts",
+    title: "the names of all filters together are bounded, and principals share that",
+  },
+  "policy/limits/limits.ts": {
+    mib: 2,
+    times: 15,
+    fill: () => {
+      const each = new Limit(limit({ per: "tool", rate: { count: 10, windowMs: 60_000 } }));
+      return (at) => void each.purses(toolCall("files", "read"), { ...route, target: large(at) });
+    },
+  },
+  "policy/approvals.ts": {
+    mib: 2,
+    times: 12,
+    fill: () => {
+      const approvals = new Approvals({ write: () => "" });
+      const asks = rule({ effect: "approve", rememberMs: 3_600_000 });
+      return (at) => {
+        const call = toolCall(
+          "files",
+          "read",
+          { text: large(at) },
+          {
+            answers: { responses: { "cardea/approval": { action: "accept" } } },
+          },
+        );
+        approvals.take(asks, call, route, { rule: asks.name, nonce: String(at) });
+      };
+    },
+  },
+  "policy/response-cache.ts": {
+    mib: 20,
+    times: 30,
+    fill: () => {
+      const cache = new ResponseCache();
+      const until = performance.now() + 3_600_000;
+      return (at) =>
+        cache.keep(String(at), {
+          result: Payload.ofText(`{"a":"${large(at).slice(0, MIB - 100)}"}`),
+          scope: "public",
+          until,
+        });
+    },
+  },
+  "policy/retry-budget.ts": {
+    mib: 1,
+    times: 10_000,
+    fill: () => {
+      const budget = new RetryBudget();
+      return () => budget.count();
+    },
+  },
+  "policy/checks/tool-schemas.ts": {
+    file: "policy/checks/hostile.test.ts",
+    title: "is never heavier than it was weighed",
+  },
+  "policy/decision-log.ts": {
+    mib: 2,
+    times: 15,
+    fill: () => {
+      const log = new DecisionLog(new Metrics({ version: "1", process: false }), SILENT);
+      return (at) => {
+        const call = { ...toolCall("files", "read"), method: large(at) };
+        log.add(call, { ...route, exposed: large(at) }, "call", { effect: "deny", failed: large(at) });
+      };
+    },
+  },
+  "telemetry/input-wait.ts": {
+    file: "telemetry/input-wait.test.ts",
+    title: "take little memory, whatever their servers want to be told again",
+  },
+};
+
+const page = readFileSync(inRepository("ARCHITECTURE.md"), "utf8");
+const section = page.slice(page.indexOf("## Who owns what"), page.indexOf("## When there is too much"));
+const rows = [...section.matchAll(/^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$/gm)]
+  .map(([, state = "", owners = "", , most = ""]) => ({
+    state,
+    owners: [...owners.matchAll(/`([^`]+)`/g)].map(([, owner = ""]) => owner),
+    most,
+  }))
+  .filter(({ owners }) => owners.length > 0);
+
+test("every row of the table says how much there may be, and every store in it has something that shows it", () => {
+  expect(rows.length).toBeGreaterThan(14);
+  for (const { state, owners, most } of rows) {
+    expect([state, most]).toEqual([state, expect.stringMatching(/\d|one/)]);
+    for (const owner of owners) expect([owner, owner in BOUNDS]).toEqual([owner, true]);
+  }
+  expect(Object.keys(BOUNDS).toSorted()).toEqual(
+    [...new Set(rows.flatMap(({ owners }) => owners))].toSorted(),
+  );
+});
+
+test("what is shown elsewhere is there, by its title", () => {
+  for (const bound of Object.values(BOUNDS)) {
+    if (!("file" in bound)) continue;
+    const path = inRepository(`test/${bound.file}`);
+    const found = existsSync(path) && readFileSync(path, "utf8").includes(bound.title);
+    expect([bound.file, bound.title, found]).toEqual([bound.file, bound.title, true]);
+  }
+});
+
+describe("filled with ever more of what hosts may send, memory stays bounded:", () => {
+  const filled = Object.entries(BOUNDS).flatMap(([owner, bound]) =>
+    "fill" in bound ? [[owner, bound] as const] : [],
+  );
+  test.each(filled)("%s", (_, { fill, times, mib }) => {
+    const put = fill();
+    put(0);
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let at = 1; at < times; at += 1) put(at);
+    collectGarbage();
+    expect((process.memoryUsage().heapUsed - before) / MIB).toBeLessThan(mib);
+    put(times);
+  });
+});

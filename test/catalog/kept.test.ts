@@ -1,0 +1,27 @@
+/** What the catalog keeps of its clients. */
+import { expect, test } from "vitest";
+import { AudienceLists } from "../../src/catalog/audience-lists.js";
+import type { Client } from "../../src/core/client.js";
+import { clientOf } from "../policy/support.js";
+import { fakeUpstream } from "../support/fake-upstream.js";
+import { collectGarbage } from "../support/heap.js";
+import { catalogOf } from "./support.js";
+
+const MIB = 1024 * 1024;
+const wordy = (at: number): Client => ({
+  ...clientOf({ affinity: `client ${at}` }),
+  info: { name: `host ${at}`, about: JSON.parse(JSON.stringify(`${at}${"x".repeat(60_000)}`)) as string },
+});
+
+test("what clients say of themselves is kept up to a sum", async () => {
+  const lists = new AudienceLists();
+  for (let at = 0; at < 1_000; at += 1) lists.meet({ key: `k${at}`, class: `c${at}` }, wordy(at));
+  expect(lists.size).toBeLessThan(300);
+  const catalog = catalogOf([fakeUpstream("one")]);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let at = 0; at < 1_500; at += 1) catalog.view(wordy(at));
+  collectGarbage();
+  expect((process.memoryUsage().heapUsed - before) / MIB).toBeLessThan(48);
+  expect(catalog.view(wordy(1)).list("tools").entries).toEqual([]);
+});
