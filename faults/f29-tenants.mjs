@@ -3,9 +3,8 @@ import { createHash } from "node:crypto";
 import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
 import { Host, META_OF_MODERN, newAgent } from "./support/host.mjs";
 import { mib, ms, pause, row, until } from "./support/row.mjs";
-import { httpServer, stdioServer } from "./support/servers.mjs";
+import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
 import { startTraffic, usualP99 } from "./support/traffic.mjs";
-import { httpUpstream } from "./upstreams/http.mjs";
 
 const HOSTS = 50;
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
@@ -13,23 +12,14 @@ const key = (id) => `key-of-${id}-and-of-nobody-else`;
 const bearer = (id) => ({ authorization: `Bearer ${key(id)}` });
 const keyOf = (id) => ({ id, hash: `sha256:${createHash("sha256").update(key(id)).digest("hex")}` });
 const long = (bytes) => "n".repeat(bytes);
+const HUGE = long(3_900_000);
 
 await row(
   "F29",
   "50 hosts of one principal do their worst: another principal's calls, and memory",
   async (row) => {
     const seconds = row.long ? 300 : row.quick ? 10 : 40;
-    const strict = row.own(
-      await httpUpstream({
-        // Turns down what it is told to, and every URI that is long.
-        intercept: (_request, response, message) => {
-          const status =
-            message.params?.arguments?.status ?? (message.params?.uri?.length > 1_000 ? 431 : undefined);
-          if (status !== undefined) response.writeHead(status).end();
-          return status !== undefined;
-        },
-      }),
-    );
+    const strict = row.own(await httpProcess(["--strict"]));
     const gateway = row.own(
       await startGateway(
         {
@@ -62,9 +52,9 @@ await row(
     const worst = [
       () => evil("modern").send("resources/read", { uri: `file:///${long(3_500)}${n}` }),
       () => evil("modern").call("web__look", { status: 400 + (n % 30) }),
-      () => evil("modern").send("resources/read", { uri: `x:forbidden/${long(3_900_000)}` }),
-      () => evil("modern").call(long(3_900_000)),
-      () => evil("modern").call("web__echo", { text: "." }, { meta: { progressToken: long(3_900_000) } }),
+      () => evil("modern").send("resources/read", { uri: `x:forbidden/${HUGE}` }),
+      () => evil("modern").call(HUGE),
+      () => evil("modern").call("web__echo", { text: "." }, { meta: { progressToken: HUGE } }),
       () => evil("modern").send("resources/read", { uri: `x:forbidden/${n}${long(4_000)}` }),
       () => asKind(n % 60).call("old__echo", { text: "." }),
       () => asKind(n % 5).call("old__ask", { text: long(1_000_000) }),
