@@ -49,6 +49,8 @@ await row(
       return host;
     };
     let n = 0;
+    /** Sessions; when the storm is over their hosts are gone, which ends them sooner than their idle time would. */
+    const left = [];
     const worst = [
       () => evil("modern").send("resources/read", { uri: `file:///${long(3_500)}${n}` }),
       () => evil("modern").call("web__look", { status: 400 + (n % 30) }),
@@ -58,9 +60,10 @@ await row(
       () => evil("modern").send("resources/read", { uri: `x:forbidden/${n}${long(4_000)}` }),
       () => asKind(n % 60).call("old__echo", { text: "." }),
       () => asKind(n % 5).call("old__ask", { text: long(1_000_000) }),
-      () => evil("legacy").open({}),
+      async () => void left.push(await evil("legacy").open({})),
       async () => {
         const host = await evil("legacy").open({ elicitation: {} });
+        left.push(host);
         await host.send("resources/subscribe", { uri: "old+test://text" });
       },
       () =>
@@ -94,6 +97,7 @@ await row(
         }),
       );
       for (const stream of streams) await stream.stop();
+      for (const host of left.splice(0)) await host.close();
     }
     async function calm() {
       agent.destroy();

@@ -6,7 +6,7 @@ const SHORTEST_SLICE = 13;
 
 /** A copy that holds on to nothing else: a slice of a text of 4 MB keeps all of it. */
 export const keptText = (text: string): string =>
-  text.length < SHORTEST_SLICE ? text : (JSON.parse(JSON.stringify(text)) as string);
+  text.length < SHORTEST_SLICE ? text : Buffer.from(text, "utf16le").toString("utf16le");
 
 /** A longer key is kept as its digest. */
 const LONGEST_KEY = 128;

@@ -7,6 +7,8 @@ import { Turns } from "./turns.js";
 
 /** How many connections that belong to no session one principal may have. */
 export const MOST_OF_ONE = { stdio: 8, http: 32 } as const;
+/** How long (ms) one of them is kept for its kind of client when others want it. */
+export const SETTLED_MS = { stdio: 10_000, http: 0 } as const;
 /** How long (ms) those beyond the first are kept without use. */
 const SPARE_IDLE_MS = 60_000;
 

@@ -38,6 +38,8 @@ export interface LeaseSettings {
   readonly max: number;
   /** How many of those that belong to no session one principal may have: it can declare as many kinds as it likes. */
   readonly perPrincipal: number;
+  /** One of these gives way to another kind only when it was not used for so long (ms): each start of a process is dear. */
+  readonly settledMs: number;
   /** A lease that nobody used for so long (ms) ends. */
   readonly idleMs: number;
 }
@@ -122,7 +124,7 @@ export class Leases {
   #make(key: string, tenancy: Omit<Tenancy, "following">, idleMs: number): Kept {
     if (this.#closed) throw stopped(this.#settings.server);
     const own = this.#crowd(tenancy);
-    if (own !== undefined) this.#makeRoom(own);
+    if (own !== undefined) this.#makeRoom(own, tenancy.session === undefined ? this.#settings.settledMs : 0);
     const whole = { ...tenancy, following: new Following() };
     const supervisor = this.#settings.supervise(whole, this.#ending.get(key) ?? Promise.resolve());
     const kept: Kept = { ...whole, supervisor, usedAt: performance.now(), timer: undefined };
@@ -147,8 +149,9 @@ export class Leases {
     return mayTake(max, this.#kept.size, counted) ? undefined : own;
   }
 
-  #makeRoom(own: readonly Owned[]): void {
-    const idle = own.find(([, kept]) => !inUse(kept));
+  #makeRoom(own: readonly Owned[], settledMs: number): void {
+    const before = performance.now() - settledMs;
+    const idle = own.find(([, kept]) => !inUse(kept) && kept.usedAt <= before);
     if (idle !== undefined) {
       this.#end(...idle);
       return;
@@ -157,8 +160,12 @@ export class Leases {
     const sentence =
       own.length === 0
         ? `${server} has as many connections for single clients as it may have, and none of them is yours`
-        : `the connections to ${server} that are kept for you alone (${own.length}) are all in use, and there may be no more`;
-    throw new GatewayError("overloaded", "gateway", sentence, { server, retryable: true });
+        : `the connections to ${server} that are kept for you alone (${own.length}) are all in use, or were a moment ago, and there may be no more`;
+    throw new GatewayError("overloaded", "gateway", sentence, {
+      server,
+      retryable: true,
+      ...(settledMs > 0 && { retryAfterMs: settledMs }),
+    });
   }
 
   #waitForIdle(key: string, kept: Kept, idleMs: number): void {

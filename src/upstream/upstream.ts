@@ -19,7 +19,7 @@ import {
 } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
-import { CallsApart, MOST_OF_ONE } from "./calls-apart.js";
+import { CallsApart, MOST_OF_ONE, SETTLED_MS } from "./calls-apart.js";
 import { canBeAsked, modernPromises, relayable } from "./capabilities.js";
 import { connect, type Met } from "./connect.js";
 import { MAY_ASK } from "./conversation/questions.js";
@@ -79,6 +79,7 @@ class SupervisedUpstream implements StartableUpstream {
       log: settings.log,
       max: settings.maxLeases,
       perPrincipal: MOST_OF_ONE[server.transport.kind],
+      settledMs: SETTLED_MS[server.transport.kind],
       idleMs: settings.leaseIdleMs,
       supervise: (tenancy, after) => this.#supervise(tenancy, after),
     });

@@ -1,6 +1,7 @@
 /** Who shares which connection, for how long, and what each is promised. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ANONYMOUS, type Client } from "../../src/core/client.js";
+import type { GatewayError } from "../../src/core/errors.js";
 import { objectAt } from "../../src/wire/json.js";
 import { type FakeServer, HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
 import { calling, client, failure, meet, settled } from "../support/met-upstream.js";
@@ -339,9 +340,17 @@ describe("connections to a legacy server are shared between principals", () => {
   test.each(["ann", ANONYMOUS.id])("thirty kinds of capabilities of %s start eight processes", async (id) => {
     const server = echoing();
     const { upstream } = await meet(server);
-    for (let at = 0; at < 30; at += 1) await channelOf(upstream, kind(id, at));
+    const outcomes: unknown[] = [];
+    for (let at = 0; at < 30; at += 1) {
+      outcomes.push(await channelOf(upstream, kind(id, at)).catch((error: GatewayError) => error.code));
+    }
+    expect(outcomes).toEqual([1, 2, 3, 4, 5, 6, 7, 8, ...Array.from({ length: 22 }, () => "overloaded")]);
+    expect(server.channels).toHaveLength(1 + 8);
+    // One that was not used for a while gives way to another kind.
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await channelOf(upstream, kind(id, 30))).toBe(9);
     await settled();
-    expect(server.channels.filter(({ isClosed }) => !isClosed)).toHaveLength(1 + 8);
+    expect(server.channels.filter(({ isClosed }) => isClosed).map(({ number }) => number)).toEqual([1]);
     await upstream.close();
   });
 
@@ -361,6 +370,7 @@ describe("connections to a legacy server are shared between principals", () => {
     expect(await channelOf(upstream, kind("bob", 1))).toBe(9);
     for (const { giveUp } of slow) giveUp();
     await Promise.all(replies);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(await channelOf(upstream, kind("ann", 9))).toBe(10);
     await upstream.close();
   });

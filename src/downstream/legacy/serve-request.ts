@@ -42,6 +42,7 @@ export function serveRequest(
     place.reply(errorText(to, error));
     return Promise.resolve();
   }
+  session.wasUsed = true;
   const own = ownMethod(method);
   if (own === undefined) return serveCall(session, request, place, behind);
   const answer = () => own(session, params ?? {});

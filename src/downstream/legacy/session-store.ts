@@ -19,6 +19,8 @@ export interface SessionLimits {
   readonly idleMs: number;
 }
 
+/** One that was opened and never used ends sooner, in ms: whoever opens many and leaves them costs nothing for long. */
+const UNUSED_MS = 120_000;
 const CHARACTERS = 32 * 1024 * 1024;
 
 interface Own {
@@ -126,11 +128,12 @@ export class SessionStore {
 
   /** No time-to-live of the cache's own: a session whose stream is open may be silent for ever, and is not idle. */
   #sweepNow(): void {
-    const over = performance.now() - this.limits.idleMs;
+    const now = performance.now();
     for (const session of this.all()) {
       session.streams?.sweep();
+      const idleMs = session.wasUsed ? this.limits.idleMs : Math.min(this.limits.idleMs, UNUSED_MS);
       if (session.isBusy) session.touch();
-      else if (session.usedAt <= over) this.end(session, "idle");
+      else if (session.usedAt <= now - idleMs) this.end(session, "idle");
     }
   }
 }

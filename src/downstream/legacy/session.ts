@@ -37,6 +37,8 @@ export class Session {
   readonly questions: Questions;
   readonly subscriptions: Subscriptions;
   readonly openedAt = Date.now();
+  /** Whether its host has asked for anything since it was opened. */
+  wasUsed = false;
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
   readonly taskTokens = new TaskTokens();

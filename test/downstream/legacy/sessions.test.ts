@@ -109,6 +109,18 @@ describe("a session that nobody uses", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test("ends after two minutes where its host has never asked for anything", async () => {
+    const { edge, open, ping } = still({ sessions: { max: 3, idleMs: 3_600_000 } });
+    const [used, unused] = [await open(), await open()];
+    expect(await ping(used)).toBe(200);
+    await vi.advanceTimersByTimeAsync(119_000);
+    expect(edge.sessions()).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(32_000);
+    expect(edge.sessions()).toHaveLength(1);
+    expect([await ping(used), await ping(unused)]).toEqual([200, 404]);
+    await edge.close();
+  });
+
   test("does not end while its stream is read, however silent it is, and does so afterwards", async () => {
     const { edge, open, listen, ping } = still();
     const id = await open();
