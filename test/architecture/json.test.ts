@@ -6,11 +6,7 @@ import { filesOf } from "./imports.js";
 const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["wire/json-text.ts", "is the one that keeps numbers"],
   ["wire/parse-exact.ts", "reads the strings of a text, one by one"],
-<<<<<<< HEAD
-  ["core/kept-text.ts", "copies a text, and no more"],
   ["wire/write-exact.ts", "writes what it has looked at, one by one"],
-=======
->>>>>>> 7ac6099 (faults, test: go on where F29 is not answered; kept-text reads no JSON)
   ["wire/canonical.ts", "writes strings, and numbers that are not exact ones"],
   ["upstream/transport/file-ledger.ts", "reads and writes files of the gateway's own"],
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],
