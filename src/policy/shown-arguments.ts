@@ -14,6 +14,8 @@ export interface Shown {
 const LONGEST_SHOWN = 4_000;
 const LONGEST_MEMBER = 1_200;
 const LONGEST_TEXT = 200;
+/** The same in members that matter. */
+const LONGEST_FOREMOST = 1_000;
 const LONGEST_KEY = 80;
 const DEEPEST = 8;
 /** How many members inside a member are looked at, to tell whether one of them matters. */
@@ -27,7 +29,8 @@ const MOST_LOOKED_AT = 200;
 export function shownArguments(args: JsonObject, named: ReadonlySet<string>): Shown {
   const { first, rest } = foremost(args, named);
   const members = first.map(({ key, rank, place }) => {
-    const state: State = { left: LONGEST_MEMBER, isCut: false, named };
+    const longest = rank < OTHERS ? LONGEST_FOREMOST : LONGEST_TEXT;
+    const state: State = { left: LONGEST_MEMBER, isCut: false, longest, named };
     const text = `${keyText(key, state)}:${valueText(args[key], 1, state)}`;
     return { text, place, isCut: state.isCut, rank };
   });
@@ -97,13 +100,15 @@ interface State {
   /** Characters that there is room for. */
   left: number;
   isCut: boolean;
+  /** Characters of one text or number. */
+  readonly longest: number;
   readonly named: ReadonlySet<string>;
 }
 
 function valueText(value: unknown, depth: number, state: State): string {
-  if (value instanceof ExactNumber) return shortText(value.source, LONGEST_TEXT, state);
+  if (value instanceof ExactNumber) return shortText(value.source, state.longest, state);
   if (typeof value === "string") {
-    const short = shortText(value, LONGEST_TEXT, state);
+    const short = shortText(value, state.longest, state);
     return spent(escapeDeceptive(writeJson(short)), state);
   }
   if (typeof value !== "object" || value === null) return spent(writeJson(value), state);

@@ -206,6 +206,14 @@ describe("approval", () => {
     expect(calls).toHaveLength(1);
   });
 
+  test("shows more of a text that says what is done than of others", async () => {
+    const { handle } = policyOf({ rules: [approve] });
+    const args = { note: "n".repeat(500), command: `echo ${"x".repeat(500)}; rm -rf /` };
+    const reply = await handle(toolCall("files", "delete_all", args, { client: asksPeople }));
+    expect(messageOf(reply)).toContain('; rm -rf /","note":"nnn');
+    expect(messageOf(reply)).toContain("… (300 more characters, which are not shown)");
+  });
+
   test("shows a number as it was written", async () => {
     const { handle } = policyOf({ rules: [approve] });
     const args = { id: new ExactNumber("9007199254740993") };
