@@ -45,7 +45,7 @@ export function mergeLists(
       ...(shown !== undefined && { shown }),
       ...(given !== undefined && { given }),
     };
-    return { route, item: exposeItem(space, shown ?? item, key, exposed) };
+    return { route, item: exposeItem(space, shown ?? item, key, exposed, owners) };
   });
   return new Snapshot(kind, entries);
 }
@@ -136,11 +136,19 @@ export function subset(
   return changed ? new Snapshot(list.kind, entries) : list;
 }
 
-function exposeItem(space: ServerSpace, item: JsonObject, key: string, exposed: string): JsonObject {
+/** References to pages that filters take away, or that would lead to another server, are taken out. */
+function exposeItem(
+  space: ServerSpace,
+  item: JsonObject,
+  key: string,
+  exposed: string,
+  owners: NameOwners = NO_OWNERS,
+): JsonObject {
   const named = item[key] === exposed ? item : { ...item, [key]: exposed };
-  return mapUiReferences(named, (uri) =>
-    space.passes("resources", uri) ? exposeUri(space, uri) : undefined,
-  );
+  return mapUiReferences(named, (own) => {
+    const uri = exposeUri(space, own);
+    return space.passes("resources", own) && !owners.isForeignUri(space.name, uri) ? uri : undefined;
+  });
 }
 
 /** The URI under which `space` shows its resource `own`. */

@@ -118,6 +118,12 @@ export class CatalogView {
     return candidates.length === 1 ? candidates[0]?.name : undefined;
   }
 
+  /** Whether a URI that `server` shows leads back to it, as far as its prefix goes. */
+  leadsTo(server: string, uri: string): boolean {
+    const owner = this.#ownerOf("resources", uri);
+    return owner === undefined || owner === server;
+  }
+
   /** Whose `name` is by its prefix; nobody's where a server is seen alone, under its own names. */
   #ownerOf(kind: ListKind, name: string): string | undefined {
     if (this.scope.spaces.some(({ whole }) => whole !== undefined)) return undefined;

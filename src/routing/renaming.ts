@@ -25,7 +25,8 @@ export class Renamings {
     return made.get(server);
   }
 
-  #make({ scope: { spaces } }: CatalogView, client: Client, server: string): Renaming | undefined {
+  #make(view: CatalogView, client: Client, server: string): Renaming | undefined {
+    const { spaces } = view.scope;
     const space = spaces.find(({ name }) => name === server);
     if (space === undefined || (spaces.length === 1 && space.uris === undefined)) return undefined;
     const bare = spaces.filter(({ uris }) => uris === undefined).length;
@@ -36,6 +37,10 @@ export class Renamings {
       if (unclear(own)) this.#catalog.learn(client, own, server);
       return space.uris?.expose(own) ?? own;
     };
-    return { uri, page: (own) => (space.passes("resources", own) ? uri(own) : undefined) };
+    const page = (own: string): string | undefined =>
+      space.passes("resources", own) && view.leadsTo(server, space.uris?.expose(own) ?? own)
+        ? uri(own)
+        : undefined;
+    return { uri, page };
   }
 }

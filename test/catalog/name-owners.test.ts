@@ -143,7 +143,10 @@ describe("a URI that has another server's prefix", () => {
   };
 
   test("leads to that server or to nobody, and is listed only where its own server is seen alone", async () => {
-    const bare = fakeUpstream("bare", { lists });
+    const pages = ["ui://files/page", "ui://own/page"].map((resourceUri) =>
+      tool(resourceUri, { _meta: { ui: { resourceUri } } }),
+    );
+    const bare = fakeUpstream("bare", { lists: { ...lists, tools: pages } });
     const files = fakeUpstream("files");
     const none = { allow: [], deny: [] };
     const catalog = catalogOf([bare, files], {
@@ -159,6 +162,12 @@ describe("a URI that has another server's prefix", () => {
     const view = catalog.view(fakeClient());
     expect(names(catalog, "resources")).toEqual(["memo:1"]);
     expect(names(catalog, "resourceTemplates")).toEqual([]);
+    const shown = view.list("tools").entries.map(({ item }) => item._meta);
+    expect(shown).toEqual([{ ui: {} }, { ui: { resourceUri: "ui://own/page" } }]);
+    expect([view.leadsTo("bare", "ui://files/page"), view.leadsTo("bare", "ui://own/page")]).toEqual([
+      false,
+      true,
+    ]);
     expect(view.find("resources", "files+file:///a")).toMatchObject({
       upstream: "files",
       target: "file:///a",
