@@ -62,6 +62,7 @@ export function adminPages({ inside, waits, legacy, ready, version, startedAt, u
         name: config.name,
         transport: config.transport.kind,
         state: upstream.state,
+        revisions: upstream.spoken ?? [],
         required: config.required,
         ...(upstream.lastError !== undefined && { lastError: upstream.lastError }),
         ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),

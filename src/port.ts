@@ -1,4 +1,5 @@
 /** What the edges see of the gateway: the config in effect at each moment, whichever that is. */
+import { GatewayError } from "./core/errors.js";
 import type { GatewayPort } from "./core/gateway-port.js";
 import type { InEffect } from "./in-effect.js";
 import type { InsideOptions } from "./inside.js";
@@ -14,6 +15,19 @@ export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort 
       const { catalog } = inEffect.inside;
       await catalog.prepare(client);
       return { ...catalog.introduce(client), instance: options.instance };
+    },
+    async requireServer(client) {
+      const { catalog, servers } = inEffect.inside;
+      const [only, second] = catalog.view(client).scope.spaces;
+      const upstream = second === undefined && only ? servers.get(only.name)?.upstream : undefined;
+      if (upstream === undefined || upstream.facts !== undefined) return;
+      await upstream.seek?.();
+      const { name, lastError } = upstream;
+      if (upstream.facts !== undefined || lastError === undefined) return;
+      throw new GatewayError("upstream_unavailable", "upstream", options.redact(lastError), {
+        server: name,
+        retryable: true,
+      });
     },
     tool: (client, name) => inEffect.inside.catalog.tool(client, name),
     followTasks(client, handles, listener) {

@@ -23,6 +23,8 @@ interface ServerRow {
   readonly transport: "stdio" | "http";
   readonly state: "starting" | "ready" | "backoff" | "stopped";
   readonly required: boolean;
+  /** The revisions in which it is spoken to at this moment: one, or two where it serves hosts of both eras. */
+  readonly revisions?: readonly string[];
   /** Why it is not ready, in a plain sentence. */
   readonly lastError?: string;
   /** What the server says of itself: name, version, title. */

@@ -28,6 +28,8 @@ export interface HeldList {
   /** Entries that the server gave and that hosts cannot read; they are in neither. */
   readonly malformed: readonly Malformed[];
   readonly freshness: Freshness;
+  /** Whether the server says itself how long. */
+  readonly isTimed: boolean;
   /** By the monotonic clock, in milliseconds. */
   readonly heardAt: number;
   /** Something says that it may have changed since, and it could not be heard anew. */
@@ -116,6 +118,7 @@ export class AudienceLists {
       readonly given: readonly JsonObject[];
       readonly malformed: readonly Malformed[];
       readonly freshness: Freshness;
+      readonly isTimed: boolean;
     },
   ): { readonly before: KnownList | undefined; readonly now: KnownList } {
     const before = this.read(listener.audience, kind)?.list;

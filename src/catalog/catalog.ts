@@ -66,8 +66,8 @@ export interface Catalog {
   introduce(client: Client): Introduction;
   /** The list entry of a tool by a name that `client` may use. */
   tool(client: Client, name: string): JsonObject | undefined;
-  /** What a server last said it can do; undefined while it was never met. */
-  capabilities(server: string): JsonObject | undefined;
+  /** What a server last said to clients like `client` that it can do; undefined while it was never met. */
+  capabilities(server: string, client: Client): JsonObject | undefined;
   /** Remembers that `server` gave `client` an address that does not tell by its form whose it is. */
   learn(client: Client, uri: string, server: string): void;
   /** Remembers that `client` has fetched a page of `server`, on which an app may run. */
@@ -167,7 +167,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     if (visible === undefined) return true;
     const { name } = space;
     const { methods, ...lists } = startsOf(space);
-    const kinds = LIST_KINDS.filter((kind) => offers(servers.get(name)?.facts, kind));
+    const kinds = LIST_KINDS.filter((kind) => offers(servers.get(name)?.factsFor(client), kind));
     if (kinds.length === 0) return visible(client, methods);
     return (
       kinds.some((kind) => visible(client, lists[kind])) ||
@@ -243,7 +243,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         const server = servers.get(space.name);
         return {
           space,
-          facts: server?.facts,
+          facts: server?.factsFor(client),
           shows: (kind: ListKind) => {
             const offered = server?.offered(client, kind);
             if (offered === undefined || offered === 0) return true;
@@ -258,7 +258,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       return route?.shown ?? route?.item;
     },
     serversOf: (client) => (scopes.get(client.scope)?.spaces ?? []).map(({ name }) => name),
-    capabilities: (server) => servers.get(server)?.facts?.capabilities,
+    capabilities: (server, client) => servers.get(server)?.factsFor(client)?.capabilities,
     learn: (client, uri, server) => learned.learn(client.affinity, uri, server),
     showed: (client, server) => pages.show(client.affinity, server),
     hasScope(name, principal) {

@@ -139,7 +139,8 @@ export class Changes implements ChangeFeed {
     const from = this.#options.servers.get(server);
     if (from === undefined) return;
     for (const subscriber of [...(this.#followers.get(server) ?? [])]) {
-      if (audience !== undefined && from.upstream.audience(subscriber.client).key !== audience.key) continue;
+      const whose = from.upstream.audience(subscriber.client);
+      if (audience === undefined ? whose.isApart === true : whose.key !== audience.key) continue;
       const exposed = this.#followedAs(subscriber, server, uri);
       if (exposed !== undefined) this.#tell(subscriber, { kind: "resource", uri: exposed });
     }

@@ -14,6 +14,10 @@ const CAPABILITY: Readonly<Record<ListKind, string>> = {
 /** A server that announces changes is asked anyway once in a while (ms), because announcements get lost. */
 const LOOK_AGAIN_MS = { announced: 300_000, silent: 30_000 } as const;
 
+/** One that says how long its list may be kept is asked when that is over; in these bounds (ms). */
+const SHORTEST_MS = 1_000;
+const LONGEST_MS = 3_600_000;
+
 /** Whether the server offers a list; one that was never met may. */
 export function offers(facts: ServerFacts | undefined, kind: ListKind): boolean {
   return facts === undefined || objectAt(facts.capabilities, CAPABILITY[kind]) !== undefined;
@@ -28,8 +32,12 @@ export function outdated(
   return LIST_KINDS.filter((kind) => {
     const held = lists.get(kind);
     if (held === undefined || !offers(facts, kind)) return false;
-    const announced = objectAt(facts?.capabilities, CAPABILITY[kind])?.listChanged === true;
-    const patience = announced ? LOOK_AGAIN_MS.announced : LOOK_AGAIN_MS.silent;
-    return now - held.heardAt > Math.max(held.freshness.ttlMs, patience);
+    return now - held.heardAt > patience(held, facts, kind);
   });
+}
+
+function patience({ isTimed, freshness }: HeldList, facts: ServerFacts | undefined, kind: ListKind): number {
+  if (isTimed) return Math.min(Math.max(freshness.ttlMs, SHORTEST_MS), LONGEST_MS);
+  const announced = objectAt(facts?.capabilities, CAPABILITY[kind])?.listChanged === true;
+  return announced ? LOOK_AGAIN_MS.announced : LOOK_AGAIN_MS.silent;
 }

@@ -132,6 +132,11 @@ export class ServerLists {
     return this.#facts;
   }
 
+  /** What the server last said of itself to clients like `client`. */
+  factsFor(client: Client): ServerFacts | undefined {
+    return this.upstream.factsFor?.(client) ?? this.facts;
+  }
+
   /** What `client` sees; undefined when nothing is known, or no longer. */
   read(client: Client, kind: ListKind): KnownList | undefined {
     return this.#held(client, kind)?.list;
@@ -144,7 +149,7 @@ export class ServerLists {
 
   /** How fresh that is now; undefined when the server does not offer such a list. */
   freshness(client: Client, kind: ListKind): Freshness | undefined {
-    if (!offers(this.facts, kind)) return undefined;
+    if (!offers(this.factsFor(client), kind)) return undefined;
     const held = this.#held(client, kind);
     if (held === undefined || this.upstream.state !== "ready") return STALE;
     const freshness = remaining(held, performance.now());
@@ -272,12 +277,22 @@ export class ServerLists {
     }, this.#options.times.graceMs);
   }
 
-  #heard(listener: Listener, kind: ListKind, { items, freshness, malformed = [] }: ServerList): void {
+  #heard(
+    listener: Listener,
+    kind: ListKind,
+    { items, freshness, isTimed = false, malformed = [] }: ServerList,
+  ): void {
     this.#leftOut.warn(this.name, malformed, this.#options.logger);
     const shown = shownItems(this.#options.space, kind, items);
     if (kind === "tools" && listener === this.#lists.shared) this.#tellMissing(items);
     const own = listener.lists.get(kind)?.list;
-    const { before, now } = this.#lists.take(listener, kind, { shown, given: items, malformed, freshness });
+    const { before, now } = this.#lists.take(listener, kind, {
+      shown,
+      given: items,
+      malformed,
+      freshness,
+      isTimed,
+    });
     const wasAway = this.#away;
     this.#away = false;
     // What it was only taken to see before it was asked for is no list that has changed.
@@ -328,7 +343,9 @@ export class ServerLists {
   #lookAgain(audience: Audience): void {
     const listener = this.#lists.find(audience) ?? this.#lists.shared;
     if (this.upstream.state !== "ready" || this.#refresh.isBusy(listener)) return;
-    const old = outdated(listener.lists, this.facts, performance.now());
+    const { client, lists } = listener;
+    const facts = client === undefined ? this.facts : this.factsFor(client);
+    const old = outdated(lists, facts, performance.now());
     if (old.length > 0) this.#refresh.mark(listener, old);
   }
 }

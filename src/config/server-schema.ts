@@ -112,7 +112,7 @@ export const serverSchema = z.strictObject({
     .enum(["auto", "legacy", "modern", ...REVISIONS])
     .default("auto")
     .describe(
-      "The protocol to speak with it: `auto` finds out, `legacy` opens with `initialize`, `modern` sends metadata with each request (2026-07-28), or one revision.",
+      "The protocol to speak with it: `auto` finds out and serves each host in its own era where the server knows both, `legacy` opens with `initialize`, `modern` sends metadata with each request (2026-07-28), or one revision.",
     ),
   lease: z
     .enum(["auto", "shared", "principal", "session"])

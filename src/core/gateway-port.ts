@@ -21,6 +21,11 @@ export interface GatewayPort {
   readonly changes: ChangeFeed;
   /** The merged capabilities and instructions of what `client` sees. Waits briefly for servers that are starting. */
   introduce(client: Client): Promise<Introduction>;
+  /**
+   * Waits for the server, where `client` sees a single one, until it was met or could not be.
+   * @throws GatewayError with the reason when it was never met
+   */
+  requireServer?(client: Client): Promise<void>;
   /** The list entry of a tool by the name `client` sees, for checking `Mcp-Param-*` headers. */
   tool(client: Client, name: string): JsonObject | undefined;
   /**

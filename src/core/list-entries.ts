@@ -34,6 +34,9 @@ export function entryFlaw(kind: ListKind, entry: unknown): Flaw | undefined {
 /** The first flaw of a server's `serverInfo`; undefined when hosts can read it. */
 export const implementationFlaw = (info: unknown): Flaw | undefined => IMPLEMENTATION(info, "");
 
+/** The first flaw of a task in a `tasks/list` (2025-11-25, basic/utilities/tasks); undefined when hosts can read it. */
+export const taskFlaw = (task: unknown): Flaw | undefined => TASK(task, "");
+
 /** What is told of an entry with a flaw; one without a name is told by its place in the list, from 0. */
 export function malformedEntry(list: ListKind, entry: unknown, place: number, flaw: Flaw): Malformed {
   const said = isObject(entry) ? NAMES[list].map((key) => stringAt(entry, key)) : [];
@@ -198,6 +201,17 @@ const ENTRIES: Readonly<Record<ListKind, Rule>> = {
   resources: shape({ name: text, uri: text }, { ...RESOURCE, size: number }),
   resourceTemplates: shape({ name: text, uriTemplate: text }, RESOURCE),
 };
+
+const TASK = shape(
+  {
+    taskId: text,
+    status: oneOf("working", "input_required", "completed", "failed", "cancelled"),
+    ttl: (value, at) => (value === null ? undefined : number(value, at)),
+    createdAt: text,
+    lastUpdatedAt: text,
+  },
+  { pollInterval: number, statusMessage: text },
+);
 
 const IMPLEMENTATION = shape(
   { name: text, version: text },

@@ -25,6 +25,8 @@ export interface ServerFacts {
 export interface ServerList {
   readonly items: readonly JsonObject[];
   readonly freshness: Freshness;
+  /** True where the server says itself how long the list may be kept. */
+  readonly isTimed?: boolean;
   /** Entries that hosts cannot read; they are not among the items. Absent where there is none. */
   readonly malformed?: readonly Malformed[];
 }
@@ -36,6 +38,8 @@ export interface ServerList {
 export interface Audience {
   readonly key: string;
   readonly class: string;
+  /** True where its clients hear of resources over their own connection, beside one that is shared by all others. */
+  readonly isApart?: boolean;
 }
 
 /** The audience of clients that cannot be asked anything; they share one connection. */
@@ -55,6 +59,10 @@ export interface Upstream {
   readonly lastError: string | undefined;
   /** Facts of the shared connection; undefined until it was first met. */
   readonly facts: ServerFacts | undefined;
+  /** What it says of itself to clients that are served as `client` is. Absent where that is `facts` for everybody. */
+  factsFor?(client: Client): ServerFacts | undefined;
+  /** The revisions in which it is spoken to at this moment, for people to see. */
+  readonly spoken?: readonly string[];
   /** How this server shares its connections: whose lists and connection `client` gets. */
   audience(client: Client): Audience;
   /**
@@ -96,7 +104,7 @@ export interface UpstreamObserver {
   /** A connection of this audience is open and its facts are known. */
   ready(audience: Audience): void;
   listChanged(kind: ListKind, audience: Audience): void;
-  /** `audience` is whose connection said so; only its clients are told. Without it everybody who follows is. */
+  /** `audience` is whose connection said so; only its clients are told. Without it all are who are not apart. */
   resourceUpdated(uri: string, audience?: Audience): void;
   /** The shared connection is gone; the supervisor is about to try again. */
   unavailable(cause: GatewayError): void;

@@ -51,6 +51,8 @@ export interface HttpEdge {
 export interface Pipe {
   readonly principal: Principal;
   readonly scope: string;
+  /** True where the host started this process, and takes it for the server behind it. */
+  readonly isStandIn?: boolean;
   /** Writes one message; the text must be a single JSON document without line breaks. */
   send(text: string | Buffer): void;
 }

@@ -60,6 +60,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   const pipe: Pipe = {
     principal: options.principal ?? ANONYMOUS,
     scope: "",
+    isStandIn: true,
     send(text) {
       if (!writable) return;
       // One write per message: two writers could otherwise come between a message and its line end.

@@ -46,7 +46,9 @@ export class MethodRoutes {
     if (!canBeCarried(method)) return unknownMethod(method);
     const servers = this.#catalog.reachable(client, method);
     const members = namingMembers(params).flatMap((member) => this.#found(call, member));
-    const declarers = servers.filter((server) => declares(this.#catalog.capabilities(server), method));
+    const declarers = servers.filter((server) =>
+      declares(this.#catalog.capabilities(server, client), method),
+    );
     // Beside a server that declares the method, a server's own name for something says nothing: it may be any word.
     const leading = declarers.length > 0 ? members.filter(({ surely }) => surely) : members;
     const named = [...new Set(leading.map(({ route }) => route.upstream))];
@@ -97,7 +99,7 @@ export class MethodRoutes {
     }
     const members = namingMembers(params);
     const isUnknownTask = members.some((member) => member.path[0] === "taskId" && !own.has(placeOf(member)));
-    if (isUnknownTask && hasTasks(this.#catalog.capabilities(server))) return noSuchTask();
+    if (isUnknownTask && hasTasks(this.#catalog.capabilities(server, client))) return noSuchTask();
     const named = new Map(found.map(({ route }) => [keyOf(route), { route, surely: true }]));
     const renamedTexts = new Set([...own.values()].map(([{ value }]) => value));
     const lists = this.#listsOf(client);
@@ -119,13 +121,13 @@ export class MethodRoutes {
     const seen = this.#catalog.view(client);
     const all = this.#catalog.unhidden(client.scope === "" ? client : { ...client, scope: "" });
     const kinds = LIST_KINDS.map((kind) => ({ all: all.list(kind), seen: seen.list(kind) }));
-    return { seen, kinds };
+    return { client, seen, kinds };
   }
 
   /** What `server` itself calls so. */
   #thereIs(
     server: string,
-    { seen, kinds }: Lists,
+    { client, seen, kinds }: Lists,
     text: string,
     isName: boolean,
   ): readonly (Route | typeof HIDDEN)[] {
@@ -138,7 +140,7 @@ export class MethodRoutes {
     // Whatever reads like a URI may be a resource that the server would read without listing it.
     const space = seen.scope.spaces.find(({ name }) => name === server);
     if (space === undefined) return [];
-    if (isName && this.#catalog.capabilities(server)?.resources !== undefined) {
+    if (isName && this.#catalog.capabilities(server, client)?.resources !== undefined) {
       // A URI of the gateway's own form would have been found, if the caller could see it.
       const isExposed = space.uris?.reveal(text) !== undefined;
       return [(isExposed ? undefined : seen.resourceOf(server, text)) ?? HIDDEN];
@@ -152,6 +154,7 @@ export class MethodRoutes {
 
 /** What a client sees, and every list with what there is. */
 interface Lists {
+  readonly client: Call["client"];
   readonly seen: CatalogView;
   readonly kinds: readonly { readonly all: Snapshot; readonly seen: Snapshot }[];
 }

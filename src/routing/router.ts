@@ -98,7 +98,7 @@ export function router({ catalog, handlers, tasks, methods, judged }: RouterOpti
     if (SKILL_METHODS.has(method)) ofSkills.require(call);
     if (route !== undefined) {
       if (method !== "completion/complete") return sendTo(route, call);
-      const offered = completes(catalog.capabilities(route.upstream));
+      const offered = completes(catalog.capabilities(route.upstream, call.client));
       return offered ? cutCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
     }
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);

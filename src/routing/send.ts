@@ -32,7 +32,7 @@ export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
     if (handler === undefined) return Promise.reject(gone(server));
     const renaming = renamings.of(call.client, server);
     const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
-    const capabilities = ofTasks ? catalog.capabilities(server) : undefined;
+    const capabilities = ofTasks ? catalog.capabilities(server, call.client) : undefined;
     const task = hasTasks(capabilities) ? taskMap(call, server) : undefined;
     // A server that runs no calls as tasks should pass over the wish for one; that there are tasks is another's promise.
     const wishes = ofTasks && Object.hasOwn(params, "task");

@@ -25,13 +25,13 @@ export interface Skills {
 export const SKILL_METHODS: ReadonlySet<string> = new Set(["skills/get", "resources/directory/read"]);
 
 export function skills({ catalog, sendEach }: SkillsOptions): Skills {
-  const serves = (server: string, method: string): boolean => {
-    const declared = objectAt(objectAt(catalog.capabilities(server), "extensions"), SKILLS_EXTENSION);
+  const serves = (server: string, { client, method }: Call): boolean => {
+    const declared = objectAt(objectAt(catalog.capabilities(server, client), "extensions"), SKILLS_EXTENSION);
     return method === "resources/directory/read" ? declared?.directoryRead === true : declared !== undefined;
   };
-  const serversOf = ({ client, method }: Call): readonly string[] => {
-    const servers = catalog.reachable(client, method).filter((name) => serves(name, method));
-    if (servers.length === 0) throw unknownMethod(method);
+  const serversOf = (call: Call): readonly string[] => {
+    const servers = catalog.reachable(call.client, call.method).filter((name) => serves(name, call));
+    if (servers.length === 0) throw unknownMethod(call.method);
     return servers;
   };
 

@@ -3,6 +3,7 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
+import { taskFlaw } from "../core/list-entries.js";
 import { unknownMethod } from "../core/refusal.js";
 import { hasTasks, listsTasks } from "../core/tasks.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
@@ -28,7 +29,7 @@ export interface TaskCalls {
 export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions): TaskCalls {
   const serversWith = (call: Call, has: (capabilities: JsonObject | undefined) => boolean) => {
     const reachable = catalog.reachable(call.client, call.method);
-    const servers = reachable.filter((name) => has(catalog.capabilities(name)));
+    const servers = reachable.filter((name) => has(catalog.capabilities(name, call.client)));
     if (servers.length === 0) throw unknownMethod(call.method);
     return servers;
   };
@@ -48,11 +49,12 @@ export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions):
     const owning = tasks.serversOf(call.client);
     // Nobody is met only to be asked for what is known not to be there.
     const servers = serversWith(call, listsTasks).filter((server) => owning.has(server));
+    // Hosts read the list as a whole: one task that they cannot read would cost them the tasks of all servers.
     // A connection may be shared, and then its server lists what it does for others as well.
     const show = (server: string, item: JsonObject): JsonObject | undefined => {
       const id = stringAt(item, "taskId");
       const taskId = id === undefined ? undefined : tasks.listed(call.client, server, id);
-      return taskId === undefined ? undefined : { ...item, taskId };
+      return taskId === undefined || taskFlaw(item) !== undefined ? undefined : { ...item, taskId };
     };
     return mergedList({ call, servers, member: "tasks", send: sendEach, show });
   }

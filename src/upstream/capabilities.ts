@@ -30,6 +30,10 @@ const NOTHING: JsonObject = {};
 export const canBeAsked = (promised: JsonObject): boolean =>
   ["sampling", "elicitation", "roots"].some((kind) => Object.hasOwn(promised, kind));
 
+/** The same of what is promised of `client`, without making the promise: asked with every call. */
+export const mayBeAsked = ({ capabilities }: Client): boolean =>
+  isObject(capabilities.sampling) || isObject(capabilities.elicitation) || isObject(capabilities.roots);
+
 /** One name for all clients of equal promises. */
 export const classOf = (promised: JsonObject): string => `capabilities:${keptKey(canonicalText(promised))}`;
 

@@ -26,6 +26,11 @@ export interface ConnectSettings
   readonly server: ServerConfig;
   readonly openChannel: OpenChannel;
   readonly verdict: EraVerdict;
+  /**
+   * True where the server is known to be modern and is asked for a session all the same, for a client that keeps one.
+   * Nothing is learnt for the shared connection then.
+   */
+  readonly session?: boolean;
   /** What a modern server is promised with each request of `client`. */
   readonly promise: (client: Client) => JsonObject;
 }
@@ -35,6 +40,8 @@ export interface Met {
   readonly connection: Connection;
 }
 
+/** So long (ms) a server over HTTP that is there may take to open a session; it may also know nothing of sessions. */
+const SESSION_MS = 10_000;
 /** A server on a pipe that is silent for so long (ms) is spoken to in the old way as well. */
 const SILENCE_MS = 3_000;
 
@@ -46,7 +53,10 @@ export async function connect(settings: ConnectSettings, signal: StopSignal): Pr
   const { server } = settings;
   const limit = new AbortController();
   const stop = (): void => limit.abort(signal.reason);
-  const timer = setTimeout(() => limit.abort(), server.connectTimeoutMs);
+  const limitMs =
+    settings.session === true && server.transport.kind === "http" ? SESSION_MS : Number.POSITIVE_INFINITY;
+  const withinMs = Math.min(server.connectTimeoutMs, limitMs);
+  const timer = setTimeout(() => limit.abort(), withinMs);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   const meeting = new Meeting(settings, limit.signal);
@@ -55,7 +65,7 @@ export async function connect(settings: ConnectSettings, signal: StopSignal): Pr
   } catch (error) {
     const words = meeting.lastWords();
     await meeting.giveUp();
-    if (limit.signal.aborted && !signal.aborted) throw tooLate(server, words);
+    if (limit.signal.aborted && !signal.aborted) throw tooLate(server, withinMs, words);
     throw explained(server, error);
   } finally {
     clearTimeout(timer);
@@ -81,6 +91,7 @@ class Meeting {
   async overPipe(): Promise<Met> {
     const { verdict } = this.#settings;
     const channel = await this.#open("stdio");
+    if (this.#settings.session === true) return this.#asLegacy(channel, undefined);
     if (this.#pin !== undefined) return this.#asPinned(channel, this.#pin);
     const known = verdict.legacy;
     if (known !== undefined) return this.#asRemembered(channel, "stdio", known.sure);
@@ -95,7 +106,8 @@ class Meeting {
   }
 
   async overHttp(): Promise<Met> {
-    const { server, verdict } = this.#settings;
+    const { server, verdict, session } = this.#settings;
+    if (session === true) return this.#inSession(await this.#open("http"));
     if (this.#pin?.era === "modern") return this.#asPinned(await this.#open("http"), this.#pin);
     const prefersSse = server.transport.kind === "http" && server.transport.sse;
     const known = verdict.legacy;
@@ -189,6 +201,18 @@ class Meeting {
     return { era: "modern", connection };
   }
 
+  /**
+   * Over HTTP a server that gives its sessions no id keeps nothing between two requests: it cannot ask, nor tell of
+   * changes, and serves nobody better than in the newer way.
+   */
+  async #inSession(channel: Channel): Promise<Met> {
+    const met = await this.#asLegacy(channel, undefined);
+    if (met.connection.keepsSession !== false) return met;
+    await met.connection.close();
+    const { name } = this.#settings.server;
+    throw unavailable(name, `${name} answered initialize and keeps no session`, new NoSession());
+  }
+
   /** `way` is what to remember; nothing when the config decides anyway. */
   async #asLegacy(
     channel: Channel,
@@ -268,6 +292,11 @@ class Meeting {
   }
 }
 
+/** The server answered `initialize` without opening a session. */
+export class NoSession extends Error {
+  override readonly name = "NoSession";
+}
+
 type ModernFinding = Extract<Finding, { readonly era: "modern" }>;
 
 const isMet = (value: Finding | Met): value is Met => "connection" in value;
@@ -298,9 +327,9 @@ function explained({ name }: ServerConfig, error: unknown): unknown {
   return new GatewayError("upstream_unavailable", "upstream", message, { ...options, retryable: false });
 }
 
-function tooLate({ name, connectTimeoutMs }: ServerConfig, words: string): GatewayError {
+function tooLate({ name }: ServerConfig, withinMs: number, words: string): GatewayError {
   const said = words === "" ? "" : `; its last words: ${words}`;
-  return unavailable(name, `${name} did not answer within ${connectTimeoutMs / 1000} s${said}`);
+  return unavailable(name, `${name} did not answer within ${withinMs / 1000} s${said}`);
 }
 
 const gaveUp = (): GatewayError =>

@@ -10,6 +10,10 @@ import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 
 export interface Connection {
+  /** The revision that is spoken, for people to see. */
+  readonly revision: string;
+  /** False where the server forgets between two requests what it was told. */
+  readonly keepsSession?: boolean;
   readonly facts: ServerFacts;
   readonly call: Handler;
   /**

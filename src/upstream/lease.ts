@@ -61,9 +61,24 @@ export function audienceFor(mode: ServerConfig["lease"], client: Client, promise
   return { key, class: group.class };
 }
 
+/**
+ * Clients that keep a session and cannot be asked anything, at a server whose shared connection keeps none: the server
+ * may list and offer other things in a session.
+ */
+export const IN_SESSIONS: Audience = { key: "sessions", class: "sessions", isApart: true };
+
 /** Everybody to whom the same was promised, on one connection. */
-export function audienceOf(promised: JsonObject): Audience {
+function audienceOf(promised: JsonObject): Audience {
   const name = classOf(promised);
+  return { key: name, class: name };
+}
+
+/**
+ * Clients of equal promises that are told of with each request. Apart from those of a connection to which the same was
+ * promised once: in a session a server may list other things.
+ */
+export function audienceOfRequests(promised: JsonObject): Audience {
+  const name = `requests:${classOf(promised)}`;
   return { key: name, class: name };
 }
 
@@ -88,6 +103,11 @@ export class Leases {
 
   get(key: string): Lease | undefined {
     return this.#kept.get(key);
+  }
+
+  /** All there are, least recently used first. */
+  all(): readonly Lease[] {
+    return [...this.#kept.values()];
   }
 
   /**

@@ -27,11 +27,12 @@ import { unlessAborted } from "./conversation/waiting.js";
 import { FollowedResources } from "./followed-resources.js";
 import { Following } from "./following.js";
 import { listedBy, onward } from "./hops.js";
-import { audienceFor, audienceOf, type Lease, Leases, type Tenancy } from "./lease.js";
+import { audienceFor, audienceOfRequests, IN_SESSIONS, type Lease, Leases, type Tenancy } from "./lease.js";
 import { ownerOf } from "./legacy/parked-calls.js";
 import { linksVisited } from "./legacy/url-elicitation.js";
 import { News } from "./news.js";
 import { completed, type UpstreamOptions, type UpstreamSettings } from "./options.js";
+import { SessionChoice } from "./session-choice.js";
 import { type SuperviseSettings, Supervisor } from "./supervise.js";
 import { HttpStatusError } from "./transport/channel.js";
 import { EraVerdict } from "./verdict.js";
@@ -60,13 +61,25 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #leases: Leases;
   readonly #apart: CallsApart;
   readonly #modernPromise: (client: Client) => JsonObject;
+  readonly #sessions: SessionChoice;
   #facts: ServerFacts | undefined;
+  /** Of the shared connection. */
   #era: Met["era"] | undefined;
 
   constructor(server: ServerConfig, settings: UpstreamSettings) {
     this.name = server.name;
     this.#server = server;
     this.#settings = settings;
+    this.#sessions = new SessionChoice({
+      server,
+      verdict: this.#verdict,
+      log: settings.log,
+      refused: () => {
+        // To end them now keeps them from being opened again.
+        this.#endLeases();
+        this.#followed.placeAgain();
+      },
+    });
     this.#news = new News(settings.log);
     this.#followed = new FollowedResources({
       server: server.name,
@@ -100,6 +113,15 @@ class SupervisedUpstream implements StartableUpstream {
     return this.#shared.met?.connection.facts ?? this.#facts;
   }
 
+  factsFor(client: Client): ServerFacts | undefined {
+    return (this.#isInSession(client) ? this.#sessions.facts : undefined) ?? this.facts;
+  }
+
+  get spoken(): readonly string[] {
+    const open = [this.#shared, ...this.#leases.all().map(({ supervisor }) => supervisor)];
+    return [...new Set(open.flatMap(({ met }) => met?.connection.revision ?? []))];
+  }
+
   start(): void {
     this.#shared.start();
   }
@@ -107,21 +129,26 @@ class SupervisedUpstream implements StartableUpstream {
   readonly call = (asked: Call): Promise<Reply> => {
     const { met } = this.#shared;
     // Nearly always there is nothing to wait for, and nothing to choose.
-    const plain = met?.era === "modern" && this.#facts?.instance === undefined;
+    const plain =
+      met?.era === "modern" && this.#facts?.instance === undefined && !this.#isInSession(asked.client);
     return plain ? this.#callMet(this.#shared, met, asked) : this.#callSomehow(asked);
   };
 
   async #callSomehow(asked: Call): Promise<Reply> {
     // One that is not there, or was never met, may be of the other era when it comes.
-    if (this.#era !== "legacy" && this.#shared.met === undefined)
+    if (this.#era !== "legacy" && this.#shared.met === undefined && !this.#isInSession(asked.client))
       await this.#meet(this.#shared, asked.signal);
     const call = this.#facts?.instance === undefined ? asked : onward(asked, this.#settings.instance);
-    if (this.#era === "modern") return await this.#callOver(this.#shared, call);
+    const lease = this.#leaseFor(call.client);
+    if (lease === undefined && this.#era === "modern") return await this.#callOver(this.#shared, call);
     if (call.answers?.state !== undefined && linksVisited(call.answers) === undefined) {
       return this.#resume(call, call.answers.state);
     }
-    const lease = this.#leaseFor(call.client);
     if (lease === undefined) return await this.#callOver(this.#shared, call);
+    if (this.#era === "modern" && lease.supervisor.met === undefined) {
+      const { supervisor } = await this.#placeFor(call.client, call.signal);
+      if (supervisor === this.#shared) return await this.#callOver(supervisor, call);
+    }
     const together = lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method);
     if (together || isOfTask(call)) return this.#callOver(lease.supervisor, call);
     return this.#apart.run(lease, call.signal, ({ supervisor }) => this.#callOver(supervisor, call));
@@ -129,15 +156,15 @@ class SupervisedUpstream implements StartableUpstream {
 
   audience(client: Client): Audience {
     if (this.#era !== "modern") return audienceFor(this.#server.lease, client, this.#promise(client));
+    if (this.#sessions.has(client)) return this.#sessions.audience(client, this.#promise(client));
     // One connection serves all, and what is promised goes with each request.
     const promised = this.#modernPromise(client);
-    return Object.keys(promised).length === 0 ? EVERYBODY : audienceOf(promised);
+    return Object.keys(promised).length === 0 ? EVERYBODY : audienceOfRequests(promised);
   }
 
   async list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
     if (this.#era === undefined) await this.#meet(this.#shared, signal);
-    const supervisor = (client && this.#leaseFor(client)?.supervisor) ?? this.#shared;
-    const met = await this.#meet(supervisor, signal);
+    const { supervisor, met } = await this.#placeFor(client, signal);
     if (client !== undefined && met.era === "modern") this.#news.remember(this.audience(client));
     try {
       const list = await met.connection.list(kind, signal, client);
@@ -165,9 +192,10 @@ class SupervisedUpstream implements StartableUpstream {
 
   async refusal(uri: string, client: Client): Promise<RpcError | undefined> {
     const lease = this.#leaseFor(client);
-    if (lease === undefined) return this.#sharedFollowing.refusal(uri);
-    await lease.supervisor.connection().catch(() => {});
-    return lease.following.refusal(uri);
+    await lease?.supervisor.connection().catch(() => {});
+    // One that opens no sessions was found out just now.
+    const isStillLeased = lease !== undefined && this.#leaseFor(client) === lease;
+    return (isStillLeased ? lease.following : this.#sharedFollowing).refusal(uri);
   }
 
   seek(): Promise<void> {
@@ -211,6 +239,27 @@ class SupervisedUpstream implements StartableUpstream {
     return stop;
   }
 
+  /** Whether `client` is served in a session although the shared connection keeps none. */
+  #isInSession(client: Client): boolean {
+    return this.#era === "modern" && this.#sessions.has(client);
+  }
+
+  /** The connection of `client`, opened; the shared one where the server turns out to open no sessions. */
+  async #placeFor(
+    client: Client | undefined,
+    signal: StopSignal,
+  ): Promise<{ readonly supervisor: Supervisor; readonly met: Met }> {
+    const supervisor = (client && this.#leaseFor(client)?.supervisor) ?? this.#shared;
+    try {
+      return { supervisor, met: supervisor.met ?? (await this.#meet(supervisor, signal)) };
+    } catch (error) {
+      const isOver =
+        supervisor === this.#shared || client === undefined || this.#leaseFor(client) !== undefined;
+      if (isOver || signal.aborted) throw error;
+      return { supervisor: this.#shared, met: await this.#meet(this.#shared, signal) };
+    }
+  }
+
   /** Goes on with a call that waits here, on the connection on which it waits. */
   async #resume(call: Call, state: string): Promise<Reply> {
     const parked = this.#settings.parked.take(state, ownerOf(call, this.name), this.name);
@@ -243,17 +292,26 @@ class SupervisedUpstream implements StartableUpstream {
 
   /** The connection that is kept for `client` alone, or for few like it; undefined when it uses the shared one. */
   #leaseFor(client: Client): Lease | undefined {
-    if (this.#era === "modern") return undefined;
+    if (this.#era === "modern" && !this.#isInSession(client)) return undefined;
     const audience = this.audience(client);
     if (audience === EVERYBODY) return undefined;
     const session = client.session && audience.key === client.affinity ? client : undefined;
-    return this.#leases.use(audience.key, {
+    const tenancy = {
       audience,
-      principal: client.principal.id,
+      // What serves clients of all principals is in nobody's share.
+      principal: audience.key === IN_SESSIONS.key ? "" : client.principal.id,
       promised: this.#promise(client),
       session,
       spare: false,
-    });
+    };
+    try {
+      return this.#leases.use(audience.key, tenancy);
+    } catch (error) {
+      // Where there is another way, a client for whom there is no room goes that.
+      const isFull = error instanceof GatewayError && error.code === "overloaded";
+      if (this.#era === "modern" && isFull) return undefined;
+      throw error;
+    }
   }
 
   #promise(client: Client): JsonObject {
@@ -276,9 +334,9 @@ class SupervisedUpstream implements StartableUpstream {
         if (tenancy === undefined) {
           this.#era = met.era;
           this.#facts = met.connection.facts;
-          // A server may be replaced by a modern one; then nobody needs a connection of their own any more.
-          if (met.era === "modern")
-            inBackground(this.#leases.endAll(), log, "ending connections of single clients");
+          this.#verdict.metAnew();
+          // A server may be replaced by a modern one; whether that opens sessions has yet to be seen.
+          if (met.era === "modern" && before !== "modern") this.#endLeases();
         }
         this.#news.opened(tenancy, met, following.moveTo(met.connection));
         if (before !== undefined && before !== this.#era) this.#followed.placeAgain();
@@ -295,9 +353,20 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   #meetFor(tenancy: Tenancy | undefined, signal: StopSignal): Promise<Met> {
+    const isSession = tenancy !== undefined && this.#era === "modern";
+    const meet = (): Promise<Met> => this.#meetAs(tenancy, isSession, signal);
+    return isSession ? this.#sessions.open(meet, signal) : meet();
+  }
+
+  #endLeases(): void {
+    inBackground(this.#leases.endAll(), this.#settings.log, "ending connections of single clients");
+  }
+
+  #meetAs(tenancy: Tenancy | undefined, session: boolean, signal: StopSignal): Promise<Met> {
     const { roots, onRefusedQuestion, ...settings } = this.#settings;
     return connect(
       {
+        session,
         ...settings,
         server: this.#server,
         verdict: this.#verdict,

@@ -3,6 +3,8 @@ import { LEGACY_REVISIONS, MODERN_REVISION } from "../wire/names.js";
 
 /** A server that was legacy may have been replaced by a modern one; after so long (ms) it is asked again. */
 const BELIEVED_MS = 60 * 60_000;
+/** So long (ms) a server that failed to take `initialize`, and did not say why, is taken not to know it; then twice. */
+const DOUBTED_MS = 60_000;
 
 /** How a channel to a server can be opened. */
 export type Way = "stdio" | "http" | "sse";
@@ -17,11 +19,15 @@ export interface Legacy {
 }
 
 /**
- * One upstream's memory. Only "legacy" needs to be remembered: a modern server is met by `server/discover`
- * anyway, because that tells what it offers, and so a change for the other side is noticed by itself.
+ * One upstream's memory. Of the shared connection only "legacy" needs to be remembered: a modern server is met by
+ * `server/discover` anyway, because that tells what it offers, and so a change for the other side is noticed by itself.
+ * Of a modern server it is remembered whether it takes `initialize` as well: `server/discover` does not say so.
  */
 export class EraVerdict {
   #legacy: Legacy | undefined;
+  #sessions: { readonly taken: boolean; readonly at: number; readonly sure: boolean } | undefined;
+  /** How often in a row it failed to open a session without a word. */
+  #doubts = 0;
 
   /** The last verdict, if it is still believed. */
   get legacy(): Legacy | undefined {
@@ -37,6 +43,27 @@ export class EraVerdict {
 
   forget(): void {
     this.#legacy = undefined;
+  }
+
+  /** Whether a server of 2026-07-28 opens sessions by `initialize` too; undefined while that is not known. */
+  get takesSessions(): boolean | undefined {
+    const known = this.#sessions;
+    if (known === undefined || known.sure) return known?.taken;
+    const believed = Math.min(DOUBTED_MS * 2 ** (this.#doubts - 1), BELIEVED_MS);
+    if (performance.now() - known.at > believed) this.#sessions = undefined;
+    return this.#sessions?.taken;
+  }
+
+  /** A session was opened, or not; `sure` is false where the server failed and did not refuse. */
+  learnSessions(taken: boolean, sure = true): void {
+    this.#sessions = { taken, at: performance.now(), sure };
+    this.#doubts = sure ? 0 : this.#doubts + 1;
+  }
+
+  /** The server was met anew. What it refused long ago it may take now, as another version of it may have come. */
+  metAnew(): void {
+    const known = this.#sessions;
+    if (known?.taken === false && performance.now() - known.at > BELIEVED_MS) this.#sessions = undefined;
   }
 }
 

@@ -265,6 +265,23 @@ describe("a resource", () => {
     expect([first.heard.length, second.heard.length]).toEqual([1, 0]);
   });
 
+  test("that a shared connection tells of is not told to those who hear it over another one", async () => {
+    const audience = ({ affinity }: Client): Audience => ({
+      key: affinity,
+      class: "roots",
+      ...(affinity === "2" && { isApart: true }),
+    });
+    const files = fakeUpstream("files", { audience, lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    const first = listen(catalog, { client: fakeClient({ affinity: "1" }), resources: [exposed] });
+    const second = listen(catalog, { client: fakeClient({ affinity: "2" }), resources: [exposed] });
+    files.resourceUpdated("test://a");
+    expect([first.heard.length, second.heard.length]).toEqual([1, 0]);
+    files.resourceUpdated("test://a", { key: "2", class: "roots" });
+    expect([first.heard.length, second.heard.length]).toEqual([1, 1]);
+  });
+
   test("is refused where its server refuses it, and not where it says nothing", async () => {
     const words = { code: -32_602, message: "not yours" };
     const refusal = (uri: string) =>

@@ -260,7 +260,10 @@ describe("a server that goes away", () => {
   const lists = { tools: [tool("read")] };
 
   test("stays in the lists for the grace time, then leaves them, and is back when it was heard", async () => {
-    const files = fakeUpstream("files", { lists, freshness: { ttlMs: 600_000, scope: "public" } });
+    const files = fakeUpstream("files", {
+      lists: { tools: [tool("read")] },
+      freshness: { ttlMs: 600_000, scope: "public" },
+    });
     const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
     const catalog = catalogOf([files, git]);
     await settle();
@@ -301,6 +304,29 @@ describe("a server that goes away", () => {
     expect(names(catalog)).toEqual(["files__read", "files__write"]);
     await pass(60_000);
     expect(names(catalog)).toEqual(["files__read", "files__write"]);
+  });
+});
+
+describe("a server that says how long its lists may be kept", () => {
+  test.each([
+    ["as long as it says", 5_000, 5_000],
+    ["a second, though it says nothing at all may be kept", 0, 1_000],
+    ["an hour, though it says for ever", Number.MAX_SAFE_INTEGER, 3_600_000],
+  ])("is asked again by whoever looks when that is over: %s", async (_what, ttlMs, waitMs) => {
+    const files = fakeUpstream("files", {
+      lists: { tools: [tool("read")] },
+      freshness: { ttlMs, scope: "public" },
+    });
+    const catalog = catalogOf([files]);
+    await settle();
+    files.setList("tools", [tool("read"), tool("new")]);
+    await pass(waitMs - 10);
+    await catalog.prepare(fakeClient());
+    await pass(100);
+    expect(names(catalog)).not.toContain("files__new");
+    await catalog.prepare(fakeClient());
+    await pass(100);
+    expect(names(catalog)).toContain("files__new");
   });
 });
 

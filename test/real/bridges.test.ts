@@ -1,6 +1,6 @@
 /** One server under its own names: at /mcp/NAME, as `cardea -- COMMAND`, and as `cardea connect URL`. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bridge, MAIN, serve } from "../support/cardea.js";
+import { bridge, MAIN, serve, writeConfig } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture } from "../support/fixture.js";
 import {
   type Host,
@@ -153,3 +153,51 @@ describe.each(HOSTS)("a %s server at a URL", (era) => {
     expect(await faceOf(through, "fixture", direct)).toEqual(direct);
   });
 });
+
+describe("the one server behind a bridge", () => {
+  const dead: readonly (readonly [string, Place, RegExp])[] = [
+    [
+      "at a URL where nobody listens",
+      { command: process.execPath, args: [MAIN, "connect", "http://127.0.0.1:9/mcp"] },
+      /connection refused/,
+    ],
+    [
+      "whose program is not there",
+      stdioWith({ command: "no-such-program-anywhere" }),
+      /no-such-program-anywhere/,
+    ],
+    [
+      "that ends at once",
+      stdioWith({ command: "node", args: ["-e", "process.exit(3)"] }),
+      /exited with code 3/,
+    ],
+  ];
+
+  test.each(dead)("%s: hosts are told why when they open", async (_what, place, why) => {
+    await expect(openLegacy(place)).rejects.toThrow(why);
+    await expect(openModern(place)).rejects.toThrow(why);
+  });
+
+  test("is waited for while it starts", async () => {
+    const { args } = fixtureCommand("both");
+    const late = `setTimeout(() => import(${JSON.stringify(args[0])}), 2500)`;
+    const place = stdioWith({ command: "node", args: ["-e", late, "--", ...args.slice(1)] });
+    const host = await openLegacy(place);
+    expect(host.introduction().instructions).toContain("A server for tests");
+    await host.close();
+  });
+
+  test("is none of several that are served without the one that is away", async () => {
+    const host = await openLegacy(
+      stdioWith({ command: "no-such-program-anywhere" }, fixtureCommand("legacy")),
+    );
+    await until("the tools of the other", async () => (await host.list("tools")).length > 0);
+    await host.close();
+  });
+});
+
+/** `cardea stdio` with these servers. */
+function stdioWith(...servers: readonly object[]): Extract<Place, { command: string }> {
+  const config = { mcpServers: Object.fromEntries(servers.map((entry, index) => [`s${index}`, entry])) };
+  return { command: process.execPath, args: [MAIN, "stdio", "--config", writeConfig(config).file] };
+}

@@ -22,6 +22,7 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
 });
+const TIMES = { ttl: null, createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z" };
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
 const EXTENSION = { extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -232,7 +233,7 @@ describe("the list of tasks", () => {
       const at = call.params.cursor === undefined ? 0 : Number(call.params.cursor);
       const next = at + 1 < pages.length ? { nextCursor: String(at + 1) } : {};
       return resultReply({
-        tasks: (pages[at] ?? []).map((taskId) => ({ taskId, status: "working" })),
+        tasks: (pages[at] ?? []).map((taskId) => ({ taskId, status: "working", ...TIMES })),
         ...next,
       });
     });
@@ -254,8 +255,28 @@ describe("the list of tasks", () => {
       await beginAs(front, "two__compute", "a", client),
     ];
     expect(await list(front, client)).toEqual({
-      tasks: begun.map((taskId) => ({ taskId, status: "working" })),
+      tasks: begun.map((taskId) => ({ taskId, status: "working", ...TIMES })),
     });
+  });
+
+  test("leaves out what hosts cannot read, and nothing else", async () => {
+    const odd = legacy("odd").answers((call) => {
+      if (call.method === "tools/call") return resultReply({ task: { taskId: "a" } });
+      const whole = { taskId: "a", status: "working", ...TIMES };
+      return resultReply({
+        tasks: [null, { ...whole, status: "lost" }, { ...whole, ttl: "1h" }, { ...whole, "x-more": 1 }],
+      });
+    });
+    const front = frontOf([odd, listing("two", ["b"])]);
+    await settle();
+    const client = session();
+    const own = await beginAs(front, "odd__compute", "a", client);
+    const other = await beginAs(front, "two__compute", "b", client);
+    const { tasks } = await list(front, client);
+    expect(tasks).toEqual([
+      { taskId: own, status: "working", ...TIMES, "x-more": 1 },
+      { taskId: other, status: "working", ...TIMES },
+    ]);
   });
 
   test("shows nothing of others: who says who they are sees what is theirs, who does not what is their session's", async () => {

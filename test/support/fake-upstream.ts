@@ -26,7 +26,7 @@ export interface FakeUpstreamOptions {
   readonly serverInfo?: JsonObject;
   readonly instructions?: string;
   readonly lists?: FakeLists;
-  /** Of every list that says nothing else. Default: `{ ttlMs: 0, scope: "private" }`. */
+  /** Of every list that says nothing else. Default: `{ ttlMs: 0, scope: "private" }`, which the server does not say itself. */
   readonly freshness?: Freshness;
   /** Whose list and connection a client gets. Default: everybody shares one. */
   readonly audience?: (client: Client) => Audience;
@@ -178,7 +178,8 @@ export class FakeUpstream implements Upstream {
     const freshness = this.#freshness.get(kind) ??
       this.#options.freshness ?? { ttlMs: 0, scope: "private" as const };
     // New objects each time, as a connection that parses each answer would give.
-    return { items: structuredClone(items) as readonly JsonObject[], freshness };
+    const isTimed = this.#freshness.has(kind) || this.#options.freshness !== undefined;
+    return { items: structuredClone(items) as readonly JsonObject[], freshness, isTimed };
   }
 
   follow(uri: string, client: Client | undefined): () => void {

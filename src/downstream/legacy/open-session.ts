@@ -28,12 +28,13 @@ export interface Opened {
 
 /**
  * @param ways the session's id, and where its messages go
- * @throws GatewayError when the parameters cannot be read, or no more sessions can be opened
+ * @throws GatewayError when the parameters cannot be read, no more sessions can be opened, or the one server that the
+ * gateway stands in for could not be met
  */
 export async function openSession(
   opener: Opener,
   params: JsonObject | undefined,
-  who: Pick<HttpExchange | Pipe, "principal" | "scope">,
+  who: Pick<HttpExchange | Pipe, "principal" | "scope"> & Pick<Pipe, "isStandIn">,
   ways: (revision: Revision) => Pick<SessionParts, "id" | "general" | "streams">,
 ): Promise<Opened> {
   checkParams("initialize", params);
@@ -52,6 +53,7 @@ export async function openSession(
   // its roots at once. Nobody outside knows the id yet.
   opener.store.add(session);
   try {
+    if (who.isStandIn === true) await opener.port.requireServer?.(client);
     const introduction = await opener.port.introduce(client);
     if (session.hasEnded) {
       throw new GatewayError("cancelled", "gateway", "the session ended before it was open");

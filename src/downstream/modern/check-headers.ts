@@ -46,7 +46,9 @@ export function checkParamHeaders(
   params: JsonObject,
   tool: JsonObject | undefined,
 ): Readonly<Record<string, string>> | undefined {
-  const explained = paramHeaders(tool?.inputSchema).headers;
+  // Of a tool whose annotations break a rule the client was shown none.
+  const { headers: annotated, fault } = paramHeaders(tool?.inputSchema);
+  const explained = fault === undefined ? annotated : [];
   const args = objectAt(params, "arguments");
   for (const { header, path } of explained) checkParam(headers, header, argumentAt(args, path));
   let extra: Record<string, string> | undefined;

@@ -42,7 +42,8 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
     }
     const outlet = new PipeOutlet(pipe, () => running.delete(key));
     running.set(key, outlet);
-    await serve(request, { principal: pipe.principal, scope: pipe.scope }, outlet, subscriptions);
+    const { principal, scope, isStandIn } = pipe;
+    await serve(request, { principal, scope, isStandIn }, outlet, subscriptions);
   }
 
   function cancel(notification: Envelope): void {

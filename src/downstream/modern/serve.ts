@@ -21,6 +21,8 @@ import { type WriteReply, writeError } from "./write-reply.js";
 interface Origin extends Sender {
   /** Absent on a pipe. */
   readonly headers?: IncomingHttpHeaders | undefined;
+  /** See `Pipe`. */
+  readonly isStandIn?: boolean | undefined;
 }
 
 /** Serves one request through its outlet; never rejects. */
@@ -39,7 +41,7 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
       const came = { principal, scope, headers, signal: outlet.signal, notify: noticesTo(outlet) };
       const call = readCall(request, came, port);
       if (call.method === OWN_METHODS.listen) await subscriptions.open(request, call, outlet);
-      else outlet.answer(writeReply(id, call, await replyTo(call)));
+      else outlet.answer(writeReply(id, call, await replyTo(call, origin)));
     } catch (error) {
       if (error instanceof GatewayError) {
         const { retryAfterMs } = error.options;
@@ -56,8 +58,11 @@ export function createServe(port: GatewayPort, writeReply: WriteReply, logger: L
     }
   };
 
-  function replyTo(call: Call): Reply | Promise<Reply> {
-    if (call.method === OWN_METHODS.discover) return discover(call, port);
+  function replyTo(call: Call, { isStandIn }: Origin): Reply | Promise<Reply> {
+    if (call.method === OWN_METHODS.discover) {
+      const met = isStandIn === true ? port.requireServer?.(call.client) : undefined;
+      return met === undefined ? discover(call, port) : met.then(() => discover(call, port));
+    }
     if (REMOVED_METHODS.has(call.method)) return notFound(call.method);
     if (!EXTENSION_OF.has(call.method)) return port.handle(call);
     return checkExtension(call, port).then(() => port.handle(call));

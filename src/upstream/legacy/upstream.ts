@@ -141,6 +141,14 @@ export class LegacyConnection implements Connection {
     return this.#opened.agreement.facts;
   }
 
+  get revision(): string {
+    return this.#opened.agreement.revision;
+  }
+
+  get keepsSession(): boolean {
+    return this.#channel.association === "pipe" || this.#opened.agreement.sessionId !== undefined;
+  }
+
   get quietSince(): number | undefined {
     return this.#calls.open.size > 0 ? undefined : this.#lastHeard;
   }

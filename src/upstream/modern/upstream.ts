@@ -18,7 +18,7 @@ import {
 } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
-import { CODE } from "../../wire/names.js";
+import { CODE, MODERN_REVISION } from "../../wire/names.js";
 import { paramHeaders } from "../../wire/param-headers.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection } from "../connection.js";
@@ -53,6 +53,7 @@ type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly Ma
 const DISCOVER_MS = 5_000;
 
 export class ModernConnection implements Connection {
+  readonly revision = MODERN_REVISION;
   readonly closed: Promise<GatewayError>;
   readonly #channel: Channel;
   readonly #settings: ModernSettings;
@@ -113,10 +114,12 @@ export class ModernConnection implements Connection {
     const ask = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
       (await this.#request(writeRequest(method, params, nextId(), speaker), signal)).message;
     const { items, pages, malformed } = await walkPages({ server, kind, log, ask });
-    const freshness = pages.map((page) => readFreshness(page) ?? STALE).reduce(lesser, FRESHEST);
-    if (kind !== "tools") return { items, freshness, malformed };
+    const times = pages.map(readFreshness);
+    const freshness = times.map((one) => one ?? STALE).reduce(lesser, FRESHEST);
+    const isTimed = times.every((one) => one !== undefined);
+    if (kind !== "tools") return { items, freshness, isTimed, malformed };
     const tools = this.#usable(items);
-    return { items: tools.items, freshness, malformed: [...malformed, ...tools.malformed] };
+    return { items: tools.items, freshness, isTimed, malformed: [...malformed, ...tools.malformed] };
   }
 
   follow(uri: string): () => void {

@@ -112,6 +112,27 @@ describe("a result", () => {
     for (const result of written("tools/call", { tools })) expect(result.tools).toEqual(tools);
   });
 
+  test("has no header annotation that hosts would leave the tool out for", () => {
+    const schemaOf = (properties: object) => ({ type: "object", properties });
+    const right = { name: "right", inputSchema: schemaOf({ a: { type: "string", "x-mcp-header": "A" } }) };
+    const wrong = {
+      name: "wrong",
+      inputSchema: schemaOf({
+        a: { type: "string", "x-mcp-header": "A" },
+        b: { type: "object", "x-mcp-header": "B", default: { "x-mcp-header": "data" } },
+        "x-mcp-header": { items: { "x-mcp-header": 5 } },
+      }),
+    };
+    for (const result of written("tools/list", { tools: [right, wrong] })) {
+      const properties = {
+        a: { type: "string" },
+        b: { type: "object", default: { "x-mcp-header": "data" } },
+        "x-mcp-header": { items: {} },
+      };
+      expect(result.tools).toEqual([right, { name: "wrong", inputSchema: schemaOf(properties) }]);
+    }
+  });
+
   test("carries the freshness of the reply, but for a later round, which must not be kept", () => {
     const freshness = { ttlMs: 5_000, scope: "public" } as const;
     const hints = (more: object) => written("resources/read", { contents: [] }, { freshness }, more);

@@ -1,0 +1,94 @@
+/** A server that speaks both eras, as the SDK makes them: each host is served as it would be directly. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inRepository, type Serving, serve } from "../support/cardea.js";
+import { ASKABLE, type AskableHost, type AskableKind } from "../support/peers/askable.js";
+import type { Json } from "../support/peers/host.js";
+import { start } from "../support/processes.js";
+
+const MAIN = inRepository("test/support/servers/both-eras.mjs");
+
+const answers = {
+  elicit: () => ({ action: "accept", content: { name: "ada" } }),
+  sample: () => ({ role: "assistant", model: "test", content: { type: "text", text: "because" } }),
+  roots: () => ({ roots: [] }),
+};
+
+/** The server, and how it is reached; over stdio whoever reaches it starts it. */
+async function open(way: string): Promise<{ readonly entry: Json; readonly stop: () => Promise<unknown> }> {
+  if (way === "stdio") {
+    return { entry: { command: process.execPath, args: [MAIN, "stdio"] }, stop: async () => {} };
+  }
+  const server = start(process.execPath, [MAIN, way]);
+  const [, url = ""] = await server.says(/ready (\S+)/);
+  return { entry: { type: "http", url }, stop: () => server.stop() };
+}
+
+const textOf = (call: Promise<string>): Promise<string> => call.catch((error: unknown) => String(error));
+
+describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
+  let server: Awaited<ReturnType<typeof open>>;
+  let gateway: Serving;
+  const hosts: AskableHost[] = [];
+  const connect = async (kind: AskableKind): Promise<AskableHost> => {
+    const host = await kind.connect({ url: gateway.url }, answers);
+    hosts.push(host);
+    return host;
+  };
+  beforeAll(async () => {
+    server = await open(way);
+    gateway = await serve({ mcpServers: { it: { ...server.entry, prefix: "" } } });
+  });
+  afterAll(async () => {
+    await Promise.all(hosts.map((host) => host.close()));
+    await gateway.stop();
+    await server.stop();
+  });
+
+  describe.each(ASKABLE)("to a host made of $name", (kind) => {
+    let host: AskableHost;
+    beforeAll(async () => {
+      host = await connect(kind);
+    });
+
+    test("speaks the era of the host", async () => {
+      expect(await host.call("era")).toMatch(new RegExp(`^${kind.era} `));
+    });
+
+    test.runIf(kind.era === "legacy")("asks while its tools run", async () => {
+      expect(await host.call("ask_while_running")).toBe("Hello, ada.");
+      expect(await host.call("think_while_running")).toBe("because");
+    });
+
+    test("asks by its answers", async () => {
+      expect(await host.call("ask_in_the_answer")).toBe("Hello, ada.");
+    });
+
+    test.runIf(kind.era === "modern")("cannot ask while its tools run, as without a gateway", async () => {
+      expect(await textOf(host.call("ask_while_running"))).not.toContain("Hello");
+    });
+  });
+
+  test("is shown with the revisions that it is spoken to in", async () => {
+    const page = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as readonly Json[];
+    expect(page[0]?.revisions).toEqual(["2026-07-28", "2025-11-25"]);
+  });
+
+  test("serves modern hosts together, over one process or none of its own", async () => {
+    const modern = ASKABLE.filter(({ era }) => era === "modern");
+    const said = await Promise.all(modern.map(async (kind) => (await connect(kind)).call("era")));
+    expect(new Set(said).size).toBe(1);
+  });
+});
+
+describe("a server of both eras that keeps no sessions", () => {
+  test.each(ASKABLE)("asks a host made of $name by its answers", async (kind) => {
+    const server = await open("stateless");
+    const gateway = await serve({ mcpServers: { it: { ...server.entry, prefix: "" } } });
+    const host = await kind.connect({ url: gateway.url }, answers);
+    expect(await host.call("era")).toMatch(/^modern /);
+    expect(await host.call("ask_in_the_answer")).toBe("Hello, ada.");
+    await host.close();
+    await gateway.stop();
+    await server.stop();
+  });
+});
