@@ -3,13 +3,13 @@ import { endOfString } from "./result-span.js";
 
 /**
  * False is certain: parsing `text` and writing it again changes no number. It looks at the text as a whole, strings
- * too, and takes about 0.3 ns a character. `text` must be valid JSON.
+ * too, and takes less than 1 ns a character. `text` must be valid JSON.
  */
 export function mayHaveOddNumber(text: string): boolean {
   return (
     FRACTION_OR_EXPONENT.test(text) ||
     hasLongRun(text) ||
-    (text.includes("-0") && MINUS_ZERO.test(text)) ||
+    hasMinusZero(text) ||
     isDigit(text.charCodeAt(text.length - 1))
   );
 }
@@ -17,7 +17,14 @@ export function mayHaveOddNumber(text: string): boolean {
 // Numbers end before a separator, which most of what looks like them in strings does not: versions, hashes, times.
 // Of one digit before the point or the `e` the search knows enough; with more of them it would look at every digit.
 const FRACTION_OR_EXPONENT = /\d[.eE][-+\d]+[,}\]\s]/;
-const MINUS_ZERO = /-0[,}\]\s]/;
+
+/** Whether a number may be `-0`; in dates a digit follows. */
+function hasMinusZero(text: string): boolean {
+  for (let at = text.indexOf("-0"); at !== -1; at = text.indexOf("-0", at + 2)) {
+    if (!isDigit(text.charCodeAt(at + 2))) return true;
+  }
+  return false;
+}
 
 /** As many digits a double always keeps (IEEE 754, binary64). */
 const KEPT_DIGITS = 15;
