@@ -14,7 +14,8 @@ export interface Circumstances {
 }
 
 /**
- * What `/readyz` says. A refused config is told, but the old one serves as well as before; and so is a server whose
+ * What `/readyz` says, to strangers too: which server is away, and not what it said last, which is for the operator's log
+ * and status page. A refused config is told, but the old one serves as well as before; and so is a server whose
  * calls are paused, which is no reason to send hosts elsewhere.
  */
 export function readiness({ draining, servers, refused, redact }: Circumstances) {
@@ -23,9 +24,7 @@ export function readiness({ draining, servers, refused, redact }: Circumstances)
   );
   const reasons = [
     ...(draining ? ["the gateway is stopping"] : []),
-    ...missing.map(
-      ({ config, upstream }) => `required server ${config.name}: ${upstream.lastError ?? upstream.state}`,
-    ),
+    ...missing.map(({ config, upstream }) => `required server ${config.name}: ${upstream.state}`),
   ];
   const paused = [...servers.values()].filter(({ breaker }) => breaker.state === "open");
   const degraded = [

@@ -54,6 +54,8 @@ export interface RunningOptions {
   readonly parked: ParkedCalls;
   /** Judges what a server asks of a session between its calls, by the config in effect. */
   readonly judge: JudgeQuestion;
+  /** Takes secrets out of what a server says of itself, before any of it is cut. */
+  readonly redact: (text: string) => string;
   /** Whether hosts see several servers at this moment. */
   readonly aggregated: () => boolean;
   /** Whose tasks are whose; it outlives every config. */
@@ -85,6 +87,7 @@ export function run(config: ServerConfig, options: RunningOptions): Running {
     ...(options.openChannel !== undefined && { openChannel: options.openChannel(config) }),
     ledger: options.ledger,
     starts: options.starts,
+    redact: options.redact,
   });
   const breaker = new CircuitBreaker();
   const line = new Line(DEFAULT_PLACES, DEFAULT_ROOM);

@@ -1,40 +1,121 @@
-/** The values in a config that nobody should get to see: what variables held, and what stands where secrets stand. */
+/**
+ * The values in a config that nobody should get to see: what variables and files held, and whatever a server gets through
+ * its environment, its headers, its arguments and its address, under any name, unless it is plainly no secret.
+ */
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
-import { isSecretName } from "../telemetry/redact.js";
-
-/** A shorter one, such as `true`, would make everything unreadable, and is no secret. */
-const SHORTEST = 8;
+import { isPlain } from "../telemetry/plain-values.js";
+import { isSecretName, mayBeSecretName } from "../telemetry/secret-names.js";
 
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
-  return [...secrets, ...config.servers.flatMap(secretsOfServer)];
+  const found = [
+    ...secrets.flatMap((value) => partsOf(value, isPlain(value))),
+    ...config.servers.flatMap(({ transport }) => secretsOfTransport(transport)),
+  ];
+  return [...new Set(found)];
 }
 
-const secretsOfServer = ({ transport }: ServerConfig): readonly string[] =>
-  candidates(transport).filter((value) => value.length >= SHORTEST);
-
-function candidates(transport: TransportConfig): readonly string[] {
-  if (transport.kind === "stdio") return [...underSecretNames(transport.env), ...behindFlags(transport.args)];
-  const headers = underSecretNames(transport.headers);
-  // The scheme in front of a credential is none.
-  return [...headers, ...headers.map((value) => value.replace(/^[\w-]+ +/, "")), ...inUrl(transport.url)];
+function secretsOfTransport(transport: ServerConfig["transport"]): readonly string[] {
+  return transport.kind === "stdio"
+    ? [...underNames(transport.env), ...inArguments(transport)]
+    : [...underNames(transport.headers), ...inAddress(transport.url)];
 }
 
-const underSecretNames = (values: Readonly<Record<string, string>>): readonly string[] =>
-  Object.entries(values).flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
+const underNames = (values: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(values).flatMap(([name, value]) => partsOf(value, !isSecretValue(name, value)));
 
-/** `--token x` and `--token=x`. */
-function behindFlags(args: readonly string[]): readonly string[] {
+/** Under a name that says so even a plain word is one; a number, a path or an address says where or how. */
+const isSecretValue = (name: string, value: string): boolean =>
+  !isPlain(value) ||
+  (mayBeSecretName(name) &&
+    /^[^/\\:]*[^/\\:\d.][^/\\:]*$/.test(value) &&
+    !NO_SECRETS.has(value.toLowerCase())) ||
+  (isSecretName(name) && /^\d{6,}$/.test(value));
+
+/** Short words that stand under names of secrets to say that there is none, or how one is used. */
+const NO_SECRETS: ReadonlySet<string> = new Set([
+  ...["false", "none", "null", "undefined", "disabled", "enabled", "default", "optional", "required"],
+  ...["bearer", "header", "cookie", "session", "strict", "password", "secret", "oauth2", "keychain"],
+]);
+
+/**
+ * The value where it is a secret, and those in it that come back alone: behind a scheme, in Basic credentials, in an
+ * address, in JSON, in a list of settings.
+ */
+function partsOf(value: string, isNone: boolean): readonly string[] {
+  if (isNone) return [];
+  const [, scheme, credentials] = /^(\w[\w-]*)\s+(\S.*)$/s.exec(value) ?? [];
+  const address = /[a-z][a-z0-9+.-]*:\/\/[^\s"']+/i.exec(value)?.[0];
+  const settings = value.includes("=")
+    ? value.split(/[;&\s]+/).map((one) => one.slice(one.indexOf("=") + 1))
+    : [];
+  const parts = [
+    ...(credentials === undefined ? [] : [credentials]),
+    ...(scheme?.toLowerCase() === "basic" && credentials !== undefined ? inBasic(credentials) : []),
+    ...(address === undefined ? [] : inAddress(address)),
+    ...settings,
+    ...inJson(value),
+  ];
+  // What surrounds an address is no secret of its own.
+  const whole = address === value.trim() ? [] : [value];
+  return [...whole, ...parts.filter((part) => part !== value && !isPlain(part))];
+}
+
+function inBasic(credentials: string): readonly string[] {
+  const text = Buffer.from(credentials, "base64").toString("utf8");
+  const [, password] = /^[^:]*:(.*)$/s.exec(text) ?? [];
+  return password === undefined ? [] : [text, password];
+}
+
+function inJson(value: string): readonly string[] {
+  if (!/^\s*[[{"]/.test(value)) return [];
+  const found: string[] = [];
+  try {
+    JSON.parse(value, (_, inner: unknown) => {
+      if (typeof inner === "string") found.push(inner);
+      return inner;
+    });
+  } catch {
+    return [];
+  }
+  return found;
+}
+
+/** `--token x`, `--token=x`, `KEY=x`, an address, and whatever else does not look plain and is no name of a program. */
+function inArguments({ args }: Extract<TransportConfig, { kind: "stdio" }>): readonly string[] {
   return args.flatMap((arg, at) => {
-    const [, flag = "", value] = /^-{1,2}([^=]+)(?:=(.*))?$/s.exec(arg) ?? [];
-    const found = value ?? args[at + 1];
-    return isSecretName(flag) && found !== undefined ? [found] : [];
+    const [, flag = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    const given = value ?? (arg.startsWith("-") ? args[at + 1] : undefined);
+    const named =
+      given !== undefined && mayBeSecretName(flag) ? partsOf(given, !isSecretValue(flag, given)) : [];
+    const inner = /[a-z][a-z0-9+.-]*:\/\/\S+/i.exec(arg)?.[0];
+    return [...named, ...(inner === undefined ? [] : inAddress(inner))];
   });
 }
 
-/** Some services put the credential into the path or the query. */
-function inUrl(text: string): readonly string[] {
-  const { pathname, searchParams } = new URL(text);
-  const parts = [...pathname.split("/"), ...searchParams.values()];
-  return parts.filter((part) => part.length >= 16 && /\d/.test(part) && /[a-z]/i.test(part));
+/** The credentials of an address, and what stands in its query or its path like a key. */
+function inAddress(text: string): readonly string[] {
+  if (!URL.canParse(text)) return [];
+  const { username, password, pathname, searchParams } = new URL(text);
+  const decoded = [username, password].map(percentDecoded);
+  const inPath = pathname
+    .split("/")
+    .map(percentDecoded)
+    .filter((part) => part.length >= 12);
+  const inQuery = [...searchParams].flatMap(([name, value]) =>
+    mayBeSecretName(name) || !isPlain(value) ? [value] : [],
+  );
+  const user = password === "" ? decoded : decoded.slice(1);
+  return [
+    ...user.filter((part) => part.length >= 6),
+    ...inQuery,
+    ...inPath.filter((part) => !isPlain(part)),
+  ].filter((part) => part !== "");
 }
+
+/** A stray `%` stands for itself. */
+const percentDecoded = (text: string): string =>
+  Buffer.from(
+    text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16))),
+    "latin1",
+  ).toString("utf8");

@@ -1,45 +1,31 @@
 /** Takes secrets out of what is about to be shown: by the name of the field, by known value, and by looks. */
 import { ExactNumber } from "../wire/exact-number.js";
 
+import { KnownSecrets } from "./known-secrets.js";
+import { withoutFormats, withoutNamed } from "./secret-formats.js";
+import { isSecretField, isSecretName } from "./secret-names.js";
+
 const MARK = "[redacted]";
 
-/** Shorter values are left alone: a redactor that knows "8080" or "true" would make every log unreadable. */
-const SHORTEST_SECRET = 6;
 const DEEPEST = 6;
 const LONGEST_LIST = 100;
 
-/** Field names whose values are secret whatever they are. */
-const SECRET_KEY =
-  /authorization|cookie|passw(?:or)?d|passphrase|secret|api[-_]?key|access[-_]?key|private[-_]?key|(?:^|[-_])token$|(?:access|refresh|id|auth|bearer)[-_]?token|credential/i;
-
-/** Values that look like secrets wherever they stand. Each alternative is linear: no nested repeats. */
-const SECRET_LOOKS =
-  /\b(?:Bearer|Basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:sk|pk|rk)[-_][\w-]{16,}|\bcardea_[\w-]{43}(?![\w-])|\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abeprs]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|(?<=:\/\/)[^\s/@:]+:[^\s/@]+(?=@)/g;
-
-/** Whether whatever stands under this name is secret: a field, a header, a variable, a flag. */
-export const isSecretName = (name: string): boolean => SECRET_KEY.test(name);
+/** A longer text is looked through for known secrets and their looks, but not for names. */
+const LONGEST_NAMED = 64 * 1024;
 
 export class Redactor {
-  readonly #values = new Set<string>();
-  #pattern: RegExp | undefined;
+  readonly #known = new KnownSecrets();
 
-  /** Remembers secret values, such as those that the config's variables were expanded to. */
+  /** Remembers secret values, such as those that servers get from the config, in all forms in which they may come back. */
   add(values: Iterable<string>): void {
-    for (const value of values) {
-      if (value.length < SHORTEST_SECRET) continue;
-      this.#values.add(value);
-      // The same secret as it stands in a URL.
-      this.#values.add(encodeURIComponent(value));
-    }
-    // Longest first: a secret that contains another must go as a whole.
-    const alternatives = [...this.#values].sort((a, b) => b.length - a.length).map(escapePattern);
-    this.#pattern = alternatives.length === 0 ? undefined : new RegExp(alternatives.join("|"), "g");
+    for (const value of values) this.#known.add(value);
   }
 
-  /** The text without secrets. */
+  /** The text without secrets: first those that are known, whole, then what looks like one. Cut texts afterwards. */
   text(text: string): string {
-    const known = this.#pattern === undefined ? text : text.replace(this.#pattern, MARK);
-    return known.replace(SECRET_LOOKS, MARK);
+    const known = this.#known.replace(text, MARK);
+    const unnamed = known.length > LONGEST_NAMED ? known : withoutNamed(known, MARK, isNamedSecret);
+    return withoutFormats(unnamed, MARK);
   }
 
   /** A copy of the fields without secrets; errors become plain objects, what is too deep becomes a word. */
@@ -77,7 +63,7 @@ export class Redactor {
   #object(value: object, depth: number, path: Set<object>): Record<string, unknown> {
     const copy: [string, unknown][] = [];
     for (const [key, inner] of Object.entries(value)) {
-      const secret = isSecretName(key) && inner !== undefined && typeof inner !== "boolean";
+      const secret = isSecretField(key) && inner !== undefined && typeof inner !== "boolean";
       copy.push([key, secret ? MARK : this.#value(inner, depth + 1, path)]);
     }
     return Object.fromEntries(copy);
@@ -95,4 +81,9 @@ export class Redactor {
   }
 }
 
-const escapePattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+/** In a sentence, `token: expired` says something; `token=ab12…` and `"token":"…"` give something away. */
+const isNamedSecret = (name: string, value: string, quoted: boolean): boolean =>
+  value.length >= (quoted ? 1 : 4) &&
+  value !== MARK &&
+  isSecretName(name.replace(/^--?/, "")) &&
+  (quoted || !/^(?:[A-Za-z']+|\d{1,5}|Bearer|Basic)[.!?]?$/.test(value));

@@ -21,12 +21,14 @@ export interface ChannelParts {
   readonly stray?: (() => void) | undefined;
   /** Where processes are written down. */
   readonly ledger?: ProcessLedger | undefined;
+  /** Takes secrets out of the last words of a process, before they are cut. */
+  readonly redact?: ((text: string) => string) | undefined;
 }
 
 export function channelOpener(
   server: ServerConfig,
   log: Logger,
-  { stray = () => {}, ledger = NO_LEDGER }: ChannelParts = {},
+  { stray = () => {}, ledger = NO_LEDGER, redact }: ChannelParts = {},
 ): ChannelOpener {
   const { name, transport } = server;
   const leftovers = {
@@ -45,7 +47,15 @@ export function channelOpener(
     const onStderr = (line: string): void => log.debug({ server: name }, line);
     return {
       open: (way) => {
-        if (way === "stdio") return openStdioChannel({ name, ...transport, ...leftovers, ledger, onStderr });
+        if (way === "stdio")
+          return openStdioChannel({
+            name,
+            ...transport,
+            ...leftovers,
+            ledger,
+            onStderr,
+            ...(redact !== undefined && { redact }),
+          });
         throw unfit(name, way);
       },
       close: async () => {},

@@ -48,6 +48,8 @@ export interface UpstreamOptions {
   readonly maxLeases?: number;
   /** How long (ms) such a connection is kept without use. Default: 30 min. */
   readonly leaseIdleMs?: number;
+  /** Takes secrets out of what the server says of itself, before any of it is cut. Default: as it is. */
+  readonly redact?: (text: string) => string;
   /** Numbers from 0 up to 1, for the jitter of waits. Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -63,7 +65,11 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
   const log = options.log ?? SILENT;
   const channels =
     options.openChannel === undefined
-      ? channelOpener(server, log, { stray: options.onStray, ledger: options.ledger })
+      ? channelOpener(server, log, {
+          stray: options.onStray,
+          ledger: options.ledger,
+          redact: options.redact,
+        })
       : { open: options.openChannel, close: async () => {} };
   return {
     instance: "",
@@ -79,6 +85,7 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
     starts: options.starts ?? new Starts(),
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
+    redact: (text) => text,
     random: Math.random,
     ...options,
     log,

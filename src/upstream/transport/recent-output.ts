@@ -8,12 +8,14 @@ const SEARCHED = 4096;
 
 export class RecentOutput {
   readonly #size: number;
+  readonly #redact: (text: string) => string;
   #ring: Buffer | undefined;
   /** How many bytes have ever been written. */
   #written = 0;
 
-  constructor(size: number = KEPT) {
+  constructor(size: number = KEPT, redact: (text: string) => string = (text) => text) {
     this.#size = size;
+    this.#redact = redact;
   }
 
   push(chunk: Buffer): void {
@@ -38,9 +40,13 @@ export class RecentOutput {
   /**
    * The end of it as one short line, fit to stand in a message; empty when there is nothing. Where that begins with an
    * error and goes on with a stack or with how to use the program, it is the error that is quoted.
+   * Secrets are taken out while they are whole and stand as they were written.
    */
   get lastWords(): string {
-    const end = this.text.slice(-SEARCHED).replace(TERMINAL_SEQUENCE, "");
+    // What is cut off at the beginning of this is not quoted.
+    const end = this.#redact(this.text.slice(-2 * SEARCHED))
+      .slice(-SEARCHED)
+      .replace(TERMINAL_SEQUENCE, "");
     const plain = printable(end);
     if (plain.length <= QUOTED) return plain;
     const error = [...end.matchAll(ERROR)].at(-1)?.index;

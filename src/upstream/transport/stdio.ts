@@ -24,6 +24,8 @@ export interface StdioOptions extends Leftovers {
   readonly cwd: string;
   /** How long the process may take to end once its input is closed, and again after SIGTERM. Default: 2,000 ms. */
   readonly patienceMs?: number;
+  /** Takes secrets out of its last words, before they are cut. Default: as they are. */
+  readonly redact?: (text: string) => string;
   /** Where the process is written down. Default: nowhere. */
   readonly ledger?: ProcessLedger;
   /** Hears every line the process writes to stderr, cut at 8 KiB. */
@@ -73,7 +75,7 @@ class PipeChannel implements StdioChannel {
   readonly #forgotten: Promise<void>;
   readonly #writer: LineWriter;
   readonly #messages: MixedMessages;
-  readonly #recent = new RecentOutput();
+  readonly #recent: RecentOutput;
   /** Why nothing more can be sent; the first reason stands. */
   #over: GatewayError | undefined;
   #lastChance: NodeJS.Timeout | undefined;
@@ -81,6 +83,7 @@ class PipeChannel implements StdioChannel {
   /** `forgotten`: nothing is written down of the process any more. */
   constructor(options: StdioOptions, group: ProcessGroup, forgotten: Promise<void>) {
     this.#options = options;
+    this.#recent = new RecentOutput(undefined, options.redact);
     this.#forgotten = forgotten;
     this.#group = group;
     this.#writer = new LineWriter(group.stdin);

@@ -51,3 +51,10 @@ test("nothing that could move a cursor, hide or turn text around is printable", 
     }),
   );
 });
+
+test("its last words lose secrets before they are cut and brought onto one line", () => {
+  const secret = "first  line of it\nsecond line of it";
+  const recent = new RecentOutput(undefined, (text) => text.replaceAll(secret, "[redacted]"));
+  recent.push(Buffer.from(`${"noise ".repeat(100)}\n${secret}\n${"x".repeat(390)}\n`));
+  expect(recent.lastWords).toBe(`…redacted] ${"x".repeat(390)}`);
+});

@@ -1,0 +1,189 @@
+/**
+ * Secrets that are known by their looks, wherever they stand. Every form begins at the beginning of a run of its own
+ * characters, and no repeat stands in another, so that a text is gone through once.
+ */
+
+/** Where a token may begin: behind no character of a word, but behind an escape. */
+const START = String.raw`(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))`;
+/** The characters of most tokens. */
+const W = String.raw`[\w-]`;
+
+/** By their first characters, which their issuers gave them for this. */
+const TOKENS: readonly string[] = [
+  // Code hosts and registries
+  ...[
+    String.raw`gh[opusr]_\w{16,}`,
+    String.raw`github_pat_\w{16,}`,
+    `gl(?:pat|dt|rt|soat|cbt|ptt|ft|imt|agent|ffct)-${W}{16,}`,
+  ],
+  ...[
+    String.raw`npm_\w{16,}`,
+    `pypi-${W}{16,}`,
+    "rubygems_[0-9a-f]{32,}",
+    `dckr_[po]at_${W}{16,}`,
+    String.raw`crates_\w{20,}`,
+  ],
+  ...[
+    String.raw`AT(?:ATT|CTT|BB)\w[\w=-]{16,}`,
+    String.raw`CCIPAT_\w{16,}`,
+    String.raw`bkua_\w{16,}`,
+    String.raw`sq[pua]_[0-9a-f]{32,}`,
+  ],
+  // Messages
+  ...[`xox[abceoprs](?:\\.xox[bp])?-${W}{10,}`, `xapp-${W}{10,}`, String.raw`\d{8,10}:[\w-]{30,}`],
+  ...[
+    String.raw`[MNO][\w-]{22,30}\.[\w-]{5,7}\.[\w-]{25,}`,
+    `mfa\\.${W}{40,}`,
+    String.raw`(?:SK|AC)[0-9a-f]{32}`,
+  ],
+  ...[
+    `SG\\.${W}{16,}\\.${W}{16,}`,
+    "key-[0-9a-f]{32}",
+    String.raw`[0-9a-f]{32}-us\d{1,2}`,
+    `xkeysib-${W}{32,}`,
+  ],
+  // Payments and shops
+  ...[`(?:sk|pk|rk)[-_]${W}{16,}`, String.raw`whsec_[\w+/=]{16,}`, "shp(?:at|ca|pa|ss|tka)_[0-9A-Fa-f]{24,}"],
+  ...[
+    `EAAA${W}{40,}`,
+    `sq0(?:atp|csp|idp)-${W}{20,}`,
+    String.raw`access_token\$\w+\$[0-9a-z]+\$[0-9a-f]{32}`,
+  ],
+  // Clouds
+  ...[
+    "A(?:KIA|SIA|BIA|CCA|ROA|IDA|GPA|IPA|NPA|NVA)[0-9A-Z]{16}",
+    String.raw`AIza[\w-]{30,}`,
+    `ya29\\.${W}{10,}`,
+  ],
+  ...[
+    `GOCSPX-${W}{20,}`,
+    String.raw`1//0[\w-]{20,}`,
+    String.raw`do[opr]_v1_[0-9a-f]{32,}`,
+    String.raw`dapi[0-9a-f]{32}(?:-\d+)?`,
+  ],
+  ...[
+    String.raw`[\w.~]{3}\dQ~[\w.~-]{31,34}`,
+    `dp\\.(?:pt|st|ct|sa|scim|audit)\\.[\\w.-]{20,}`,
+    String.raw`hv[bsr]\.[\w-]{20,}`,
+  ],
+  ...[
+    String.raw`s\.[A-Za-z0-9]{24}(?!\w)`,
+    String.raw`\w{14}\.atlasv1\.[\w-]{40,}`,
+    `fo1_${W}{20,}`,
+    String.raw`fm[12][ar]?_[\w+/=]{20,}`,
+  ],
+  ...[
+    String.raw`HRKU-[\w-]{20,}`,
+    `nfp_${W}{20,}`,
+    String.raw`rnd_\w{20,}`,
+    String.raw`vc[apkir]_\w{20,}`,
+    `tskey-${W}{10,}`,
+    "pul-[0-9a-f]{32,}",
+  ],
+  ...[
+    "v1\\.0-[0-9a-f]{20,}-[0-9a-f]{60,}",
+    String.raw`cf(?:ut|at|k)_\w{20,}`,
+    String.raw`ops_eyJ[\w-]{20,}`,
+    String.raw`LTAI\w{12,}`,
+    String.raw`AKID\w{13,}`,
+  ],
+  // Models
+  ...[
+    `sess-${W}{20,}`,
+    String.raw`(?:hf|api_org)_\w{16,}`,
+    String.raw`r8_\w{20,}`,
+    String.raw`gsk_\w{20,}`,
+    `xai-${W}{20,}`,
+    `pplx-${W}{20,}`,
+  ],
+  ...[
+    `tvly-${W}{16,}`,
+    `fc-[0-9a-f]{20,}`,
+    String.raw`pcsk_\w{20,}`,
+    `lsv2_${W}{20,}`,
+    String.raw`BSA[\w-]{24,}`,
+    String.raw`e2b_\w{20,}`,
+    String.raw`bb_live_\w{16,}`,
+  ],
+  // Databases, work, observability
+  ...[
+    String.raw`sb(?:p|_secret|_publishable)_\w{16,}`,
+    String.raw`pscale_(?:tkn|pw|oauth)_[\w.-]{20,}`,
+    String.raw`napi_\w{20,}`,
+    String.raw`lin_(?:api|oauth)_\w{16,}`,
+  ],
+  ...[
+    String.raw`ntn_\w{20,}`,
+    String.raw`secret_\w{20,}`,
+    String.raw`pat[A-Za-z0-9]{14}\.[0-9a-f]{32,}`,
+    `PMAK-${W}{20,}`,
+    `CFPAT-${W}{20,}`,
+    `figd_${W}{20,}`,
+  ],
+  ...[
+    `NR(?:AK|JS|II|RA|BR)-[A-Z0-9a-z]{16,}`,
+    String.raw`gl(?:sa|c)_[\w+/=-]{20,}`,
+    String.raw`sntry[su]_[\w+/=-]{20,}`,
+    String.raw`dd(?:ap|pub|app)[_-]?\w{30,}`,
+  ],
+  ...[
+    String.raw`phc_\w{20,}`,
+    String.raw`phx_\w{20,}`,
+    `apify_api_${W}{20,}`,
+    `(?:api|sdk|mob)-[0-9a-f]{8}-[0-9a-f-]{27}`,
+    `sl\\.${W}{40,}`,
+  ],
+  // Of this gateway
+  String.raw`cardea_[\w-]{43}(?![\w-])`,
+  "AGE-SECRET-KEY-1[0-9A-Za-z]{30,}",
+  // Signed tokens
+  String.raw`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*(?:\.[\w-]+\.[\w-]+)?`,
+];
+
+/** By what stands around them. */
+const SURROUNDED: readonly string[] = [
+  // A private key, to its end or that of the text.
+  String.raw`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*(?:-----END [A-Z0-9 ]{0,40}-----)?`,
+  String.raw`${START}(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+[\w.~+/=-]{8,}`,
+  String.raw`${START}(?:[Tt]oken|[Aa]piKey|ApiKey)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}`,
+  // The credentials of an address; with a user alone where that is long.
+  String.raw`(?<=:\/\/)[^\s/@:"'<>]*:[^\s/@"'<>]+(?=@)`,
+  String.raw`(?<=:\/\/)[^\s/@:"'<>]{16,}(?=@)`,
+  String.raw`(?<=hooks\.slack\.com\/(?:services|workflows|triggers)\/)[\w/-]{8,}`,
+  String.raw`(?<=discord(?:app)?\.com\/api\/webhooks\/)[\w/-]{8,}`,
+  String.raw`(?<=webhook\.office\.com\/)[\w/@-]{8,}`,
+  String.raw`(?<=api\.telegram\.org\/bot)[\w:-]{8,}`,
+  String.raw`(?<=(?:AccountKey|SharedAccessKey|SharedAccessSignature|AccessKey|Password|Pwd)=)[^\s;"'&]{6,}`,
+  String.raw`(?<=[?&](?:sig|signature|X-Amz-Signature|X-Amz-Security-Token|X-Goog-Signature)=)[^\s&"'#]{6,}`,
+];
+
+const FORMATS = new RegExp([`${START}(?:${TOKENS.join("|")})`, ...SURROUNDED].join("|"), "g");
+
+/**
+ * A name with a value behind it, as code, JSON, headers, command lines and query strings have it; JSON in JSON too.
+ * The name is looked at by whoever replaces.
+ */
+const NAMED =
+  /(?<![\w.-])((?:--?)?[A-Za-z][\w.-]{1,60})(\\*["']?(?:\s{0,4}[=:]\s{0,4}|(?<=--[\w.-]{2,60})\s+)\\*)("(?:[^"\\\n]|\\(?!"))*|'[^'\n]*|[^\s"'&?,;{}[\]()<>\\]+)/g;
+
+/** The text with `mark` in the place of each secret that is known by its looks. */
+export function withoutFormats(text: string, mark: string): string {
+  return text.length < SHORTEST ? text : text.replace(FORMATS, mark);
+}
+
+/** The text with `mark` in the place of each value that `isSecret` calls one by the name in front of it. */
+export function withoutNamed(
+  text: string,
+  mark: string,
+  isSecret: (name: string, value: string, quoted: boolean) => boolean,
+): string {
+  if (!/[=:]|--/.test(text)) return text;
+  return text.replace(NAMED, (found, name: string, between: string, given: string) => {
+    const quote = /^["']/.exec(given)?.[0] ?? "";
+    const value = given.slice(quote.length);
+    return isSecret(name, value, quote !== "") ? `${name}${between}${quote}${mark}` : found;
+  });
+}
+
+/** No form is shorter. */
+const SHORTEST = 8;
