@@ -36,7 +36,7 @@ function isPlainAddress(text: string): boolean {
 }
 
 /** A part between separators: of words and short numbers that follow each other, and not of letters and digits mixed. */
-export function isPlainPart(part: string): boolean {
+function isPlainPart(part: string): boolean {
   const words = part.split(/[-_.@+*~]+/).filter((word) => word !== "");
   if (words.filter((word) => /^[A-Za-z]{2}/.test(word)).length > MOST_WORDS) return false;
   let mixed = 0;

@@ -27,15 +27,11 @@ const TOKENS: readonly string[] = [
     String.raw`AT(?:ATT|CTT|BB)\w[\w=-]{16,}`,
     String.raw`CCIPAT_\w{16,}`,
     String.raw`bkua_\w{16,}`,
-    String.raw`sq[pua]_[0-9a-f]{32,}`,
+    "sq[pua]_[0-9a-f]{32,}",
   ],
   // Messages
   ...[`xox[abceoprs](?:\\.xox[bp])?-${W}{10,}`, `xapp-${W}{10,}`, String.raw`\d{8,10}:[\w-]{30,}`],
-  ...[
-    String.raw`[MNO][\w-]{22,30}\.[\w-]{5,7}\.[\w-]{25,}`,
-    `mfa\\.${W}{40,}`,
-    String.raw`(?:SK|AC)[0-9a-f]{32}`,
-  ],
+  ...[String.raw`[MNO][\w-]{22,30}\.[\w-]{5,7}\.[\w-]{25,}`, `mfa\\.${W}{40,}`, "(?:SK|AC)[0-9a-f]{32}"],
   ...[
     `SG\\.${W}{16,}\\.${W}{16,}`,
     "key-[0-9a-f]{32}",
@@ -58,7 +54,7 @@ const TOKENS: readonly string[] = [
   ...[
     `GOCSPX-${W}{20,}`,
     String.raw`1//0[\w-]{20,}`,
-    String.raw`do[opr]_v1_[0-9a-f]{32,}`,
+    "do[opr]_v1_[0-9a-f]{32,}",
     String.raw`dapi[0-9a-f]{32}(?:-\d+)?`,
   ],
   ...[
@@ -143,7 +139,7 @@ const TOKENS: readonly string[] = [
 /** By what stands around them. */
 const SURROUNDED: readonly string[] = [
   // A private key, to its end or that of the text.
-  String.raw`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*(?:-----END [A-Z0-9 ]{0,40}-----)?`,
+  "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*(?:-----END [A-Z0-9 ]{0,40}-----)?",
   String.raw`${START}(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+[\w.~+/=-]{8,}`,
   String.raw`${START}(?:[Tt]oken|[Aa]piKey|ApiKey)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}`,
   // The credentials of an address; with a user alone where that is long.

@@ -3,7 +3,7 @@
 /** Words that stand for nothing but secrets. Each is looked for on its own, so that the list can be read. */
 const STRONG = new RegExp(
   [
-    String.raw`(?:^|[-_.]|db|pg|sql|user|root|admin|smtp|mail|redis)pass(?:wd|code)?(?![a-z])`,
+    "(?:^|[-_.]|db|pg|sql|user|root|admin|smtp|mail|redis)pass(?:wd|code)?(?![a-z])",
     "passw|passphrase|pwd|secret|credential|authorization|bearer|cookie|webhook",
     "api[-_ .]?key|access[-_]?key|(?:private|signing|encryption|master|account|auth|service|license|ssh|deploy)[-_]?key",
     "conn(?:ection)?[-_]?str(?:ing)?",

@@ -28,12 +28,17 @@ export interface PostSettings {
   readonly challenge: (scopes: readonly string[]) => string;
 }
 
+/** Responses of a batch that wait for the others, in characters or bytes together; beyond, each is sent as it comes. */
+const MOST_KEPT = 16 * 1024 * 1024;
+
 export class PostPlace {
   readonly #replies: { readonly text: Text; readonly id: MessageId | null }[] = [];
   readonly #patience: Alarm | undefined;
   #stream: EventStream | undefined;
   #open: number;
   #missing: readonly string[] | undefined;
+  /** Of a batch: the length of the responses that wait for the others. */
+  #kept = 0;
   /** Requests that were cancelled; made with the first of them. */
   #withdrawn: (MessageId | null)[] = NONE;
 
@@ -83,8 +88,12 @@ export class PostPlace {
   /** The response to the request `id`; `scopes` as in `Place`. */
   reply(id: MessageId | null, text: Text, scopes: readonly string[] | undefined): void {
     this.#missing = scopes;
-    if (this.#stream === undefined) this.#replies.push({ text, id });
-    else this.#stream.send(text, id);
+    if (this.#stream !== undefined) return void this.#stream.send(text, id);
+    this.#replies.push({ text, id });
+    if (!this.settings.batch || !this.settings.streamable) return;
+    for (const piece of piecesOf(text)) this.#kept += piece.length;
+    // One after the other they need not all be kept until the last is there.
+    if (this.#kept > MOST_KEPT) this.#openStream();
   }
 
   #openStream(): EventStream | undefined {

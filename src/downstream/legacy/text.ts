@@ -20,8 +20,11 @@ export function resultText(id: MessageId, result: Payload): Text {
   return typeof members === "string" ? `${head}${members}}` : [head, members, "}"];
 }
 
-/** The array of those messages. */
-export const arrayOf = (texts: readonly Text[]): string => `[${texts.map(stringOf).join(",")}]`;
+/** The array of those messages, in pieces: together they may be longer than a string can be. */
+export const arrayOf = (texts: readonly Text[]): Text => [
+  ...texts.flatMap((text, at) => [at === 0 ? "[" : ",", ...piecesOf(text)]),
+  texts.length === 0 ? "[]" : "]",
+];
 
 /** The error response to `id`; null where the id must not be used, undefined where there is none. */
 export const errorText = (id: MessageId | null | undefined, error: RpcError): string =>

@@ -3,6 +3,7 @@
  * otherwise). It is walked and not turned into program text: that takes a third of a millisecond for each part.
  */
 
+import { myTurn } from "../../core/large-work.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";
@@ -11,7 +12,6 @@ import { OBJECTS, unevaluatedProperties } from "./objects.js";
 import { compileForeign, type Pattern } from "./pattern.js";
 import { SCALARS } from "./scalars.js";
 import { isModest, survey } from "./survey.js";
-import { othersFirst } from "./turns.js";
 import { type Check, misfit, Seen, UNKNOWN, type Verdict } from "./verdict.js";
 
 /** What one keyword, or several that belong together, say of a value; undefined where the schema has none of them. */
@@ -45,7 +45,10 @@ const KEYWORDS: readonly Keyword[] = [
   unevaluatedItems,
 ];
 
-/** Lets others go first now and then: a large schema, or a pattern, takes a moment. */
+/**
+ * Lets others go first now and then: a large schema, or a pattern, takes a moment. However many schemas are compiled at
+ * once, one pattern is compiled in a turn.
+ */
 export async function compileSchema(schema: unknown): Promise<Compiled> {
   if (!isModest(schema))
     return { check: cannotSay, remarks: ["the schema is too large or nested too deeply"] };
@@ -144,10 +147,10 @@ export class Compiler {
     for (let compile = this.#waiting.pop(); compile !== undefined; compile = this.#waiting.pop()) {
       compile();
       compiled += 1;
-      if (compiled % AT_ONCE === 0) await othersFirst();
+      if (compiled % AT_ONCE === 0) await myTurn();
     }
     for (const [source, holder] of this.#patterns) {
-      await othersFirst();
+      await myTurn();
       holder.current = compileForeign(source);
       if (holder.current === undefined)
         this.remarks.add(`the pattern ${source.slice(0, 100)} is not one that RE2 takes`);

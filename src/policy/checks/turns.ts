@@ -37,4 +37,4 @@ export class Turns {
 }
 
 /** Resolves when whatever else is due has had its turn. */
-export const othersFirst = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const othersFirst = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
