@@ -1,5 +1,7 @@
 /** Globs over names and URIs (`*`, `?`, `{a,b}`), matched in time linear in the name, whatever the pattern. */
 
+import { ANY, GlobMachine, type State } from "./glob-machine.js";
+
 /** Which names pass: those that an `allow` glob matches and no `deny` glob does. */
 export interface NameFilter {
   readonly allow: readonly string[];
@@ -24,8 +26,8 @@ export function glob(pattern: string): NameTest {
   if (pattern === "*") return () => true;
   if (!/[*?{]/.test(pattern)) return (name) => name === pattern;
   if (!/[?{]/.test(pattern)) return stars(pattern.split("*"));
-  const start = compile([...pattern]);
-  return (name) => run(start, name);
+  const machine = new GlobMachine(compile([...pattern]));
+  return (name) => machine.matches(name);
 }
 
 /** Patterns with no wildcard but `*`, which most are: each part is looked for behind the one before it. */
@@ -44,16 +46,6 @@ function stars(parts: readonly string[]): NameTest {
     return name.length - last.length >= at && name.endsWith(last);
   };
 }
-
-/** A state of the machine: `on` eats one character and goes to `next`; without `on` it goes on for free. */
-interface State {
-  readonly on?: string;
-  readonly next: readonly State[];
-  readonly accepts?: true;
-}
-
-/** Longer than any character, so that no character of a pattern means it by accident. */
-const ANY = "any";
 
 /** The states of a pattern, built from its end backwards, so that each state knows what follows it. */
 function compile(characters: readonly string[]): State {
@@ -98,26 +90,4 @@ function groupAt(characters: readonly string[], open: number, to: number) {
     }
   }
   return undefined;
-}
-
-/** Keeps the set of states the name can be in: never more than the pattern has, so there is no way back. */
-function run(start: State, name: string): boolean {
-  let states = reach([start]);
-  for (const character of name) {
-    const eaten: State[] = [];
-    for (const state of states) {
-      if (state.on === character || state.on === ANY) eaten.push(...state.next);
-    }
-    if (eaten.length === 0) return false;
-    states = reach(eaten);
-  }
-  for (const state of states) if (state.accepts) return true;
-  return false;
-}
-
-function reach(states: readonly State[]): ReadonlySet<State> {
-  const seen = new Set<State>(states);
-  // A set hands out what is added to it while it is walked, so this follows every free step once.
-  for (const state of seen) if (state.on === undefined) for (const next of state.next) seen.add(next);
-  return seen;
 }
