@@ -49,7 +49,7 @@ export function redaction({ paths, patterns }: RedactionConfig, replacement: str
 }
 
 /** To look at a value costs so much, however short it is (in characters searched). */
-const LEAST = 16;
+const LEAST = 32;
 
 /** What holds for a part of a message. */
 interface Spot {
@@ -93,6 +93,12 @@ class Walk {
     return clean === text ? value : clean;
   }
 
+  /** Whether there is nothing to look at in a value: told at once, as this is so of most where there are only paths. */
+  #isLeft(value: unknown, spot: Spot): boolean {
+    if (this.#texts.active || isMeant(spot.paths)) return false;
+    return typeof value !== "object" || value === null || !this.#leadsOn(spot);
+  }
+
   /** Whether there can be anything to find below. */
   #leadsOn({ paths, mirrored }: Spot): boolean {
     return this.#texts.active || paths.length > 0 || mirrored.length > 0;
@@ -103,11 +109,9 @@ class Walk {
     for (const [at, inner] of array.entries()) {
       // A list in a list is no content.
       const { place, mirrored } = Array.isArray(inner) ? NOWHERE : spot;
-      const clean = yield* this.#value(
-        inner,
-        { place, paths: stepped(spot.paths, String(at)), mirrored },
-        work,
-      );
+      const below = { place, paths: stepped(spot.paths, String(at)), mirrored };
+      if (this.#isLeft(inner, below)) continue;
+      const clean = yield* this.#value(inner, below, work);
       if (clean === inner) continue;
       copy ??= [...array];
       copy[at] = clean;
@@ -119,7 +123,8 @@ class Walk {
     let changed = false;
     const copy = new Map<string, unknown>();
     for (const [key, inner] of Object.entries(object)) {
-      const name = isProtocolKey(spot.place, key) ? key : yield* this.#name(key, object, copy, work);
+      const isFixed = !this.#texts.active || isProtocolKey(spot.place, key);
+      const name = isFixed ? key : yield* this.#name(key, object, copy, work);
       const clean = holdsBytes(spot.place, key, object)
         ? inner
         : yield* this.#member(key, object, spot, work);
@@ -143,7 +148,7 @@ class Walk {
     const below = placeOfMember(place, key, owner);
     const spot = { place: below, paths: stepped(paths, key), mirrored: below === undefined ? [] : mirrored };
     if (mirrored.length === 0 || typeof inner !== "string" || !isReadText(place, key)) {
-      return yield* this.#value(inner, spot, work);
+      return this.#isLeft(inner, spot) ? inner : yield* this.#value(inner, spot, work);
     }
     const byPaths = new Walk(TextCleaner.NONE, this.#replacement);
     const text = yield* mirroredJson(inner, this.#replacement, (json) =>
