@@ -1,6 +1,5 @@
 /** Schemas and values that are made to keep the gateway busy (security: attack 15): nobody else may notice. */
-import { createRequire } from "node:module";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { compileForeign, weight } from "../../../src/policy/checks/pattern.js";
@@ -155,38 +154,6 @@ test("nobody else has to wait for a hundred hostile servers that answer at once"
   }, TURN);
   expect([...outcomes]).toEqual(["TooMuch"]);
   expect(held).toBeLessThan(TURN);
-});
-
-test("two hundred schemas with large patterns are compiled one pattern at a time", async () => {
-  const schemas = new ToolSchemas(SILENT);
-  let most = 0;
-  let compiled = 0;
-  // As the engine is loaded: when the first pattern needs it.
-  const { RE2JS } = createRequire(import.meta.url)("re2js") as typeof import("re2js");
-  const compile = RE2JS.compile.bind(RE2JS);
-  const spy = vi.spyOn(RE2JS, "compile").mockImplementation((...given) => {
-    compiled += 1;
-    return compile(...given);
-  });
-  let last = 0;
-  const watch = (): void => {
-    most = Math.max(most, compiled - last);
-    last = compiled;
-    if (compiled < 200) setImmediate(watch);
-  };
-  setImmediate(watch);
-  await Promise.all(
-    times(200, (at) => {
-      const inputSchema = { properties: { a: { pattern: `[a-z]{1,${400 + at}}!` } } };
-      const item = { name: "t", inputSchema };
-      const route: Route = { upstream: "s", target: `t${at}`, exposed: `t${at}`, kind: "tools", item };
-      return schemas.misfit(route, "inputSchema", { a: "b" });
-    }),
-  );
-  spy.mockRestore();
-  expect(compiled).toBe(200);
-  // Looked at between two turns of the event loop, which others have in between.
-  expect(most).toBeLessThanOrEqual(2);
 });
 
 describe("a pattern of somebody else's", () => {
