@@ -60,8 +60,8 @@ export class GlobMachine {
   #setOf(states: readonly State[]): StateSet {
     const reached = [...reach(states)];
     const key = reached
-      .map((state) => this.#ids.get(state))
-      .sort()
+      .map((state) => this.#ids.get(state) ?? 0)
+      .sort((a, b) => a - b)
       .join();
     const known = this.#known.get(key);
     if (known !== undefined) return known;
