@@ -89,7 +89,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     rule: RuleConfig,
     decision: Decision,
     round: RoundState | undefined,
-  ): Reply | undefined {
+  ): Promise<Reply> | undefined {
     const { log } = judge;
     const noted = (error: GatewayError): GatewayError => {
       log.add(call, route, "call", { ...decision, effect: "deny" });

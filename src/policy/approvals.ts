@@ -40,8 +40,14 @@ export class Approvals {
    * @param nonce the one use of its answer
    * @param named members of arguments that conditions refer to, and that a person should see first
    */
-  ask(rule: RuleConfig, call: Call, route: Route, nonce: string, named: ReadonlySet<string>): Reply {
-    const { message, isCut } = questionOf(rule, call, route, named);
+  async ask(
+    rule: RuleConfig,
+    call: Call,
+    route: Route,
+    nonce: string,
+    named: ReadonlySet<string>,
+  ): Promise<Reply> {
+    const { message, isCut } = await questionOf(rule, call, route, named);
     const asked = { rule: rule.name, nonce, ...(isCut && { isCut }) };
     return {
       kind: "input_required",
@@ -107,12 +113,17 @@ interface Question {
   readonly isCut: boolean;
 }
 
-function questionOf(rule: RuleConfig, call: Call, route: Route, named: ReadonlySet<string>): Question {
+async function questionOf(
+  rule: RuleConfig,
+  call: Call,
+  route: Route,
+  named: ReadonlySet<string>,
+): Promise<Question> {
   // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
   const given = argsOf(call);
   const args = isObject(given) ? without(given, Object.keys(route.given?.fixed ?? {})) : {};
   const name = shownName(route.exposed, LONGEST_NAME);
-  const { text, cut } = shownArguments(args, named);
+  const { text, cut } = await shownArguments(args, named);
   const lines = [
     ...(rule.message === undefined ? [] : [rule.message]),
     `Allow "${name.text}" of server "${route.upstream}" with these arguments?`,

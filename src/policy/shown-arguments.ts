@@ -1,8 +1,10 @@
 /** What a person who is asked for an approval sees of the arguments: all of them, or what matters most of them. */
 import { createHash } from "node:crypto";
+import { myTurn } from "../core/large-work.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
+import { measuredJson } from "./measured-json.js";
 
 export interface Shown {
   readonly text: string;
@@ -26,8 +28,8 @@ const MOST_LOOKED_AT = 200;
  * that are called like things a tool acts on, then all others. Where not all can be shown, the short ones come before the
  * long ones, so that nothing pushes the rest out of sight. Whatever could fool the eye is written as an escape.
  */
-export function shownArguments(args: JsonObject, named: ReadonlySet<string>): Shown {
-  const { first, rest } = foremost(args, named);
+export async function shownArguments(args: JsonObject, named: ReadonlySet<string>): Promise<Shown> {
+  const { first, rest } = await foremost(args, named);
   const members = first.map(({ key, rank, place }) => {
     const longest = rank < OTHERS ? LONGEST_FOREMOST : LONGEST_TEXT;
     const state: State = { left: LONGEST_MEMBER, isCut: false, longest, named };
@@ -42,7 +44,7 @@ export function shownArguments(args: JsonObject, named: ReadonlySet<string>): Sh
   const texts = ordered.map((member) => member.text);
   if (rest > 0) texts.push(`… (${rest} more members, which are not shown)`);
   const text = shortened(`{${texts.join(",")}}`, LONGEST_SHOWN);
-  return fits && !members.some(({ isCut }) => isCut) ? { text } : { text, cut: measured(writeJson(args)) };
+  return fits && !members.some(({ isCut }) => isCut) ? { text } : { text, cut: await measuredJson(args) };
 }
 
 interface Ranked {
@@ -52,19 +54,28 @@ interface Ranked {
 }
 
 /** The members that a person should see first, as many as there could be room for; and how many there are beside. */
-function foremost(args: JsonObject, named: ReadonlySet<string>) {
+async function foremost(args: JsonObject, named: ReadonlySet<string>) {
   const keys = Object.keys(args);
+  if (keys.length <= MOST_MEMBERS) {
+    const ranked = keys.map((key, place): Ranked => ({ key, rank: rankOf(key, args[key], named), place }));
+    return { first: ranked, rest: 0 };
+  }
   // Of very many only the names are looked at.
-  const rank = (key: string): number =>
-    keys.length > MOST_MEMBERS ? rankOfKey(key, named) : rankOf(key, args[key], named);
-  const ranked = keys.map((key, place): Ranked => ({ key, rank: rank(key), place }));
-  if (keys.length <= MOST_MEMBERS) return { first: ranked, rest: 0 };
-  const first = RANKS.flatMap((each) => ranked.filter((one) => one.rank === each)).slice(0, MOST_MEMBERS);
+  const ranked = new Map(RANKS.map((rank): [number, Ranked[]] => [rank, []]));
+  for (const [place, key] of keys.entries()) {
+    if (place % RANKED_AT_ONCE === 0) await myTurn();
+    const rank = rankOfKey(key, named);
+    const alike = ranked.get(rank);
+    if (alike !== undefined && alike.length < MOST_MEMBERS) alike.push({ key, rank, place });
+  }
+  const first = [...ranked.values()].flat().slice(0, MOST_MEMBERS);
   return { first, rest: keys.length - first.length };
 }
 
 /** More than there is room for: the shortest takes five characters. */
 const MOST_MEMBERS = 800;
+/** Names that are looked at before others get their turn: some 2 ms. */
+const RANKED_AT_ONCE = 4_000;
 
 /** A name or URI as a person may see it, without quotes around it. */
 export function shownName(name: string, longest: number): Shown {

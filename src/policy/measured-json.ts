@@ -1,0 +1,63 @@
+/** How long the JSON text of a large value is, and its digest, without holding others up. */
+import { createHash } from "node:crypto";
+import { ExactNumber } from "../wire/exact-number.js";
+import { writeJson } from "../wire/json-text.js";
+import { inTurns, type Steps, Work } from "./redaction/steps.js";
+
+export interface Measured {
+  readonly bytes: number;
+  /** In hexadecimal. */
+  readonly sha256: string;
+}
+
+/** The measures of the text that `writeJson` would write. */
+export const measuredJson = (value: unknown): Promise<Measured> => inTurns(measuring(value));
+
+/** To write a member takes about as long as to search so many characters. */
+const MEMBER = 8;
+/** Characters that are hashed together. */
+const HASHED = 65_536;
+
+function* measuring(value: unknown): Steps<Measured> {
+  const hash = createHash("sha256");
+  const work = new Work();
+  let bytes = 0;
+  let waiting = "";
+  const flush = (): void => {
+    bytes += Buffer.byteLength(waiting);
+    hash.update(waiting);
+    waiting = "";
+  };
+  for (const piece of piecesOf(value)) {
+    waiting += piece;
+    if (waiting.length > HASHED) flush();
+    yield* work.spend(MEMBER + piece.length);
+  }
+  flush();
+  return { bytes, sha256: hash.digest("hex") };
+}
+
+/** The text in pieces that are short, but for single long texts. */
+function* piecesOf(value: unknown): Generator<string, void, void> {
+  if (typeof value !== "object" || value === null || value instanceof ExactNumber) {
+    yield writeJson(value);
+  } else if (Array.isArray(value)) {
+    yield "[";
+    for (const [at, inner] of (value as readonly unknown[]).entries()) {
+      if (at > 0) yield ",";
+      yield* piecesOf(inner);
+    }
+    yield "]";
+  } else {
+    let before = "{";
+    for (const [key, inner] of Object.entries(value)) {
+      const head = `${before}${writeJson(key)}:`;
+      before = ",";
+      if (typeof inner === "object" && inner !== null) {
+        yield head;
+        yield* piecesOf(inner);
+      } else yield head + writeJson(inner);
+    }
+    yield before === "{" ? "{}" : "}";
+  }
+}
