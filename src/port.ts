@@ -1,9 +1,13 @@
 /** What the edges see of the gateway: the config in effect at each moment, whichever that is. */
+import { within } from "./catalog/within.js";
 import { GatewayError } from "./core/errors.js";
 import type { GatewayPort } from "./core/gateway-port.js";
 import type { InEffect } from "./in-effect.js";
 import type { InsideOptions } from "./inside.js";
 import { followTasks } from "./routing/follow-tasks.js";
+
+/** So long (ms) a host waits to hear whether the one server that it sees is there; then it is served without knowing. */
+const FIRST_ATTEMPT_MS = 10_000;
 
 export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort {
   const handle: GatewayPort["handle"] = (call) => inEffect.inside.handle(call);
@@ -21,7 +25,7 @@ export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort 
       const [only, second] = catalog.view(client).scope.spaces;
       const upstream = second === undefined && only ? servers.get(only.name)?.upstream : undefined;
       if (upstream === undefined || upstream.facts !== undefined) return;
-      await upstream.seek?.();
+      await within(upstream.seek?.() ?? Promise.resolve(), FIRST_ATTEMPT_MS);
       const { name, lastError } = upstream;
       if (upstream.facts !== undefined || lastError === undefined) return;
       throw new GatewayError("upstream_unavailable", "upstream", options.redact(lastError), {

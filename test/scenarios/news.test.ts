@@ -178,7 +178,8 @@ describe.each(named(kinds))("%s that comes before the servers are there", (_name
   test.each(named(onPipes))("follows a resource of %s, and hears of it", async (_upstream, upstream) => {
     const folder = mkdtempSync(join(tmpdir(), "late-"));
     const startsWith = join(folder, "go");
-    const stage = await openStage([upstream], { startsWith });
+    // Of a single one a host on a pipe would wait to hear whether it is there.
+    const stage = await openStage(onPipes, { startsWith });
     const host = await openHost(stage, kind, { capabilities: {} });
     const uris = [`${upstream.key}+memo://one`];
     const following = follow(host, uris);
