@@ -47,8 +47,10 @@ const leading =
       answer({ protocolVersion: "2025-06-18", capabilities: { tools: {}, resources: {} }, serverInfo });
     } else if (message.method === "tools/list") {
       const schema = { type: "object", $schema: `${elsewhere}/schema`, $ref: `${elsewhere}/schema#/x` };
+      // A tool whose output schema refers elsewhere is left out of lists: hosts that compile it would lose them all.
+      const { $ref: _, ...outputSchema } = schema;
       answer({
-        tools: [{ name: "lead", inputSchema: schema, outputSchema: schema, icons, _meta: { ui: elsewhere } }],
+        tools: [{ name: "lead", inputSchema: schema, outputSchema, icons, _meta: { ui: elsewhere } }],
       });
     } else if (message.method === "resources/list") {
       answer({ resources: [`${elsewhere}/resource`, "own:r"].map((uri) => ({ uri, name: "r", icons })) });
