@@ -66,7 +66,7 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     checkScope(exchange);
     // Who does not say how long the body is may send as much as anybody may.
     bodies.hold(Math.min(Number(request.headers["content-length"] ?? maxBodyBytes), maxBodyBytes), response);
-    const text = await readBody(request, maxBodyBytes);
+    let text = await readBody(request, maxBodyBytes);
     if (exceedsDepth(text)) {
       throw new GatewayError(
         "bad_request",
@@ -80,6 +80,8 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     if (handOver !== undefined && era === "modern" && !isBatch(message)) {
       if (handOver.byMessage(request, response, message, text)) return;
     }
+    // The call may wait for long, for a person or a server; until then this frame would keep the whole body.
+    text = "";
     try {
       bodies.admit(message);
       const { principal, scope, challenge } = exchange;

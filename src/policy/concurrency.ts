@@ -2,6 +2,7 @@
 import type { Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
+import { sharesWithOthers } from "../core/shares.js";
 import type { Line } from "./line.js";
 
 /** What a server gets where the config says nothing. */
@@ -20,18 +21,25 @@ export interface ConcurrencySettings {
  */
 export function concurrency(settings: ConcurrencySettings): Middleware {
   const { line } = settings;
-  const left = (reply: Reply): Reply => {
-    line.leave();
-    return reply;
-  };
-  const failed = (error: unknown): never => {
-    line.leave();
-    throw error;
-  };
+  const leaving = (owner: string | undefined) => ({
+    left: (reply: Reply): Reply => {
+      line.leave(owner);
+      return reply;
+    },
+    failed: (error: unknown): never => {
+      line.leave(owner);
+      throw error;
+    },
+  });
+  // Where everybody is one principal nothing is made for each call.
+  const everybody = leaving(undefined);
   return (next: Handler): Handler =>
     function concurrency(call) {
-      const place = line.enter(call.signal, call.answers !== undefined);
+      const { principal } = call.client;
+      const owner = sharesWithOthers(principal) ? principal.id : undefined;
+      const place = line.enter(call.signal, call.answers !== undefined, owner);
       if (place === "full") return Promise.reject(queueFull(settings));
+      const { left, failed } = owner === undefined ? everybody : leaving(owner);
       if (place === "inside") return next(call).then(left, failed);
       return place.then(() => next(call).then(left, failed), gaveUp);
     };

@@ -1,7 +1,9 @@
 /** A fixed number of places, and a line of bounded length before them. */
+import { mayTake } from "../core/shares.js";
 import type { StopSignal } from "../core/stop.js";
 
 interface Waiting {
+  readonly owner: string | undefined;
   readonly admit: () => void;
   /** How many may be inside with it. */
   readonly places: number;
@@ -9,6 +11,8 @@ interface Waiting {
 
 export class Line {
   #taken = 0;
+  /** Whose the places are that are taken, in no order; a Map of counts would be filled and emptied with every call. */
+  readonly #inside: string[] = [];
   readonly #waiting = new Set<Waiting>();
   /** Those who want to know when nobody is left. */
   readonly #empty: (() => void)[] = [];
@@ -38,20 +42,25 @@ export class Line {
   /**
    * Takes a place at once where one is free (`"inside"`), else stands in line (a promise that resolves inside,
    * and rejects with the signal's reason when it is aborted first), else is turned away (`"full"`).
-   * Whoever got inside must `leave`.
+   * Whoever got inside must `leave`, under the same `owner`.
+   *
+   * `owner`: with whom places and room are shared (`mayTake`), by the id of the principal; none where everybody is one.
    *
    * `returning` is for those who were inside before and have left something half done there. They need not stand behind
    * the others, and there are as many places more for them: those inside may wait for just what they have come to end.
    */
-  enter(signal: StopSignal, returning = false): "inside" | "full" | Promise<void> {
+  enter(signal: StopSignal, returning = false, owner?: string): "inside" | "full" | Promise<void> {
     const places = returning ? 2 * this.places : this.places;
-    if (this.#taken < places && (returning || this.#waiting.size === 0)) {
-      this.#taken += 1;
+    // Those who wait may not enter yet, so nobody of another owner overtakes them.
+    const mayEnter = owner === undefined ? returning || this.#waiting.size === 0 : true;
+    if (mayEnter && this.#hasPlace(places, owner)) {
+      this.#take(owner);
       return "inside";
     }
-    if (this.#waiting.size >= this.room) return "full";
+    if (!this.#hasRoom(owner)) return "full";
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
+        owner,
         places,
         admit() {
           signal.removeEventListener("abort", giveUp);
@@ -80,15 +89,40 @@ export class Line {
   }
 
   /** Gives the place to the first in line who may have it, or sets it free. */
-  leave(): void {
+  leave(owner?: string): void {
+    this.#taken -= 1;
+    if (owner !== undefined) {
+      const last = this.#inside.pop();
+      const at = last === owner ? -1 : this.#inside.indexOf(owner);
+      if (at !== -1 && last !== undefined) this.#inside[at] = last;
+    }
     // A Set keeps the order of insertion, so the first of it has waited longest.
     for (const first of this.#waiting) {
-      if (this.#taken > first.places) continue;
+      if (!this.#hasPlace(first.places, first.owner)) continue;
       this.#waiting.delete(first);
+      this.#take(first.owner);
       first.admit();
       return;
     }
-    this.#taken -= 1;
     if (this.#taken === 0 && this.#empty.length > 0) for (const tell of this.#empty.splice(0)) tell();
+  }
+
+  #take(owner: string | undefined): void {
+    this.#taken += 1;
+    if (owner !== undefined) this.#inside.push(owner);
+  }
+
+  #hasPlace(places: number, owner: string | undefined): boolean {
+    if (owner === undefined) return this.#taken < places;
+    let own = 0;
+    // Nearly always there are few inside, and nobody is counted.
+    if (4 * this.#taken >= 3 * places) for (const one of this.#inside) own += one === owner ? 1 : 0;
+    return mayTake(places, this.#taken, own);
+  }
+
+  #hasRoom(owner: string | undefined): boolean {
+    if (owner === undefined) return this.#waiting.size < this.room;
+    const own = [...this.#waiting].filter((waiting) => waiting.owner === owner).length;
+    return mayTake(this.room, this.#waiting.size, own);
   }
 }

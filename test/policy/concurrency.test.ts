@@ -167,3 +167,27 @@ test("a line without places is refused when it is made", () => {
   expect(() => new Line(0, 1)).toThrow(RangeError);
   expect(() => new Line(1, -1)).toThrow(RangeError);
 });
+
+describe("places at a server are shared between principals", () => {
+  const of = (id: string): Call =>
+    fakeCall({ client: { ...fakeCall().client, principal: { id, groups: [], claims: {} } } });
+
+  test("one that calls what never ends leaves places, and room in line, for others", async () => {
+    const { server, handle, line } = place(8, 16);
+    const greedy = Array.from({ length: 40 }, () => of("ann"));
+    const outcomes = greedy.map((call) => handle(call).catch((error: { code: string }) => error.code));
+    expect(server.running).toHaveLength(6);
+    expect([line.taken, line.waiting]).toEqual([6, 12]);
+    const others = ["bob", "cid"].map(of);
+    const replies = others.map(handle);
+    expect(server.running).toEqual([...greedy.slice(0, 6), ...others]);
+    for (const call of others) await server.finish(call);
+    await Promise.all(replies);
+    // Nobody of the first gets a place that is kept for others; its own are handed on.
+    expect(server.running).toEqual(greedy.slice(0, 6));
+    for (const call of greedy.slice(0, 18)) await server.finish(call);
+    expect(await Promise.all(outcomes.slice(18))).toEqual(Array.from({ length: 22 }, () => "queue_full"));
+    await Promise.all(outcomes);
+    expect([line.taken, line.waiting]).toEqual([0, 0]);
+  });
+});
