@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { startGateway } from "./support/gateway.mjs";
 import { Host, newAgent, refusalOf } from "./support/host.mjs";
 import { ms, pause, quantile, row } from "./support/row.mjs";
-import { stdioServer } from "./support/servers.mjs";
+import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
 
 /** What others may have to wait, in ms. */
 const AIM = 50;
@@ -85,12 +85,13 @@ await row("L16", "messages that make the gateway work", async (row) => {
       mcpServers: {
         heavy: stdioServer(),
         calm: stdioServer(),
+        web: httpServer(row.own(await httpProcess())),
         patterns: { command: process.execPath, args: ["-e", PATTERNS], checks: { arguments: true } },
       },
       policy: { rules: RULES },
     }),
   );
-  await gateway.met("heavy", "calm", "patterns");
+  await gateway.met("heavy", "calm", "web", "patterns");
   const hostile = await Host.open(gateway.url, "legacy", newAgent());
   const asking = new Host(gateway.url, "legacy", newAgent());
   await asking.open({ elicitation: {} });
@@ -199,7 +200,7 @@ async function batchOf(url, count, bytes) {
     jsonrpc: "2.0",
     id: at + 1,
     method: "tools/call",
-    params: { name: "calm__blob", arguments: { bytes } },
+    params: { name: "web__blob", arguments: { bytes } },
   }));
   return (await post(calls, session)).length;
 }
