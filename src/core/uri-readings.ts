@@ -31,9 +31,12 @@ const MOST_READINGS = 64;
 /** Characters in all readings together, which bounds the work. */
 const MOST_CHARACTERS = 65_536;
 
-/** Path segments that do not end with a full stop, of characters that nobody escapes; a host without a port. */
+/**
+ * Path segments that do not end with a full stop, of characters that nobody escapes; a host without a port. What is of the
+ * web, or a page, is not shown under `files+`: there it is another way to write something else (`readLead`).
+ */
 const PLAIN =
-  /^(?:[a-z0-9-]+\+)*(?:file:\/\/|(?!file:)[a-z][a-z0-9.-]*:\/\/[a-z_-][a-z0-9_-]*(?:\.[a-z_-][a-z0-9_-]*)*(?=\/))(?:\/[\w~!$&'()*,=:@.-]*[\w~!$&'()*,=:@-])+$/;
+  /^(?!(?:ui|skill):\/\/[^/]*\/[^/]*[@:])(?:[a-z0-9-]+\+(?!https?:|ui:|skill:))*(?:file:\/\/(?!\/[A-Za-z]:)|(?!file:)[a-z][a-z0-9.-]*:\/\/[a-z_-][a-z0-9_-]*(?:\.[a-z_-][a-z0-9_-]*)*(?=\/))(?:\/[\w~!$&'()*,=:@.-]*[\w~!$&'()*,=:@-])+$/;
 
 /** Whether a URI has but one reading; told quickly, and true of most. */
 export const isPlain = (uri: string): boolean => PLAIN.test(uri);
@@ -55,9 +58,19 @@ export function readingsOf(uri: string): UriReadings {
 }
 
 function closure(uri: string): UriReadings {
-  const found = new Set([uri]);
-  let characters = uri.length;
-  let complete = uri.length * 2 <= MOST_CHARACTERS;
+  const { found, complete } = grown([uri]);
+  const guesses = grown([...found].flatMap(guessesOf));
+  const alike = new Set(guesses.found);
+  for (const reading of [...found, ...guesses.found]) for (const other of alikeOf(reading)) alike.add(other);
+  for (const reading of found) alike.delete(reading);
+  return { all: [...found], alike: [...alike], complete: complete && guesses.complete };
+}
+
+/** `uris` with everything that can be made of them. */
+function grown(uris: readonly string[]): { readonly found: ReadonlySet<string>; readonly complete: boolean } {
+  const found = new Set(uris);
+  let characters = uris.reduce((sum, { length }) => sum + length, 0);
+  let complete = characters * 2 <= MOST_CHARACTERS;
   const add = (reading: string): void => {
     if (found.has(reading)) return;
     characters += reading.length;
@@ -69,9 +82,7 @@ function closure(uri: string): UriReadings {
     if (!complete) break;
     readOn(reading, add);
   }
-  const alike = new Set<string>();
-  for (const reading of found) for (const other of alikeOf(reading)) if (!found.has(other)) alike.add(other);
-  return { all: [...found], alike: [...alike], complete };
+  return { found, complete };
 }
 
 /** Every single step that a reader may take from here. */
@@ -99,14 +110,41 @@ function readOn(uri: string, add: Add): void {
 function readLead({ lead, ...own }: UriParts, add: Add): void {
   if (lead === "") return;
   if (isWebScheme(own.scheme)) add(uriOf({ ...own, lead: "" }));
-  if (!/^(?:ui|skill)$/i.test(own.scheme)) return;
+  if (!isKept(own.scheme)) return;
   const { scheme, authority, path, tail } = own;
   add(
     `${scheme}:${authority === undefined ? "" : "//"}${lead.slice(0, -1)}/${authority ?? ""}${path}${tail}`,
   );
 }
 
+const isKept = (scheme: string): boolean => /^(?:ui|skill)$/i.test(scheme);
+
 type Add = (reading: string) => void;
+
+const leadOf = (uri: string): string => /^(?:[a-z0-9-]+\+)*/.exec(uri)?.[0] ?? "";
+
+/** As a URL stands in running text (RFC 3986, appendix C): Python's urllib unwraps it, and Java takes `url:` off. */
+const WRAPPED = /^<?(?:url:)?(.*?)>?$/is;
+
+/** What only some readers make of a URI, so that it counts for what restricts alone; each is to be read on. */
+function guessesOf(uri: string): readonly string[] {
+  const lead = leadOf(uri);
+  const own = uri.slice(lead.length);
+  const guesses: string[] = [];
+  const guess = (other: string): void => {
+    if (other !== own) guesses.push(lead + other);
+  };
+  guess(own.replace(WRAPPED, "$1"));
+  // Some file systems know no difference between letters that look alike, or take wide ones for those of ASCII.
+  if (/[^\0-\x7f]/.test(own)) guess(own.normalize("NFKC"));
+  // Some readers take what has no scheme for a file.
+  if (partsOf(uri) === undefined) guess(`file://${own.startsWith("/") ? "" : "/"}${own}`);
+  // On Windows: a drive in either case, and `\\?\C:\x`.
+  const [, root = "", drive = "", rest = ""] = /^(file:\/\/)(?:\/+[?.])?\/([a-z])(:.*)$/is.exec(own) ?? [];
+  if (drive !== "")
+    for (const either of [drive.toLowerCase(), drive.toUpperCase()]) guess(`${root}/${either}${rest}`);
+  return guesses;
+}
 
 function cutAt(uri: string, at: number, add: Add): void {
   if (at >= 0) add(uri.slice(0, at));
@@ -114,7 +152,7 @@ function cutAt(uri: string, at: number, add: Add): void {
 
 /** WHATWG takes tabs and line breaks out wherever they stand, and blanks and controls from both ends. */
 function stripped(uri: string): string {
-  const lead = /^(?:[a-z0-9-]+\+)*/.exec(uri)?.[0] ?? "";
+  const lead = leadOf(uri);
   let from = lead.length;
   let to = uri.length;
   while (from < to && uri.charCodeAt(from) <= 0x20) from += 1;
@@ -127,6 +165,8 @@ function whatwg({ lead: _, ...own }: UriParts): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
+const PORT = /:\d*$/;
+
 /** Hosts that are ignored, taken for the first part of a path, or the same as another. */
 function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
   const { scheme, authority, path } = parts;
@@ -134,6 +174,9 @@ function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
     const rooted = path.startsWith("/") ? path : `/${path}`;
     add(uriOf({ ...parts, authority: "", path: rooted }));
     if (authority) add(uriOf({ ...parts, authority: "", path: `/${authority}${path}` }));
+    // On Windows several slashes are followed by the name of a machine.
+    const [, machine, share = ""] = /^\/\/+([^/]+)(\/.*)$/s.exec(path) ?? [];
+    if (machine !== undefined) add(uriOf({ ...parts, authority: machine, path: share }));
     add(uriOf({ ...parts, path: withoutTrailingDots(path) }));
     return;
   }
@@ -141,7 +184,11 @@ function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
   const at = authority.lastIndexOf("@");
   const host = authority.slice(at + 1);
   if (at >= 0) add(uriOf({ ...parts, authority: host }));
-  if (!isWebScheme(scheme)) return;
+  if (!isWebScheme(scheme)) {
+    // Who asks a URL for its `hostname` hears of no port.
+    add(uriOf({ ...parts, authority: host.replace(PORT, "") }));
+    return;
+  }
   // The path stays as it is written, where `href` escapes it anew.
   if (parsed !== undefined) add(uriOf({ ...parts, authority: authority.slice(0, at + 1) + parsed.host }));
   if (host.endsWith(".")) add(uriOf({ ...parts, authority: authority.slice(0, -1) }));
@@ -150,8 +197,11 @@ function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
 function readPath(parts: UriParts, add: Add): void {
   const { scheme, authority, path, tail } = parts;
   const web = isWebScheme(scheme);
+  // `ui://S/user@host:1/path`: the server's own host stands behind the server.
+  const own = isKept(scheme) ? /^\/(?:[^/@]*@)?([^/@:]*)(?::\d*)?(\/.*)?$/s.exec(path) : null;
+  if (own !== null) add(uriOf({ ...parts, path: `/${own[1] ?? ""}${own[2] ?? ""}` }));
   if (path.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(path) }));
-  if (web && path.includes(";")) add(uriOf({ ...parts, path: path.replace(/;[^/]*/g, "") }));
+  if (path.includes(";")) add(uriOf({ ...parts, path: path.replace(/;[^/]*/g, "") }));
   // A reader that cuts the scheme off and takes the rest for a path knows neither hosts nor queries.
   const rest = path + tail;
   if (tail.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(rest), tail: "" }));
@@ -164,7 +214,7 @@ function readPath(parts: UriParts, add: Add): void {
       add(uriOf({ ...parts, authority: "", path: withoutDots(authority + rest, escaped), tail: "" }));
     }
     // `ui://S/host/path`: the server stands before the host of its own URI.
-    const kept = /^(?:ui|skill)$/i.test(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;
+    const kept = isKept(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;
     if (kept !== null)
       add(uriOf({ ...parts, path: `${kept[1] ?? ""}${withoutDots(kept[2] ?? "", escaped)}` }));
   }
@@ -173,11 +223,7 @@ function readPath(parts: UriParts, add: Add): void {
 /** Other ways to write a reading, which no server takes for anything else. */
 function alikeOf(uri: string): readonly string[] {
   const parts = partsOf(uri);
-  if (parts === undefined) {
-    // Some readers take what has no scheme for a file.
-    const [, lead = "", path = ""] = /^((?:[a-z0-9-]+\+)*)(.*)$/s.exec(uri) ?? [];
-    return [`${lead}file://${path.startsWith("/") ? "" : "/"}${path}`];
-  }
+  if (parts === undefined) return [];
   const { lead, scheme, authority, path } = parts;
   const found: string[] = [];
   const parsed = whatwg(parts);

@@ -61,3 +61,19 @@ describe("a limit", () => {
     expect(wordOf(await handle(reading(own)))).toBe("rate_limited");
   });
 });
+
+describe("a rule that denies", () => {
+  test.each([
+    ["http://intra.test/secret/*", "http://intra.test/secret/x"],
+    ["ui://files/panel/*", "ui://panel/x"],
+    ["files+file:///secret/*", "//secret/x"],
+    ["files+file:///secret/*", "/pub/%2e%2e/secret/x"],
+    ["files+file:///C:/secret/*", "file:///c|/secret/x"],
+    ["files+file://nas/secret/*", "file:////nas/secret/x"],
+    ["files+notes://rows/secret*", "notes://rows:1/secret1"],
+    ["files+sftp://host/*.pem", "sftp://host/key.pem;type=a"],
+  ])("%s is about what hosts write as files+ and %s", async (pattern, own) => {
+    const { handle } = policyOf({ rules: [{ resources: [pattern], effect: "deny" }] });
+    expect(wordOf(await handle(reading(own)))).toBe("denied");
+  });
+});
