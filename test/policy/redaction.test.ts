@@ -1,5 +1,5 @@
 /** What a rule that redacts takes out, wherever it stands, and what it must leave alone. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { ExactNumber } from "../../src/wire/exact-number.js";
@@ -107,6 +107,19 @@ describe("keys and numbers", () => {
     const { structuredContent } = (await resultOf(object, [PATTERN])) as { structuredContent: object };
     expect(Object.values(structuredContent).sort()).toEqual([1, 2, 3]);
     expect(JSON.stringify(structuredContent)).not.toContain("AKIA");
+  });
+
+  test("very many keys that come to the same take time in proportion to their number", async () => {
+    const keys = Array.from({ length: 20_000 }, (_, at) => `AKIA${String(at).padStart(16, "0")}`);
+    const object = { structuredContent: Object.fromEntries(keys.map((key, at) => [key, at])) };
+    const hasOwn = vi.spyOn(Object, "hasOwn");
+    const { structuredContent } = (await resultOf(object, ["AKIA[0-9]{16}"])) as {
+      structuredContent: object;
+    };
+    const looks = hasOwn.mock.calls.length;
+    hasOwn.mockRestore();
+    expect(Object.values(structuredContent)).toEqual(keys.map((_, at) => at));
+    expect(looks).toBeLessThan(10 * keys.length);
   });
 
   test("the protocol's own names are no words of a server", async () => {

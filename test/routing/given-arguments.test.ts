@@ -22,6 +22,28 @@ test.each([
   expect(withGivenArguments(called(params)).params).toEqual({ name: "db__query", arguments: expected });
 });
 
+test.each(["Env", "ENV", "ｅnv"])(
+  "%s, which a reader could take for a fixed argument, goes, unless the tool has both",
+  (twin) => {
+    const args = { [twin]: "prod", envy: 1 };
+    const expected = { limit: 10, mode: "fast", envy: 1, env: "test" };
+    expect(withGivenArguments(called({ arguments: args })).params.arguments).toEqual(expected);
+    const item = { name: "query", inputSchema: { properties: { [twin]: {} } } };
+    const route = {
+      upstream: "db",
+      target: "query",
+      exposed: "db__query",
+      kind: "tools",
+      item,
+      given,
+    } as const;
+    expect(withGivenArguments(called({ arguments: args }, { route })).params.arguments).toEqual({
+      ...expected,
+      [twin]: "prod",
+    });
+  },
+);
+
 test("an argument called __proto__ stays one", () => {
   const args: unknown = JSON.parse('{ "__proto__": { "env": "prod" } }');
   const { params } = withGivenArguments(called({ arguments: args }));

@@ -122,9 +122,10 @@ class Walk {
   *#object(object: JsonObject, spot: Spot, work: Work): Steps<JsonObject> {
     let changed = false;
     const copy = new Map<string, unknown>();
+    const numbers = new Map<string, number>();
     for (const [key, inner] of Object.entries(object)) {
       const isFixed = !this.#texts.active || isProtocolKey(spot.place, key);
-      const name = isFixed ? key : yield* this.#name(key, object, copy, work);
+      const name = isFixed ? key : yield* this.#name(key, object, copy, numbers, work);
       const clean = holdsBytes(spot.place, key, object)
         ? inner
         : yield* this.#member(key, object, spot, work);
@@ -134,12 +135,27 @@ class Walk {
     return changed ? Object.fromEntries(copy) : object;
   }
 
-  /** The name of a member; two that come to the same stay two. */
-  *#name(key: string, owner: JsonObject, copy: ReadonlyMap<string, unknown>, work: Work): Steps<string> {
+  /**
+   * The name of a member; two that come to the same stay two.
+   *
+   * @param numbers the last number that each name was given, as looking from 2 on would be quadratic work
+   */
+  *#name(
+    key: string,
+    owner: JsonObject,
+    copy: ReadonlyMap<string, unknown>,
+    numbers: Map<string, number>,
+    work: Work,
+  ): Steps<string> {
     const clean = yield* this.#texts.clean(key, work);
     if (clean === key) return key;
     let name = clean;
-    for (let number = 2; copy.has(name) || Object.hasOwn(owner, name); number++) name = `${clean} ${number}`;
+    let number = numbers.get(clean) ?? 1;
+    while (copy.has(name) || Object.hasOwn(owner, name)) {
+      number += 1;
+      name = `${clean} ${number}`;
+    }
+    numbers.set(clean, number);
     return name;
   }
 
