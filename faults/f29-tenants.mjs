@@ -4,7 +4,7 @@ import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
 import { Host, META_OF_MODERN, newAgent } from "./support/host.mjs";
 import { mib, ms, pause, row, until } from "./support/row.mjs";
 import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
-import { startTraffic, usualP99 } from "./support/traffic.mjs";
+import { startTraffic, summary, usualP99 } from "./support/traffic.mjs";
 
 const HOSTS = 50;
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
@@ -128,14 +128,17 @@ await row(
     const [p99, was] = [usualP99(noisy), usualP99(quiet)];
     const errors = noisy.reduce((sum, one) => sum + one.errors, 0);
     const calls = noisy.reduce((sum, one) => sum + one.calls, 0);
-    const first = noisy.find((one) => one.firstError !== undefined)?.firstError;
+    const failed = noisy.flatMap(({ samples }) => samples.filter(({ error }) => error !== undefined));
+    const kinds = Object.entries(summary(failed).errorCounts).map(([error, count]) => `${count} x ${error}`);
+    for (const { tool, era, at, ms: after, error } of failed.slice(0, 20))
+      row.note(`failed at ${ms(at)}: ${tool} of a ${era} host, after ${ms(after)}: ${error}`);
     row.note(
       `${n} requests of ${HOSTS} hosts in ${seconds} s (--long: 300 s), each host one at a time with 250 ms between`,
     );
     row.check(
       "refused or failed calls of the other principal",
       0,
-      `${errors} of ${calls}${errors > 0 ? `: ${first}` : ""}`,
+      `${errors} of ${calls}${errors > 0 ? `: ${kinds.join(", ")}` : ""}`,
       errors === 0 && calls > 100,
     );
     row.timing(

@@ -8,7 +8,8 @@ export const META_OF_MODERN = {
   [`${META}clientCapabilities`]: {},
 };
 
-export const newAgent = () => new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+export const newAgent = (options = {}) =>
+  new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, ...options });
 
 export class Host {
   #lastId = 0;
@@ -199,7 +200,11 @@ export class Host {
           });
         },
       );
-      asking.on("error", reject);
+      asking.on("error", (error) => {
+        // Whether the connection had served another request before.
+        error.reused = asking.reusedSocket;
+        reject(error);
+      });
       asking.end(body);
       began?.(asking);
     });

@@ -65,11 +65,19 @@ export function summary(samples) {
     calls: samples.length,
     errors: samples.length - good.length,
     firstError: samples.find(({ error }) => error !== undefined)?.error,
+    /** How often each error came, by its word. */
+    errorCounts: countsOf(samples),
     p50: quantile(latencies, 0.5),
     p99: quantile(latencies, 0.99),
     max: quantile(latencies, 1),
     of: (tool) => summary(samples.filter((sample) => sample.tool === tool)),
   };
+}
+
+function countsOf(samples) {
+  const counts = {};
+  for (const { error } of samples) if (error !== undefined) counts[error] = (counts[error] ?? 0) + 1;
+  return counts;
 }
 
 /**

@@ -104,7 +104,11 @@ const parkedCalls = z.strictObject({
     .describe(
       "How many may wait at once. With 0 none may: the host is told that the call needs what it cannot have (-32021).",
     ),
-  perPrincipal: calls(1).default(500).describe("How many of them may be one principal's."),
+  perPrincipal: calls(1)
+    .default(500)
+    .describe(
+      "How many of them may be one principal's. Where it has its share of these, of `total` or of `perServer`, its own oldest is given up to make room for its next; nobody else's is. Where nobody says who they are, the next one does not wait: its server is told that too many do.",
+    ),
   perServer: calls(1).default(500).describe("How many of them may be one server's."),
   answerTimeout: duration(
     "How long a call waits for its answers; then it is given up, and its server is told. A host with a session is asked for two thirds of it, so that the server hears what happened.",

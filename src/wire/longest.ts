@@ -6,8 +6,8 @@ import { META } from "./names.js";
 /** Methods, ids, names, URIs, tokens: in characters. A URI of that length still fits into a header of 16 KiB. */
 export const LONGEST_NAME = 4_096;
 /**
- * Cursors and states, which their maker wrote for itself, as a server may send them: in characters. Servers that keep
- * nothing put a conversation into them; 20 KiB are the largest that were seen.
+ * Cursors and states, which their maker wrote for itself, as a server may send them: in characters. More than for a
+ * name, as a server that keeps nothing puts what it must remember into them; 16 times as much is a choice.
  */
 export const LONGEST_STATE = 65_536;
 

@@ -11,6 +11,9 @@ import { oneDocument, PipeOutlet } from "./pipe-outlet.js";
 import type { Serve } from "./serve.js";
 import { writeError } from "./write-reply.js";
 
+/** Requests of one pipe that may be in flight at once, streams of subscriptions among them. */
+const MAX_IN_FLIGHT = 1000;
+
 /** @param subscriptions those of this pipe alone */
 export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscriptions): PipeEdge {
   const running = new Map<IdKey, PipeOutlet>();
@@ -40,6 +43,10 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
       pipe.send(oneDocument(writeError(null, refusalError(inUse))));
       return;
     }
+    if (running.size >= MAX_IN_FLIGHT) {
+      pipe.send(oneDocument(writeError(id, refusalError(overloaded()))));
+      return;
+    }
     const outlet = new PipeOutlet(pipe, () => running.delete(key));
     running.set(key, outlet);
     const { principal, scope, isStandIn } = pipe;
@@ -52,3 +59,8 @@ export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscripti
     if (key !== undefined) running.get(key)?.cancel("the client cancelled");
   }
 }
+
+const overloaded = () =>
+  new GatewayError("overloaded", "downstream", `this pipe has ${MAX_IN_FLIGHT} requests in flight`, {
+    retryable: true,
+  });

@@ -132,12 +132,12 @@ export class RunningCall extends OpenCall {
     };
   }
 
-  /** The exchange is over. */
+  /** The exchange is over. A server that still waits for answers in it is told that none will come. */
   end(ending: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
+    this.refuse("the call it was asked in has ended");
     clearTimeout(this.#timer);
-    for (const key of [...this.#questions.keys()]) this.#drop(key);
     this.#wake?.();
   }
 

@@ -159,3 +159,18 @@ test("what is malformed is told so, and what is no request is dropped", async ()
   await edge.receive({ jsonrpc: "2.0", method: "notifications/cancelled" });
   expect(sent).toMatchObject([{ id: 1, error: { code: -32602 } }]);
 });
+
+test("a thousand requests may be in flight; one more is refused by its own id, and one that ends leaves its place", async () => {
+  const { edge, sent } = piped(
+    fakePort({ handlers: { "tools/call": () => new Promise(() => {}), "prompts/get": echo } }),
+  );
+  for (let id = 1; id <= 1000; id += 1) void edge.receive(request("tools/call", { name: "say" }, id));
+  await edge.receive(request("prompts/get", { name: "p" }, 1001));
+  expect(sent).toMatchObject([
+    { id: 1001, error: { data: { cardea: { code: "overloaded", retryable: true } } } },
+  ]);
+  await edge.receive(cancelled(7));
+  await edge.receive(request("prompts/get", { name: "p" }, 1002));
+  expect(sent[1]).toMatchObject({ id: 1002, result: {} });
+  await edge.close();
+});

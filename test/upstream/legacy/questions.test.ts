@@ -317,6 +317,29 @@ describe("a parked call", () => {
     expect(resultOf(reply)).toEqual({ told: "I waited long enough" });
   });
 
+  test("that the server ends by itself leaves no question open: each is answered, once", async () => {
+    const answers: Envelope[] = [];
+    const server = legacyServer().on("tools/call", async (_params, ask) => {
+      for (const [method, params] of [
+        ["elicitation/create", who],
+        ["sampling/createMessage", { maxTokens: 1 }],
+      ] as const)
+        void ask.ask(method, params).then((answer) => answers.push(answer));
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      return { told: "I waited long enough" };
+    });
+    const { upstream } = await meet(server);
+    const first = calling({ client: host() });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(answers).toMatchObject([
+      { result: { action: "cancel" } },
+      { error: { code: -32603, message: "the call it was asked in has ended" } },
+    ]);
+    await soon(upstream.call(answering(first, { responses: { elicitation_1: {} }, state }).call));
+    expect(server.received.filter(({ message }) => message.method === undefined)).toHaveLength(2);
+  });
+
   test("is not given up when the stream of a client without a session ends", async () => {
     const { upstream, server, first, accept } = await parking();
     first.giveUp();
