@@ -84,18 +84,21 @@ export function audienceOfRequests(promised: JsonObject): Audience {
 
 interface Kept extends Lease {
   usedAt: number;
+  /** The number of its last use among the uses of all leases; two uses may have the same time. */
+  lastUse: number;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 type Owned = readonly [key: string, kept: Kept];
 
-/** The leases of one server, least recently used first. */
+/** The leases of one server. */
 export class Leases {
   readonly #settings: LeaseSettings;
   readonly #kept = new Map<string, Kept>();
   /** Connections that are being ended; their processes may take a moment. */
   readonly #ending = new Map<string, Promise<void>>();
   #closed = false;
+  #uses = 0;
 
   constructor(settings: LeaseSettings) {
     this.#settings = settings;
@@ -105,7 +108,7 @@ export class Leases {
     return this.#kept.get(key);
   }
 
-  /** All there are, least recently used first. */
+  /** All there are. */
   all(): readonly Lease[] {
     return [...this.#kept.values()];
   }
@@ -118,10 +121,22 @@ export class Leases {
    */
   use(key: string, tenancy: Omit<Tenancy, "following">, idleMs = this.#settings.idleMs): Lease {
     const kept = this.#kept.get(key) ?? this.#make(key, tenancy, idleMs);
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
-    kept.usedAt = performance.now();
+    this.#touch(kept);
     return kept;
+  }
+
+  /** Uses `lease` once more; false where it has ended, and the key may lead to another one. */
+  useAgain(lease: Lease): boolean {
+    const kept = this.#kept.get(lease.audience.key);
+    if (kept === undefined || kept !== lease) return false;
+    this.#touch(kept);
+    return true;
+  }
+
+  #touch(kept: Kept): void {
+    kept.usedAt = performance.now();
+    this.#uses += 1;
+    kept.lastUse = this.#uses;
   }
 
   release(key: string): void {
@@ -147,7 +162,8 @@ export class Leases {
     if (own !== undefined) this.#makeRoom(own, tenancy.session === undefined ? this.#settings.settledMs : 0);
     const whole = { ...tenancy, following: new Following() };
     const supervisor = this.#settings.supervise(whole, this.#ending.get(key) ?? Promise.resolve());
-    const kept: Kept = { ...whole, supervisor, usedAt: performance.now(), timer: undefined };
+    const kept: Kept = { ...whole, supervisor, usedAt: performance.now(), lastUse: 0, timer: undefined };
+    this.#kept.set(key, kept);
     this.#waitForIdle(key, kept, idleMs);
     return kept;
   }
@@ -171,9 +187,12 @@ export class Leases {
 
   #makeRoom(own: readonly Owned[], settledMs: number): void {
     const before = performance.now() - settledMs;
-    const idle = own.find(([, kept]) => !inUse(kept) && kept.usedAt <= before);
-    if (idle !== undefined) {
-      this.#end(...idle);
+    const idle = own.filter(([, kept]) => !inUse(kept) && kept.usedAt <= before);
+    const [first, ...others] = idle;
+    if (first !== undefined) {
+      this.#end(
+        ...others.reduce((oldest, one) => (one[1].lastUse < oldest[1].lastUse ? one : oldest), first),
+      );
       return;
     }
     const { name: server } = this.#settings.server;

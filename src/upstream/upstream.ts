@@ -62,6 +62,8 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #apart: CallsApart;
   readonly #modernPromise: (client: Client) => JsonObject;
   readonly #sessions: SessionChoice;
+  /** Leases over which all calls of a client go, whatever else is under way on them. */
+  readonly #plainLeases = new WeakMap<Client, Lease>();
   #facts: ServerFacts | undefined;
   /** Of the shared connection. */
   #era: Met["era"] | undefined;
@@ -127,11 +129,15 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   readonly call = (asked: Call): Promise<Reply> => {
-    const { met } = this.#shared;
     // Nearly always there is nothing to wait for, and nothing to choose.
-    const plain =
-      met?.era === "modern" && this.#facts?.instance === undefined && !this.#isInSession(asked.client);
-    return plain ? this.#callMet(this.#shared, met, asked) : this.#callSomehow(asked);
+    const { met } = this.#shared;
+    if (met?.era !== "modern" || this.#facts?.instance !== undefined) return this.#callSomehow(asked);
+    if (!this.#isInSession(asked.client)) return this.#callMet(this.#shared, met, asked);
+    const lease = asked.answers === undefined ? this.#plainLeases.get(asked.client) : undefined;
+    const own = lease?.supervisor.met;
+    return lease !== undefined && own !== undefined && this.#leases.useAgain(lease)
+      ? this.#callMet(lease.supervisor, own, asked)
+      : this.#callSomehow(asked);
   };
 
   async #callSomehow(asked: Call): Promise<Reply> {
@@ -150,6 +156,7 @@ class SupervisedUpstream implements StartableUpstream {
       if (supervisor === this.#shared) return await this.#callOver(supervisor, call);
     }
     const together = lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method);
+    if (lease.session !== undefined || !canBeAsked(lease.promised)) this.#plainLeases.set(call.client, lease);
     if (together || isOfTask(call)) return this.#callOver(lease.supervisor, call);
     return this.#apart.run(lease, call.signal, ({ supervisor }) => this.#callOver(supervisor, call));
   }
