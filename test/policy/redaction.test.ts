@@ -146,6 +146,23 @@ describe("paths into structured content", () => {
     expect(JSON.parse(found.content[1]?.text ?? "")).toEqual(clean);
   });
 
+  const element = JSON.stringify({ name: "ann", passwordHash: "x9x9" });
+  test.each<[string, readonly string[]]>([
+    ["a block for each element", [element, '{"name":"bob"}']],
+    ["several documents", [`${element}\n{"name":"bob"}`]],
+    ["JSON between fences", [`\`\`\`json\n${element}\n\`\`\``]],
+    ["a list", [JSON.stringify([{ users }])]],
+    ["what is wrapped once more", [JSON.stringify({ result: { users } })]],
+    ["JSON in JSON", [JSON.stringify(JSON.stringify({ users }))]],
+    ["YAML", ["- name: ann\n  passwordHash: x9x9\n"]],
+    ["a sentence", ["ann has x9x9, and bob has none"]],
+  ])("take what they take out from texts in any form: %s", async (_, texts) => {
+    const object = { content: texts.map(block), structuredContent: { users } };
+    const found = JSON.stringify(await resultOf(object, [], paths));
+    expect(found).not.toContain("x9x9");
+    expect(found).toContain("bob");
+  });
+
   test("keep the form of the text, and the very text where there is nothing", async () => {
     const indented = JSON.stringify({ users }, undefined, 2);
     const other = '{ "users": [ ], "x": 1.0 }';
@@ -188,6 +205,16 @@ describe("everything that goes to a server", () => {
   test("arguments of prompts", async () => {
     const call = of("prompts/get", { name: "p", arguments: { text: KEY } });
     expect((await sent(call, [PATTERN])).params).toEqual({ name: "p", arguments: { text: "[redacted]" } });
+  });
+
+  test("members that the method does not have", async () => {
+    const call = of("tools/call", { name: "db__query", arguments: { a: 1 }, note: { [KEY]: KEY }, x: 1 });
+    expect((await sent(call, [PATTERN])).params).toEqual({
+      name: "db__query",
+      arguments: { a: 1 },
+      note: { "[redacted]": "[redacted]" },
+      x: 1,
+    });
   });
 
   test("what is completed, and the arguments beside it", async () => {

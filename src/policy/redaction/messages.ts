@@ -1,5 +1,6 @@
 /** What a rule that redacts does to calls, and to everything that comes back for them. */
 import type { Call, InputAnswers, Notice, Reply } from "../../core/call.js";
+import { PARAMS } from "../../core/members.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { decodeHeaderValue, encodeHeaderValue } from "../../wire/header-value.js";
@@ -18,7 +19,7 @@ export interface Redactions {
 export async function redactedCall(call: Call, { args, results }: Redactions): Promise<Call> {
   const heard = results.active ? { ...call, notify: redactedNotify(call.notify, results) } : call;
   if (!args.active) return heard;
-  const own = await redactedParams(call.params, args);
+  const own = await redactedOthers(call.method, await redactedParams(call.params, args), args);
   const params = call.route?.kind === "methods" ? await redactedMethod(own, args) : own;
   const { answers, extraHeaders } = call;
   return {
@@ -48,6 +49,17 @@ async function redactedParams(params: JsonObject, args: Redaction): Promise<Json
   const answers = objectAt(params, "inputResponses");
   if (answers !== undefined) replace("inputResponses", await args.patternsOnly.apply(answers, "responses"));
   return changed;
+}
+
+/** Members that the method does not have; its server may read them all the same. */
+async function redactedOthers(method: string, params: JsonObject, args: Redaction): Promise<JsonObject> {
+  const known = PARAMS.get(method)?.names;
+  if (known === undefined) return params;
+  const names = Object.keys(params).filter((name) => known.has(name));
+  if (names.length === Object.keys(params).length) return params;
+  const rest = without(params, names);
+  const clean = await args.patternsOnly.apply(rest);
+  return clean === rest ? params : { ...clean, ...without(params, Object.keys(rest)) };
 }
 
 /** All parameters of a method that has no target are its arguments, but for those that say what it is about. */

@@ -6,6 +6,7 @@ import { compilePattern } from "../rules/patterns.js";
 import { mirroredJson } from "./mirrored-json.js";
 import { compilePaths, isMeant, type PathNodes, stepped } from "./paths.js";
 import { holdsBytes, isProtocolKey, isReadText, type Place, placeOfMember } from "./places.js";
+import { removedValues, withoutValues } from "./removed-values.js";
 import { atOnce, inTurns, type Steps, Work } from "./steps.js";
 import { TextCleaner } from "./texts.js";
 
@@ -69,7 +70,11 @@ class Walk {
 
   *whole(object: JsonObject, place: Place | undefined, paths: PathNodes): Steps<JsonObject> {
     const mirrored = place === "result" ? stepped(paths, "structuredContent") : [];
-    return yield* this.#object(object, { place, paths, mirrored }, new Work());
+    const work = new Work();
+    const clean = yield* this.#object(object, { place, paths, mirrored }, work);
+    if (mirrored.length === 0 || object.structuredContent === undefined) return clean;
+    const values = yield* removedValues(object.structuredContent, mirrored, work);
+    return yield* withoutValues(clean, values, this.#replacement, work);
   }
 
   *#value(value: unknown, spot: Spot, work: Work): Steps<unknown> {

@@ -1,0 +1,75 @@
+/**
+ * What a path takes out of `structuredContent` goes from the texts of the same result too, in whatever form they say it: a
+ * block for each element, several documents, YAML, a sentence.
+ */
+import { ExactNumber } from "../../wire/exact-number.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import { isMeant, type PathNodes, stepped } from "./paths.js";
+import type { Steps, Work } from "./steps.js";
+
+/** A shorter value, such as `1` or `yes`, stands everywhere. In characters. */
+const SHORTEST = 4;
+/** A text is taken out as a whole where to look for all values in it were more (values times characters). */
+const MOST_WORK = 16 * 1024 * 1024;
+/** To look for a value is so much cheaper than to search for a pattern. */
+const CHEAPER = 8;
+
+/** Every text and number that the paths take out of `value`, the longest first. */
+export function* removedValues(value: unknown, paths: PathNodes, work: Work): Steps<readonly string[]> {
+  const found = new Set<string>();
+  const open: [unknown, PathNodes | undefined][] = [[value, paths]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [inner, nodes] = next;
+    yield* work.spend(1);
+    // Undefined stands for what is meant with all that is in it.
+    const below = nodes !== undefined && isMeant(nodes) ? undefined : nodes;
+    if (typeof inner === "object" && inner !== null && !(inner instanceof ExactNumber)) {
+      for (const [key, each] of Object.entries(inner)) {
+        const paths = below && stepped(below, key);
+        if (paths === undefined || paths.length > 0) open.push([each, paths]);
+      }
+    } else if (below === undefined) {
+      const text = inner instanceof ExactNumber ? inner.source : String(inner);
+      if (text.length < SHORTEST || typeof inner === "boolean" || inner === null) continue;
+      found.add(text).add(writeJson(text).slice(1, -1));
+    }
+  }
+  return [...found].sort((one, other) => other.length - one.length);
+}
+
+/** The result without these values in the texts of its content; the very same one where they are in none. */
+export function* withoutValues(
+  result: JsonObject,
+  values: readonly string[],
+  replacement: string,
+  work: Work,
+): Steps<JsonObject> {
+  const { content } = result;
+  if (values.length === 0 || !Array.isArray(content)) return result;
+  const blocks: unknown[] = [];
+  for (const block of content as readonly unknown[]) blocks.push(yield* cleanBlock(block));
+  return blocks.every((block, at) => block === content[at]) ? result : { ...result, content: blocks };
+
+  function* cleanBlock(block: unknown): Steps<unknown> {
+    if (!isObject(block)) return block;
+    const { text, resource } = block;
+    if (isObject(resource)) {
+      const clean = yield* cleanBlock(resource);
+      if (clean !== resource) return { ...block, resource: clean };
+    }
+    if (typeof text !== "string") return block;
+    const clean = yield* cleanText(text);
+    return clean === text ? block : { ...block, text: clean };
+  }
+
+  function* cleanText(text: string): Steps<string> {
+    if (text.length * values.length > MOST_WORK) return replacement;
+    let clean = text;
+    for (const value of values) {
+      yield* work.spend(clean.length / CHEAPER);
+      if (clean.includes(value)) clean = clean.split(value).join(replacement);
+    }
+    return clean;
+  }
+}
