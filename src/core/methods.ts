@@ -60,11 +60,13 @@ export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
   "resources/directory/read": named("resources", "uri"),
   "skills/get": named("resources", "uri"),
   "completion/complete": {
-    needs: 'a "ref" to it',
+    needs: 'a "ref" to it, by "name" or by "uri"',
     read: (params) => {
       const ref = objectAt(params, "ref");
       const name = stringAt(ref, "name");
       const uri = stringAt(ref, "uri");
+      // Of two things only one would be judged, and its server may take the other.
+      if (name !== undefined && uri !== undefined) return undefined;
       if (stringAt(ref, "type") === "ref/prompt" && name !== undefined) return { kind: "prompts", name };
       return uri === undefined ? undefined : { kind: "resourceTemplates", name: uri };
     },

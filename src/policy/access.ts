@@ -15,7 +15,7 @@ import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } 
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
 import type { RoundState, RoundStates } from "./round-state.js";
-import { judgeMethod } from "./rules/method-matters.js";
+import { judgeMethodInTurns } from "./rules/method-matters.js";
 import { argsOf, type Decision, type Matter, type RedactingRule, redacts } from "./rules/rule-book.js";
 import { TaskQuestions } from "./task-questions.js";
 
@@ -124,7 +124,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     round: RoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
-    const { decision, matter, redacting } = judgeMethod(judge.book, call, route);
+    const { decision, matter, redacting } = await judgeMethodInTurns(judge.book, call, route);
     const { effect, rule } = decision;
     // Nobody can be asked on account of a method whose meaning nobody knows.
     const isRefused = effect === "hide" || effect === "deny" || effect === "approve";

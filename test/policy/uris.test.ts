@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Call, Reply, Route } from "../../src/core/call.js";
+import { methodRoute } from "../../src/core/methods.js";
 import { fakeCall } from "../support/fake-call.js";
 import { policyOf, result, wordOf } from "./support.js";
 
@@ -76,4 +77,23 @@ describe("a rule that denies", () => {
     const { handle } = policyOf({ rules: [{ resources: [pattern], effect: "deny" }] });
     expect(wordOf(await handle(reading(own)))).toBe("denied");
   });
+});
+
+test("a method that names very many URIs is judged in turns, between which others get theirs", async () => {
+  const { handle } = policyOf({ rules: [{ resources: ["files+file:///secret/*"], effect: "deny" }] });
+  const named = Array.from({ length: 200 }, (_, at) => {
+    const { route } = reading(`file:///${at}/${"%2e%2e/a;b//".repeat(100)}${at}`);
+    return { route: route as Route, surely: true };
+  });
+  let turns = 0;
+  let isDone = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  const call = fakeCall({ method: "ops/run", params: {}, route: methodRoute("files", "ops/run", named) });
+  expect(wordOf(await handle(call))).toBe("result");
+  isDone = true;
+  expect(turns).toBeGreaterThan(20);
 });

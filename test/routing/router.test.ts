@@ -75,7 +75,18 @@ describe("a call with a target", () => {
     [
       "completion/complete",
       { ref: { type: "ref/prompt" } },
-      { message: 'completion/complete does not say what it is about: its params need a "ref" to it' },
+      {
+        message:
+          'completion/complete does not say what it is about: its params need a "ref" to it, by "name" or by "uri"',
+      },
+    ],
+    [
+      "completion/complete",
+      { ref: { type: "ref/prompt", name: "files__p", uri: "files+file:///a" } },
+      {
+        message:
+          'completion/complete does not say what it is about: its params need a "ref" to it, by "name" or by "uri"',
+      },
     ],
   ])("%s %j of nobody is -32602", async (method, params, expected) => {
     const files = fakeUpstream("files", { lists });

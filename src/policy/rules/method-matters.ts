@@ -1,5 +1,6 @@
 /** What is judged of a call of a method that has no target: the method itself, and everything that it names. */
 import type { Call, Route } from "../../core/call.js";
+import { myTurn } from "../../core/large-work.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { type Budget, type Decision, type Matter, type RuleBook, STEPS_AT_ONCE } from "./rule-book.js";
 
@@ -21,15 +22,50 @@ export interface MethodDecision {
 /** From the mildest to the strictest. */
 const STRICTNESS = ["allow", "redact", "approve", "deny", "hide"] as const;
 
-/** @param judge of one matter */
+/** What the rules say to a call of such a method. */
 export function judgeMethod(book: Pick<RuleBook, "judge">, call: Call, route: Route): MethodDecision {
+  const steps = judging(book, call, route);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same; where a call names so much that it takes long, others get their turn in between. */
+export async function judgeMethodInTurns(
+  book: Pick<RuleBook, "judge">,
+  call: Call,
+  route: Route,
+): Promise<MethodDecision> {
+  const steps = judging(book, call, route);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await myTurn();
+  }
+}
+
+/** So many characters of names are judged in one turn; each may have 64 readings, so that this takes some 10 ms at most. */
+const CHARACTERS_IN_A_TURN = 8_192;
+
+function* judging(
+  book: Pick<RuleBook, "judge">,
+  call: Call,
+  route: Route,
+): Generator<void, MethodDecision, void> {
   const [first, ...others] = mattersOf(call, route);
   // What conditions may take, they may take together.
   const budget: Budget = { steps: STEPS_AT_ONCE };
   let matter = first;
   let decision = book.judge(first, budget);
   const decisions = [decision];
+  let characters = 0;
   for (const other of others) {
+    characters += other.route.exposed.length;
+    if (characters > CHARACTERS_IN_A_TURN) {
+      characters = 0;
+      yield;
+    }
     const next = book.judge(other, budget);
     decisions.push(next);
     if (STRICTNESS.indexOf(next.effect) > STRICTNESS.indexOf(decision.effect)) {
