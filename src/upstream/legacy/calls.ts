@@ -46,6 +46,7 @@ export class LegacyCalls {
     const { server, exchange, post, taskProgress } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
     const giveUp = new Stop();
+    const awaitsTask = needsTask(call, this.#settings.capabilities());
     const running: RunningCall = new RunningCall(nextId(), call, {
       respond: post,
       cancel: (why) => {
@@ -53,6 +54,7 @@ export class LegacyCalls {
         else this.#cancelTask(running, running.awaited);
         giveUp.abort();
       },
+      awaitsTask,
     });
     this.open.add(running);
     // Of the call itself nothing here holds on to: it may be parked for long, and its arguments are large.
@@ -63,7 +65,7 @@ export class LegacyCalls {
       running.end(ending);
     };
     const request = writeCall(call, running.id);
-    const answer = needsTask(call, this.#settings.capabilities())
+    const answer = awaitsTask
       ? awaitTask(request, running, exchange, giveUp.signal)
       : exchange(request, running, giveUp.signal);
     answer.then(

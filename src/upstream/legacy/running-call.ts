@@ -18,6 +18,8 @@ export interface RunningCallSettings {
   readonly respond: (response: Envelope) => void;
   /** Tells the server that nobody waits any more, and stops waiting. */
   readonly cancel: (why: string) => void;
+  /** Whether the call goes on behind the response to its request, as the gateway waits for the task that this began. */
+  readonly awaitsTask: boolean;
 }
 
 interface Question {
@@ -48,6 +50,7 @@ export class RunningCall extends OpenCall {
   #awaited: string | undefined;
   #lastKey = 0;
   #ending: Ending | undefined;
+  #answered = false;
   #settled = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #wake: (() => void) | undefined;
@@ -61,7 +64,12 @@ export class RunningCall extends OpenCall {
 
   /** Whether the client may be asked something on account of this call. */
   get mayAsk(): boolean {
-    return MAY_ASK.has(this.method) && this.#ending === undefined;
+    return MAY_ASK.has(this.method) && this.#ending === undefined && !this.#answered;
+  }
+
+  /** The response has come: what comes behind it is no affair of this call, although `end` is still to be called. */
+  answered(): void {
+    this.#answered = !this.#settings.awaitsTask;
   }
 
   /** The task, by the server's own id, whose result it waits for. */

@@ -81,7 +81,11 @@ export class LegacyConnection implements Connection {
       exchange: (request, running, signal) => {
         running.sends(request);
         return this.#exchange(() =>
-          this.#opened.exchange(request, { signal, hear: (message) => this.#hear(message, running) }),
+          this.#opened.exchange(request, {
+            signal,
+            hear: (message) => this.#hear(message, running),
+            waiter: running,
+          }),
         );
       },
     });

@@ -16,6 +16,16 @@ export interface ExchangeOptions {
    * stream. On a pipe nothing can be told apart, so there it is never called; see `Channel.listen`.
    */
   readonly hear?: (message: Envelope) => void;
+  /**
+   * Told at once that the response has come, where messages come mixed: the promise resolves later, and by then the
+   * messages that came right behind the response were heard.
+   */
+  readonly waiter?: Waiter | undefined;
+}
+
+export interface Waiter {
+  /** Must not throw. */
+  answered(): void;
 }
 
 export interface Answer {

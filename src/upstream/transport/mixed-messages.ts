@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { type Envelope, isResponse } from "../../wire/envelope.js";
 import type { MessageId } from "../../wire/message-id.js";
-import type { Answer } from "./channel.js";
+import type { Answer, ExchangeOptions, Waiter } from "./channel.js";
 import { type Leftovers, letHear } from "./leftovers.js";
 
 class Waiting {
@@ -12,10 +12,16 @@ class Waiting {
   #reject: ((error: GatewayError) => void) | undefined;
   #signal: StopSignal | undefined;
   #giveUp: (() => void) | undefined;
+  #waiter: Waiter | undefined;
 
-  constructor(resolve: (answer: Answer) => void, reject: (error: GatewayError) => void) {
+  constructor(
+    resolve: (answer: Answer) => void,
+    reject: (error: GatewayError) => void,
+    waiter: Waiter | undefined,
+  ) {
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#waiter = waiter;
   }
 
   watch(signal: StopSignal, giveUp: () => void): void {
@@ -25,6 +31,7 @@ class Waiting {
   }
 
   resolve(answer: Answer): void {
+    this.#waiter?.answered();
     this.#resolve?.(answer);
     this.#forget();
   }
@@ -42,6 +49,7 @@ class Waiting {
     this.#reject = undefined;
     this.#signal = undefined;
     this.#giveUp = undefined;
+    this.#waiter = undefined;
   }
 }
 
@@ -60,14 +68,15 @@ export class MixedMessages {
    *
    * @throws Error when somebody waits for this id already: whoever gives the ids must not repeat them.
    */
-  wait(id: MessageId, signal: StopSignal | undefined): Promise<Answer> {
+  wait(id: MessageId, options: ExchangeOptions | undefined): Promise<Answer> {
+    const signal = options?.signal;
     if (this.#waiting.has(id)) throw new Error("a request with this id is in flight already");
     return new Promise<Answer>((resolve, reject) => {
       if (signal?.aborted === true) {
         reject(cancelled());
         return;
       }
-      const waiting = new Waiting(resolve, reject);
+      const waiting = new Waiting(resolve, reject, options?.waiter);
       if (signal !== undefined) waiting.watch(signal, () => this.reject(id, cancelled()));
       this.#waiting.set(id, waiting);
     });

@@ -87,7 +87,7 @@ class SseChannel implements Channel {
 
   async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
     if (this.#over !== undefined) throw this.#unavailable(this.#over);
-    const answer = this.#messages.wait(request.id, options?.signal);
+    const answer = this.#messages.wait(request.id, options);
     if (options?.signal?.aborted !== true) {
       // The response may come on the stream before the POST is answered, so neither waits for the other.
       this.#send(request, options?.headers).catch((error: unknown) => {

@@ -115,7 +115,7 @@ class PipeChannel implements StdioChannel {
     try {
       const line = lineOf(request);
       this.#refuseWhenOver();
-      const answer = this.#messages.wait(request.id, options?.signal);
+      const answer = this.#messages.wait(request.id, options);
       if (options?.signal?.aborted !== true && !this.#writer.write(line)) {
         this.#messages.reject(request.id, this.#notReading());
       }
