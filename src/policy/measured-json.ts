@@ -1,6 +1,7 @@
 /** How long the JSON text of a large value is, and its digest, without holding others up. */
 import { createHash } from "node:crypto";
 import { ExactNumber } from "../wire/exact-number.js";
+import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { inTurns, type Steps, Work } from "./redaction/steps.js";
 
@@ -50,7 +51,9 @@ function* piecesOf(value: unknown): Generator<string, void, void> {
     yield "]";
   } else {
     let before = "{";
-    for (const [key, inner] of Object.entries(value)) {
+    // Entries of an object of very many members take three times as long as its keys.
+    for (const key of Object.keys(value)) {
+      const inner = (value as JsonObject)[key];
       const head = `${before}${writeJson(key)}:`;
       before = ",";
       if (typeof inner === "object" && inner !== null) {

@@ -9,6 +9,9 @@ export function canonicalText(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (value instanceof ExactNumber) return value.source;
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalText(inner)}`).join(",")}}`;
+  const object = value as Readonly<Record<string, unknown>>;
+  // Without a comparison of its own it sorts by code units, which is what is meant, and several times as fast.
+  const keys = Object.keys(object).sort();
+  const members = keys.map((key) => `${JSON.stringify(key)}:${canonicalText(object[key])}`);
+  return `{${members.join(",")}}`;
 }

@@ -74,13 +74,18 @@ export function isOdd(text: string, start: number, end: number): boolean {
     if (code === POINT) hasPoint = true;
     else if (code === MINUS) continue;
     else if (isDigit(code)) digits++;
-    // An exponent.
-    else return isWrittenOtherwise(text.slice(start, end));
+    // JavaScript writes an exponent as `e+21` or `e-7`.
+    else
+      return (
+        code !== SMALL_E || isDigit(text.charCodeAt(at + 1)) || isWrittenOtherwise(text.slice(start, end))
+      );
   }
-  // Beyond so many digits, and for what is small enough to be written with an exponent, only JavaScript itself knows.
+  // Beyond so many digits only JavaScript itself knows.
   if (digits > KEPT_DIGITS) return isWrittenOtherwise(text.slice(start, end));
   if (!hasPoint) return digits === 1 && text.startsWith("-0", start);
-  return text.charCodeAt(end - 1) === ZERO || isWrittenOtherwise(text.slice(start, end));
+  if (text.charCodeAt(end - 1) === ZERO) return true;
+  // What is below 0.000001 is written with an exponent.
+  return text.startsWith("0.000000", text.charCodeAt(start) === MINUS ? start + 1 : start);
 }
 
 const isWrittenOtherwise = (token: string): boolean => String(Number(token)) !== token;
@@ -91,6 +96,7 @@ const MINUS = 45;
 const POINT = 46;
 const ZERO = 48;
 const NINE = 57;
+const SMALL_E = 101;
 
 const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
 /** Any character of a number; 32 tells `e` from `E`. */

@@ -11,8 +11,15 @@ export function parseExact(text: string): unknown {
   return new ExactReader(text).value();
 }
 
+interface RecentNumber {
+  readonly source: string;
+  readonly value: number | ExactNumber;
+}
+
 class ExactReader {
   readonly #text: string;
+  /** The last short number of each hash. */
+  readonly #recent: (RecentNumber | undefined)[] = [];
   /** Where the next value, key or separator begins, or white space before it. */
   #at = 0;
 
@@ -82,11 +89,30 @@ class ExactReader {
   }
 
   #number(): number | ExactNumber {
+    const text = this.#text;
     const start = this.#at;
-    this.#at = endOfNumber(this.#text, start);
-    const token = this.#text.slice(start, this.#at);
-    if (!isOdd(this.#text, start, this.#at)) return Number(token);
-    return new ExactNumber(token.length <= COPIED ? token : copyOf(token));
+    const end = endOfNumber(text, start);
+    this.#at = end;
+    if (end - start > COPIED) {
+      const token = text.slice(start, end);
+      return isOdd(text, start, end) ? new ExactNumber(copyOf(token)) : Number(token);
+    }
+    // Equal texts share one object: a message of some MB may repeat `1.0` a million times.
+    let hash = 0;
+    for (let at = start; at < end; at++) hash = (hash * 31 + text.charCodeAt(at)) | 0;
+    const slot = hash & (SLOTS - 1);
+    const recent = this.#recent[slot];
+    if (
+      recent !== undefined &&
+      recent.source.length === end - start &&
+      text.startsWith(recent.source, start)
+    ) {
+      return recent.value;
+    }
+    const source = text.slice(start, end);
+    const value = isOdd(text, start, end) ? new ExactNumber(source) : Number(source);
+    this.#recent[slot] = { source, value };
+    return value;
   }
 
   /** The code of the next character that is no white space; `#at` is where it stands. */
@@ -100,6 +126,8 @@ const copyOf = (token: string): string => Buffer.from(token, "latin1").toString(
 
 /** Pieces of a text up to this length are copies of their own in V8. */
 const COPIED = 12;
+/** A power of two. */
+const SLOTS = 256;
 
 const QUOTE = 34;
 const COMMA = 44;

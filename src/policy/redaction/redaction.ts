@@ -128,7 +128,9 @@ class Walk {
     let changed = false;
     const copy = new Map<string, unknown>();
     const numbers = new Map<string, number>();
-    for (const [key, inner] of Object.entries(object)) {
+    // Entries of an object of very many members take three times as long as its keys.
+    for (const key of Object.keys(object)) {
+      const inner = object[key];
       const isFixed = !this.#texts.active || isProtocolKey(spot.place, key);
       const name = isFixed ? key : yield* this.#name(key, object, copy, numbers, work);
       const clean = holdsBytes(spot.place, key, object)
