@@ -29,6 +29,9 @@ const REFUSED: readonly (readonly [Json, string])[] = [
   [elicitation({ mode: "URL", url: "javascript:alert(1)", requestedSchema: schema }), "URL"],
   [elicitation({ mode: "Url", url: "https://example.test/" }), "Url"],
   [elicitation({ mode: "", requestedSchema: schema }), "mode"],
+  [elicitation({ url: "javascript:alert(1)", requestedSchema: schema }), "link"],
+  [elicitation({ mode: "form", url: "file:///etc/passwd", requestedSchema: schema }), "link"],
+  [elicitation({ mode: "form", url: 7, requestedSchema: schema }), "link"],
   [elicitation({ mode: ["url"], url: "https://example.test/" }), "mode"],
   [elicitation({ Message: "Your password?", requestedSchema: schema }), "Message"],
   [elicitation({ requestedSchema: schema, RequestedSchema: schema }), "RequestedSchema"],
@@ -56,7 +59,6 @@ const ASTRAY: readonly Json[] = [
   page("not a link"),
   page(undefined),
   page(["https://example.test/"]),
-  elicitation({ url: "javascript:alert(1)", requestedSchema: schema }),
 ];
 
 /** What a person may be sent to, however its server wrote it. */

@@ -36,6 +36,8 @@ export function readQuestion(question: unknown): Readable<JsonObject> {
     return { fault: `no revision knows an elicitation of the mode ${named(mode)}` };
   }
   const href = pageOf(params.url);
+  // A form has no link, and hosts that show one all the same declared nothing by which it would be judged.
+  if (mode !== "url" && params.url !== undefined && href === undefined) return { fault: NO_PAGE };
   return {
     value:
       href === undefined || href === params.url
@@ -70,7 +72,7 @@ export function readPages(error: RpcError): Readable<RpcError> {
     const fault = paramsFault("elicitation/create", page);
     if (fault !== undefined) return { fault };
     const url = pageOf(page.url);
-    if (url === undefined) return { fault: "a link must be the address of a page, by http or https" };
+    if (url === undefined) return { fault: NO_PAGE };
     pages.push({ ...page, url });
   }
   return { value: { ...error, data: { ...data, elicitations: pages } } };
@@ -88,6 +90,8 @@ export function isAmbiguous(
   if (fault !== undefined) log.debug({ server, method, reason: fault }, "a notification was passed over");
   return fault !== undefined;
 }
+
+const NO_PAGE = "a link must be the address of a page, by http or https";
 
 /** The error that a call ends with whose server asks something that cannot be passed on. */
 export const unaskable = (server: string, fault: string): RpcError => ({
