@@ -4,6 +4,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
+import { backoff } from "../backoff.js";
 import { isModernRefusal } from "../conversation/hop-errors.js";
 import { isForgotten as isForgottenRequest } from "../conversation/sent-request.js";
 import { type Answer, type Channel, type ExchangeOptions, HttpStatusError } from "../transport/channel.js";
@@ -13,6 +14,8 @@ export interface SessionSettings extends Omit<HandshakeSettings, "signal"> {
   readonly log: Logger;
   /** How long (ms) the handshake after a loss may take. */
   readonly handshakeTimeoutMs: number;
+  /** Numbers from 0 up to 1, for the jitter of the backoff. */
+  readonly random: () => number;
   /** The session was lost and there is a new one; whatever the server knew of the old one is gone. */
   readonly renewed: () => void;
   /** The session was lost and there is no new one; whoever holds the connection must meet the server anew. */
@@ -24,6 +27,11 @@ export class Session {
   readonly #settings: SessionSettings;
   #agreement: Agreement;
   #renewal: Promise<void> | undefined;
+  /** Sessions in a row that were opened for a request which the server refused in them as well. */
+  #failures = 0;
+  /** The last of those, and until when (by `performance.now()`) no other one is opened. */
+  #useless: Agreement | undefined;
+  #notBefore = 0;
 
   private constructor(channel: Channel, settings: SessionSettings, agreement: Agreement) {
     this.#channel = channel;
@@ -42,21 +50,46 @@ export class Session {
 
   /**
    * Sends a request in the current session. When the server says that it does not know the session, it has
-   * not looked at the request either: then, and only then, the request is sent once more in a new session.
+   * not looked at the request either: then, and only then, the request is sent once more in a new session. Where it
+   * says so there again, the next session is opened after the backoff of a server that cannot be met, and what it says
+   * until then is the answer.
    */
   async exchange(request: Request, options: Omit<ExchangeOptions, "headers">): Promise<Answer> {
     const asked = this.#agreement;
     try {
       const answer = await this.#channel.exchange(request, { headers: asked.headers, ...options });
       if (isOutgrown(answer)) throw this.#outgrown();
-      if (!isForgotten(asked, answer.status, answer.message.error?.message)) return answer;
+      if (!saysForgotten(asked, answer) || !this.#mayRenew(asked)) return answer;
     } catch (error) {
-      const cause = error instanceof GatewayError ? error.cause : undefined;
-      if (!(cause instanceof HttpStatusError && isForgotten(asked, cause.status, cause.body))) throw error;
+      if (!failedAsForgotten(asked, error) || !this.#mayRenew(asked)) throw error;
     }
     await this.#renew(asked);
     if (isForgottenRequest(request)) throw this.#gone();
-    return this.#channel.exchange(request, { headers: this.#agreement.headers, ...options });
+    return this.#exchangeAgain(request, options);
+  }
+
+  async #exchangeAgain(request: Request, options: Omit<ExchangeOptions, "headers">): Promise<Answer> {
+    const renewed = this.#agreement;
+    try {
+      const answer = await this.#channel.exchange(request, { headers: renewed.headers, ...options });
+      if (saysForgotten(renewed, answer)) this.#wasUseless(renewed);
+      else this.#failures = 0;
+      return answer;
+    } catch (error) {
+      if (failedAsForgotten(renewed, error)) this.#wasUseless(renewed);
+      throw error;
+    }
+  }
+
+  #mayRenew(lost: Agreement): boolean {
+    return this.#agreement !== lost || performance.now() >= this.#notBefore;
+  }
+
+  #wasUseless(renewed: Agreement): void {
+    if (this.#useless === renewed) return;
+    this.#useless = renewed;
+    this.#failures += 1;
+    this.#notBefore = performance.now() + backoff(this.#failures, this.#settings.random);
   }
 
   /** A server of the other era has taken its place. Where there was no session to forget, nothing else tells. */
@@ -116,4 +149,12 @@ const isOutgrown = ({ status, message }: Answer): boolean =>
 function isForgotten(asked: Agreement, status: number, words: string | undefined): boolean {
   if (asked.sessionId === undefined) return false;
   return status === 404 || (status === 400 && words !== undefined && /\bsession\b/i.test(words));
+}
+
+const saysForgotten = (asked: Agreement, { status, message }: Answer): boolean =>
+  isForgotten(asked, status, message.error?.message);
+
+function failedAsForgotten(asked: Agreement, error: unknown): boolean {
+  const cause = error instanceof GatewayError ? error.cause : undefined;
+  return cause instanceof HttpStatusError && isForgotten(asked, cause.status, cause.body);
 }

@@ -31,6 +31,8 @@ export interface LegacySettings extends ConversationSettings {
   /** The revision to offer at `initialize`. */
   readonly revision: string;
   readonly handshakeTimeoutMs: number;
+  /** Numbers from 0 up to 1, for the jitter of waits. */
+  readonly random: () => number;
   /** What of its clients is promised that the server may ask; nothing on a connection that many share. */
   readonly promised: JsonObject;
   /** The session that the connection is kept for, if it is kept for one. */

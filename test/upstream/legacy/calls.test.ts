@@ -420,6 +420,32 @@ describe("a session over HTTP", () => {
     expect(server.sent("tools/call")).toHaveLength(2);
   });
 
+  test("is opened anew later and later where the server refuses the request in the new one too", async () => {
+    const { server, forget } = sessions();
+    const { upstream } = await meet(server, over);
+    const served = server.methods.get("tools/call");
+    server.on("tools/call", () => {
+      throw new HttpFailure(404, "Session not found");
+    });
+    const opened: number[] = [];
+    for (let second = 0; second < 130; second += 1) {
+      const before = server.sent("initialize").length;
+      await Promise.all([1, 2].map(() => failure(upstream.call(calling().call))));
+      if (server.sent("initialize").length > before) opened.push(second);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(opened).toEqual([0, 1, 3, 7, 15, 31, 63, 123]);
+    expect(upstream.state).toBe("ready");
+    // Once it is served in a new one again, the next loss is mended at once.
+    await vi.advanceTimersByTimeAsync(60_000);
+    server.on("tools/call", served ?? {});
+    for (let loss = 0; loss < 2; loss += 1) {
+      forget();
+      resultOf(await upstream.call(calling().call));
+    }
+    await upstream.close();
+  });
+
   test("counts as forgotten when an older server says 400 and speaks of the session", async () => {
     const { server, forget } = sessions();
     const { upstream } = await meet(server, over);
