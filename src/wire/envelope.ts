@@ -18,6 +18,9 @@ export const codeOf = ({ code }: RpcError): number => (typeof code === "number" 
 /** Keeps what no name on the wire can collide with, and what JSON.stringify passes over. */
 export const RESULT_TEXT = Symbol("result text");
 
+/** Keeps what is wrong with the frame of a server's own request, which is answered with that. */
+export const FRAME_FAULT = Symbol("frame fault");
+
 /** For requests that say the same of their client again and again; see `PreparedMeta`. */
 export const PREPARED_META = Symbol("prepared _meta");
 
@@ -38,6 +41,8 @@ export interface Envelope {
   /** The text of `result` as it came, where it is known; see `readMessages`. */
   readonly [RESULT_TEXT]?: string | Buffer;
   readonly [PREPARED_META]?: PreparedMeta;
+  /** A request that must not be acted upon, only answered with this; see `readMessages`. */
+  readonly [FRAME_FAULT]?: FrameError;
 }
 
 export interface Request extends Envelope {
@@ -142,6 +147,19 @@ export function checkFrame(value: unknown): Envelope {
     if (twin !== undefined) refuse(`"error.${twin}" could be read as "error.${ERROR.meantBy(twin)}"`);
   }
   return value as unknown as Envelope;
+}
+
+/**
+ * The id under which the sender of a bad frame waits for an answer, where it was meant as a request: it has a method,
+ * or what could be read as one and neither result nor error.
+ */
+export function askedUnder(value: unknown): MessageId | undefined {
+  if (!isObject(value)) return undefined;
+  const has = (key: string): boolean => Object.hasOwn(value, key);
+  const isRequestLike =
+    has("method") ||
+    (!has("result") && !has("error") && Object.keys(value).some((key) => FRAME.meantBy(key) === "method"));
+  return isRequestLike ? readId(value) : undefined;
 }
 
 const MEMBERS = ["jsonrpc", "id", "method", "params", "result", "error"];

@@ -1,6 +1,15 @@
 /** The one place where bytes from a server become checked messages. */
 import { isAscii } from "node:buffer";
-import { checkFrame, type Envelope, FrameError, isRequest, RESULT_TEXT } from "./envelope.js";
+import {
+  askedUnder,
+  type Batch,
+  checkFrame,
+  type Envelope,
+  FRAME_FAULT,
+  FrameError,
+  isRequest,
+  RESULT_TEXT,
+} from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths } from "./longest.js";
@@ -18,17 +27,23 @@ const MAX_ANSWER_DEPTH = 512;
  * replaced, not refused: an answer with one bad character in a text is better than a call without an answer.
  * An error response whose id is `null` (JSON-RPC's "the id could not be read") comes back without an id.
  *
+ * A request of the server whose frame is wrong comes as a request that says so (`FRAME_FAULT`), so that it can be
+ * answered; of a batch in place of another member that is no message stands what is wrong with it.
+ *
  * @throws FrameError, with the id where it is a response and has one; the ids of a server's own requests are
  * counted apart from those of the gateway, and are not given here.
  */
-export function readMessages(document: Buffer | string): readonly Envelope[] {
+export function readMessages(document: Buffer | string): Batch {
   const text = typeof document === "string" ? document : decoded(document);
   const value = parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   const { tooDeep, result } = scanResponse(text, MAX_ANSWER_DEPTH);
   if (tooDeep) {
-    throw new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, idOf(value));
+    const fault = new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`);
+    return Array.isArray(value)
+      ? value.map((each) => orFault(() => refused(each, fault)))
+      : [refused(value, fault)];
   }
-  if (Array.isArray(value)) return value.map((each) => check(each, text.length));
+  if (Array.isArray(value)) return value.map((each) => orFault(() => check(each, text.length)));
   const message: Received = check(value, text.length);
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
@@ -83,7 +98,31 @@ function check(value: unknown, length: number): Envelope {
     if (!isRequest(message)) checkServerLengths(message, length);
     return message;
   } catch (error) {
-    throw error instanceof FrameError ? new FrameError(error.code, error.message, idOf(value)) : error;
+    if (error instanceof FrameError) return refused(value, error);
+    throw error;
+  }
+}
+
+/** What is left of a message that is none: a request that can only be refused. @throws FrameError for all others */
+function refused(value: unknown, { code, message }: FrameError): Envelope {
+  const id = askedUnder(value);
+  if (id === undefined) throw new FrameError(code, message, idOf(value));
+  const { method } = value as JsonObject;
+  return {
+    jsonrpc: "2.0",
+    id,
+    method: typeof method === "string" ? method : "",
+    [FRAME_FAULT]: new FrameError(code, message, id),
+  };
+}
+
+/** For a member of a batch: the others are served. */
+function orFault(read: () => Envelope): Envelope | FrameError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FrameError) return error;
+    throw error;
   }
 }
 

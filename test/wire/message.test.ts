@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { FrameError } from "../../src/wire/envelope.js";
+import { FRAME_FAULT, FrameError, messagesIn } from "../../src/wire/envelope.js";
 import { looksLikeMessage, readMessages } from "../../src/wire/message.js";
 
 const read = (text: string) => readMessages(Buffer.from(text));
+const first = (document: Buffer | string) => messagesIn(readMessages(document))[0];
 
 function refusal(text: string): FrameError {
   try {
@@ -45,7 +46,7 @@ test("an error whose id is null comes without an id", () => {
 });
 
 test("a key named __proto__ stays an ordinary key", () => {
-  const [message] = read('{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"polluted":1}}}');
+  const message = first('{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"polluted":1}}}');
   expect(Object.keys(message?.result ?? {})).toEqual(["__proto__"]);
   expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
 });
@@ -53,7 +54,7 @@ test("a key named __proto__ stays an ordinary key", () => {
 test("a bad byte in a text costs that character and not the answer", () => {
   const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"text":"a?b"}}');
   bytes[bytes.indexOf("?")] = 0xff;
-  expect(readMessages(bytes)[0]?.result).toEqual({ text: "a\ufffdb" });
+  expect(first(bytes)?.result).toEqual({ text: "a\ufffdb" });
 });
 
 describe("what is no message is refused:", () => {
@@ -72,10 +73,40 @@ describe("what is no message is refused:", () => {
   });
 });
 
-test("a bad response tells whose it would be, a bad request does not", () => {
+test("of a batch what is no message is told of in its place, and the others come", () => {
+  const [a, bad, junk, b] = read(
+    '[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":7,"result":"done"},3,{"jsonrpc":"2.0","id":1,"result":{}}]',
+  );
+  expect(a).toEqual({ jsonrpc: "2.0", method: "a" });
+  expect(bad).toBeInstanceOf(FrameError);
+  expect(bad).toMatchObject({ code: -32600, id: 7 });
+  expect(junk).toMatchObject({ code: -32600, id: undefined });
+  expect(b).toMatchObject({ id: 1, result: {} });
+});
+
+const deepParams = `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":${"[".repeat(600)}${"]".repeat(600)}}}`;
+
+test.each([
+  ["look-alike params", '{"jsonrpc":"2.0","id":7,"method":"ping","Params":{}}', "ping"],
+  ["a look-alike method", '{"jsonrpc":"2.0","id":7,"Method":"ping"}', ""],
+  ["a method that is no text", '{"jsonrpc":"2.0","id":7,"method":5}', ""],
+  ["params that are a list", '{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', "ping"],
+  ["a result beside its method", '{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}', "ping"],
+  ["no version", '{"id":7,"method":"ping"}', "ping"],
+  ["too many levels", deepParams, "ping"],
+])("a request with %s comes as one that can only be refused, alone and in a batch", (_what, text, method) => {
+  for (const document of [text, `[${text}]`]) {
+    const message = first(document);
+    expect(message).toMatchObject({ id: 7, method, [FRAME_FAULT]: { code: -32600, id: 7 } });
+    expect(message?.params).toBeUndefined();
+  }
+});
+
+test("a bad response tells whose it would be, a bad request without a usable id tells nothing", () => {
   expect(refusal('{"jsonrpc":"2.0","id":7,"result":"done"}').id).toBe(7);
   expect(refusal('{"id":"x","result":{}}').id).toBe("x");
-  expect(refusal('{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}').id).toBeUndefined();
+  expect(refusal('{"jsonrpc":"2.0","id":[7],"method":"ping","params":[]}').id).toBeUndefined();
+  expect(refusal('{"jsonrpc":"2.0","method":"ping","params":[]}').id).toBeUndefined();
 });
 
 test("an answer nested too deeply is refused by its id, before anything recurses into it", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RESULT_TEXT } from "../../src/wire/envelope.js";
+import { messagesIn, RESULT_TEXT } from "../../src/wire/envelope.js";
 import { readMessages } from "../../src/wire/message.js";
 import { scanResponse } from "../../src/wire/result-span.js";
 import fc from "../support/fast-check.js";
@@ -90,7 +90,7 @@ describe("the span of the result", () => {
 });
 
 describe("the text that is kept of a result", () => {
-  const kept = (document: Buffer | string) => readMessages(document)[0]?.[RESULT_TEXT];
+  const kept = (document: Buffer | string) => messagesIn(readMessages(document))[0]?.[RESULT_TEXT];
   const long = (character: string) => `{"text":"${character.repeat(5000)}"}`;
   const framed = (result: string) => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
 

@@ -7,7 +7,7 @@ import type { Logger } from "../../core/logger.js";
 import { questionKind } from "../../core/methods.js";
 import { missingCapability } from "../../core/missing-capability.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type Envelope, FrameError, type Request, type RpcError } from "../../wire/envelope.js";
+import { type Envelope, FRAME_FAULT, FrameError, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { checkServerLengths } from "../../wire/longest.js";
 import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
@@ -50,9 +50,10 @@ export class ServerRequests {
   /** Answers the question, or sees to it that it is answered. `on` is the call on whose own stream it came. */
   hear(request: Request, on: RunningCall | undefined): void {
     const { promised, roots, respond } = this.#settings;
-    const tooLong = whatIsTooLong(request);
-    if (tooLong !== undefined) {
-      this.#refuse(request, tooLong);
+    const fault = request[FRAME_FAULT] ?? whatIsTooLong(request);
+    if (fault !== undefined) {
+      this.#settings.refused("malformed");
+      this.#refuse(request, { code: fault.code, message: fault.message });
       return;
     }
     if (request.method === "ping") {
@@ -60,12 +61,12 @@ export class ServerRequests {
       return;
     }
     const capability = questionKind(request);
-    const { value, fault } = readQuestion(request);
+    const { value, fault: misread } = readQuestion(request);
     if (capability === undefined) {
       this.#refuse(request, methodNotFound(request));
-    } else if (fault !== undefined) {
+    } else if (misread !== undefined) {
       this.#settings.refused("malformed");
-      this.#refuse(request, { code: CODE.invalidParams, message: fault });
+      this.#refuse(request, { code: CODE.invalidParams, message: misread });
     } else if (Object.hasOwn(promised, capability)) {
       const params = objectAt(value, "params");
       const [missing] = Object.keys(missingCapability(capability, params, promised) ?? {});
@@ -178,12 +179,12 @@ export class ServerRequests {
 }
 
 /** What is kept of a question, and compared with others, is short. */
-function whatIsTooLong(request: Request): RpcError | undefined {
+function whatIsTooLong(request: Request): FrameError | undefined {
   try {
     checkServerLengths(request);
     return undefined;
   } catch (error) {
-    if (error instanceof FrameError) return { code: error.code, message: error.message };
+    if (error instanceof FrameError) return error;
     throw error;
   }
 }

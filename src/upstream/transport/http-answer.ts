@@ -1,5 +1,12 @@
 /** The response to a request, found in what a POST was answered with. */
-import { type Envelope, FrameError, isResponse, type Request } from "../../wire/envelope.js";
+import {
+  type Batch,
+  type Envelope,
+  FrameError,
+  isResponse,
+  messagesIn,
+  type Request,
+} from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
 import type { Answer } from "./channel.js";
 import type { ResponseHeaders } from "./response-headers.js";
@@ -40,19 +47,23 @@ export function readDocument(request: Request, status: number, body: Buffer): Do
   const ok = status < 300;
   if (ok && body.length === 0)
     return { refusal: `answered a request with an empty body (HTTP status ${status})` };
-  let messages: readonly Envelope[];
+  const invalid = ({ message }: FrameError): Document => ({
+    refusal: ok ? `answered with something that is no valid response: ${message}` : undefined,
+  });
+  let batch: Batch;
   try {
-    messages = readMessages(body);
+    batch = readMessages(body);
   } catch (error) {
     if (!(error instanceof FrameError)) throw error;
-    return {
-      refusal: ok ? `answered with something that is no valid response: ${error.message}` : undefined,
-    };
+    return invalid(error);
   }
+  const messages = messagesIn(batch);
   for (const message of messages) {
     const response = responseTo(request, message);
     if (response === undefined || !(ok || response.error !== undefined)) continue;
     return { response, others: messages.length === 1 ? [] : messages.filter((other) => other !== message) };
   }
+  const bad = batch.find((one): one is FrameError => one instanceof FrameError);
+  if (bad !== undefined) return invalid(bad);
   return { refusal: ok ? "answered with a message that is not the response to the request" : undefined };
 }

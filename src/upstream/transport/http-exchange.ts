@@ -112,7 +112,7 @@ export class HttpExchange implements HttpReceiver {
       {
         message: (message) => this.#message(message),
         broken: (id, cause) => {
-          if (id !== this.#request.id) return false;
+          if (this.#settled || id !== this.#request.id) return false;
           this.abandon(this.#closed(`its response is not valid: ${cause.message}`, cause));
           return true;
         },

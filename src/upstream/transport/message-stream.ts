@@ -1,5 +1,5 @@
 /** The messages in a server's event stream, and where the stream can be resumed when it drops. */
-import { type Envelope, FrameError } from "../../wire/envelope.js";
+import { type Batch, type Envelope, FrameError } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
@@ -64,16 +64,23 @@ export class MessageStream {
   }
 
   #messages(data: Buffer): void {
-    let messages: readonly Envelope[];
+    let messages: Batch;
     try {
       messages = readMessages(data);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      const expected = error.id !== undefined && this.#sink.broken?.(error.id, error) === true;
-      if (!expected) this.#leftovers.onJunk?.(printable(data.toString("utf8", 0, JUNK_EXCERPT)));
+      this.#broken(data, error);
       return;
     }
-    for (const message of messages) this.#sink.message(message);
+    for (const message of messages) {
+      if (message instanceof FrameError) this.#broken(data, message);
+      else this.#sink.message(message);
+    }
+  }
+
+  #broken(data: Buffer, error: FrameError): void {
+    const expected = error.id !== undefined && this.#sink.broken?.(error.id, error) === true;
+    if (!expected) this.#leftovers.onJunk?.(printable(data.toString("utf8", 0, JUNK_EXCERPT)));
   }
 }
 

@@ -1,6 +1,12 @@
 /** A channel to a server that is a child process and speaks JSON lines on its standard input and output. */
 import { GatewayError } from "../../core/errors.js";
-import { type Envelope, FrameError, type Notification, type Request } from "../../wire/envelope.js";
+import {
+  type Batch,
+  type Envelope,
+  FrameError,
+  type Notification,
+  type Request,
+} from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
 import { looksLikeMessage, readMessages } from "../../wire/message.js";
 import type { Answer, Channel, ExchangeOptions } from "./channel.js";
@@ -148,7 +154,7 @@ class PipeChannel implements StdioChannel {
       this.#skip(line);
       return;
     }
-    let messages: readonly Envelope[];
+    let messages: Batch;
     try {
       messages = readMessages(line);
     } catch (error) {
@@ -157,7 +163,10 @@ class PipeChannel implements StdioChannel {
       else this.#skip(line);
       return;
     }
-    for (const message of messages) this.#messages.deliver(message);
+    for (const message of messages) {
+      if (message instanceof FrameError) this.#receiveBroken(line, message);
+      else this.#messages.deliver(message);
+    }
   }
 
   #receiveBroken(line: Buffer, error: FrameError): void {

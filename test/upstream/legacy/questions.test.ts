@@ -5,8 +5,9 @@ import type { Client, ClientDirectory, ClientPort } from "../../../src/core/clie
 import { GatewayError } from "../../../src/core/errors.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import type { RefusedQuestion } from "../../../src/upstream/legacy/server-requests.js";
-import type { Envelope } from "../../../src/wire/envelope.js";
+import { type Envelope, messagesIn } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
+import { readMessages } from "../../../src/wire/message.js";
 import { type FakeServer, HTTP, legacyServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
 import {
   type Calling,
@@ -859,5 +860,25 @@ test("too many questions in one call are refused beyond a bound", async () => {
   const { keys } = asked(await soon(upstream.call(calling({ client: host() }).call)));
   expect(keys).toHaveLength(32);
   expect(answers.map(({ error }) => error?.code)).toEqual(Array.from({ length: 8 }, () => -32603));
+  await upstream.close();
+});
+
+test("a question whose frame is wrong is answered with that, under its own id, and nobody is asked", async () => {
+  const server = legacyServer().on("tools/call", () => SILENCE);
+  const refused = vi.fn<(why: RefusedQuestion) => void>();
+  const { upstream } = await meet(server, {}, { onRefusedQuestion: refused });
+  void upstream.call(calling({ client: host() }).call).catch(() => {});
+  await settled();
+  const question = '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","Params":{"message":"who?"}}';
+  for (const document of [question, `[${question}]`]) {
+    for (const message of messagesIn(readMessages(document)))
+      for (const hear of server.channel.listeners) hear(message);
+    await settled();
+    expect(server.last.message).toMatchObject({
+      id: "q",
+      error: { code: -32600, message: '"Params" could be read as "params"' },
+    });
+  }
+  expect(refused.mock.calls).toEqual([["malformed"], ["malformed"]]);
   await upstream.close();
 });

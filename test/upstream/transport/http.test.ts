@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { type ErrorCode, GatewayError } from "../../../src/core/errors.js";
 import { type Channel, HttpStatusError } from "../../../src/upstream/transport/channel.js";
 import { type HttpOptions, openHttpChannel } from "../../../src/upstream/transport/http.js";
-import type { Envelope, Request } from "../../../src/wire/envelope.js";
+import { type Envelope, FRAME_FAULT, type Request } from "../../../src/wire/envelope.js";
 import {
   answer,
   event,
@@ -127,6 +127,25 @@ describe("an answer in JSON", () => {
     expect((await open(server.url).exchange(request, { hear })).message.result).toEqual({ ok: true });
     expect(hear).toHaveBeenCalledTimes(1);
   });
+
+  test.each(["application/json", "text/event-stream"])(
+    "may be a batch (%s) in which others are no messages; a bad request in it is heard as one",
+    async (type) => {
+      const server = await serve((asked, response) => {
+        const batch = JSON.stringify([
+          7,
+          { jsonrpc: "2.0", id: "q", method: "ping", Params: {} },
+          { jsonrpc: "2.0", id: 99_999, result: "done" },
+          { jsonrpc: "2.0", id: asked.id, result: { ok: true } },
+        ]);
+        const body = type === "application/json" ? batch : `data: ${batch}\n\n`;
+        response.writeHead(200, { "content-type": type }).end(body);
+      });
+      const hear = vi.fn<(message: Envelope) => void>();
+      expect((await open(server.url).exchange(request, { hear })).message.result).toEqual({ ok: true });
+      expect(hear.mock.calls).toMatchObject([[{ id: "q", [FRAME_FAULT]: { code: -32600 } }]]);
+    },
+  );
 
   test("of some megabytes in many pieces is put together", async () => {
     const text = "世".repeat(1_500_000);

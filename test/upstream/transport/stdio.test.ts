@@ -127,6 +127,20 @@ describe("an exchange", () => {
     expect(heard).toHaveBeenCalledTimes(1);
   });
 
+  test("takes its response out of a batch with others that are no messages, each of which fails alone", async () => {
+    const junk = vi.fn<(excerpt: string) => void>();
+    const channel = await server({ onJunk: junk });
+    const bad = lastId + 1;
+    const members = `{"jsonrpc":"2.0","id":${bad},"result":"done"},7,{"jsonrpc":"2.0","id":${bad + 1},"result":{"ok":true}}`;
+    const [failed, served] = await Promise.all([
+      failure(channel.exchange(request("hang"))),
+      channel.exchange(request("raw", { text: `[${members}]\n` })),
+    ]);
+    expect(failed).toMatchObject({ code: "upstream_closed" });
+    expect(served.message.result).toEqual({ ok: true });
+    expect(junk).toHaveBeenCalledTimes(1);
+  });
+
   test("fails at once when its response is no valid one", async () => {
     const channel = await server();
     const one = request("raw", { text: `{"jsonrpc":"2.0","id":${lastId + 1},"result":"done"}\n` });
