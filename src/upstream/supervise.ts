@@ -5,8 +5,8 @@ import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import type { RestartReason, UpstreamState } from "../core/upstream.js";
-import { backoff } from "./backoff.js";
 import type { Met } from "./connect.js";
+import { backoff } from "./conversation/backoff.js";
 import { watchHealth } from "./health.js";
 
 export interface SuperviseSettings {

@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
-import { backoff } from "../backoff.js";
+import { backoff } from "../conversation/backoff.js";
 import { isModernRefusal } from "../conversation/hop-errors.js";
 import { isForgotten as isForgottenRequest } from "../conversation/sent-request.js";
 import { type Answer, type Channel, type ExchangeOptions, HttpStatusError } from "../transport/channel.js";
