@@ -6,8 +6,11 @@ import type { InEffect } from "./in-effect.js";
 import type { InsideOptions } from "./inside.js";
 import { followTasks } from "./routing/follow-tasks.js";
 
-/** So long (ms) a host waits to hear whether the one server that it sees is there; then it is served without knowing. */
-const FIRST_ATTEMPT_MS = 10_000;
+/**
+ * How long (ms) `initialize` waits for the first attempt to reach the only server that a host sees. Some hosts give a server
+ * 10 s to answer it; a server that starts more slowly is served as in any other view.
+ */
+const FIRST_ATTEMPT_MS = 5_000;
 
 export function portOf(inEffect: InEffect, options: InsideOptions): GatewayPort {
   const handle: GatewayPort["handle"] = (call) => inEffect.inside.handle(call);

@@ -22,7 +22,7 @@ export interface GatewayPort {
   /** The merged capabilities and instructions of what `client` sees. Waits briefly for servers that are starting. */
   introduce(client: Client): Promise<Introduction>;
   /**
-   * Waits for the server, where `client` sees a single one, until it was met or could not be; 10 s at most.
+   * Waits for the server, where `client` sees a single one, until it was met or could not be; 5 s at most.
    * @throws GatewayError with the reason when it was never met
    */
   requireServer?(client: Client): Promise<void>;
