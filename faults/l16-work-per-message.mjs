@@ -4,6 +4,7 @@ import { startGateway } from "./support/gateway.mjs";
 import { Host, newAgent, refusalOf } from "./support/host.mjs";
 import { ms, pause, quantile, row } from "./support/row.mjs";
 import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
+import { startTraffic } from "./support/traffic.mjs";
 
 /** What others may have to wait, in ms. */
 const AIM = 50;
@@ -95,27 +96,22 @@ await row("L16", "messages that make the gateway work", async (row) => {
   const hostile = await Host.open(gateway.url, "legacy", newAgent());
   const asking = new Host(gateway.url, "legacy", newAgent());
   await asking.open({ elicitation: {} });
-  const other = await Host.open(gateway.url, "modern", newAgent());
-  for (let n = 0; n < 300; n += 1) await other.call("calm__echo", { text: "x" });
+  const other = row.own(
+    await startTraffic(gateway.url, { tools: ["calm__echo"], rate: 100, eras: ["modern"], hosts: 1 }),
+  );
+  await other.during(() => pause(3_000));
 
-  /** How long the calls of somebody else take while `work` is under way. */
+  /**
+   * How long the calls of somebody else take while `work` is under way. They come from a thread of their own: to write and
+   * read the large messages keeps this one busy for longer than the gateway.
+   */
   async function beside(work) {
-    const waits = [];
-    let over = false;
-    const calls = (async () => {
-      while (!over) {
-        const start = performance.now();
-        await other.call("calm__echo", { text: "x" });
-        waits.push(performance.now() - start);
-        await pause(2);
-      }
-    })();
-    await pause(50);
-    await work().finally(() => {
-      over = true;
+    const { samples, errors, firstError } = await other.during(async () => {
+      await pause(50);
+      await work();
     });
-    await calls;
-    return waits;
+    if (errors > 0) throw new Error(`the calls of somebody else fail: ${firstError}`);
+    return samples.map((sample) => sample.ms);
   }
   const told = (waits) => `${ms(quantile(waits, 0.5))} median, ${ms(Math.max(...waits))} at most`;
   const judged = (what, waits, more = 0) =>
