@@ -139,21 +139,29 @@ class Counting extends Run {
   }
 }
 
-test("nobody else has to wait for a hundred hostile servers that answer at once", async () => {
+/** How long the event loop is held at most when so many servers answer at once; every check is given up. */
+async function heldBy(servers: number): Promise<number> {
   const outputSchema = { anyOf: [needsX, needsX] };
   const value = nested(60);
-  const schemas = new ToolSchemas(SILENT);
-  const outcomes = new Set<string>();
+  const outcomes: string[] = [];
   const held = await longestTurn(async () => {
-    const checks = times(100, (at) => {
+    const schemas = new ToolSchemas(SILENT);
+    const checks = times(servers, (at) => {
       const item = { name: "t", outputSchema: { ...outputSchema, $comment: String(at) } };
       const route: Route = { upstream: `s${at}`, target: "t", exposed: "t", kind: "tools", item };
-      return schemas.misfit(route, "outputSchema", value).catch((error: Error) => outcomes.add(error.name));
+      return schemas.misfit(route, "outputSchema", value).catch((error: Error) => outcomes.push(error.name));
     });
     await Promise.all(checks);
   }, TURN);
-  expect([...outcomes]).toEqual(["TooMuch"]);
-  expect(held).toBeLessThan(TURN);
+  expect(outcomes.length).toBeGreaterThanOrEqual(servers);
+  expect([...new Set(outcomes)]).toEqual(["TooMuch"]);
+  return held;
+}
+
+test("nobody else has to wait for a hundred hostile servers that answer at once", async () => {
+  // How long one takes is bounded above. The code is warm by now, so a slow processor makes both slow.
+  const one = await heldBy(1);
+  expect(await heldBy(100)).toBeLessThan(Math.max(TURN, 3 * one));
 });
 
 describe("a pattern of somebody else's", () => {
