@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
+import { LARGE_BYTES, myTurn } from "../core/large-work.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
 import { type Batch, type Envelope, FrameError, isBatch, parseDocument } from "../wire/envelope.js";
 import { withinLengths } from "../wire/longest.js";
@@ -80,8 +81,11 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     if (handOver !== undefined && era === "modern" && !isBatch(message)) {
       if (handOver.byMessage(request, response, message, text)) return;
     }
+    const isLarge = text.length >= LARGE_BYTES;
     // The call may wait for long, for a person or a server; until then this frame would keep the whole body.
     text = "";
+    // What is done with it may take as long again; both eras look whether the client is still there.
+    if (isLarge) await myTurn();
     try {
       bodies.admit(message);
       const { principal, scope, challenge } = exchange;

@@ -3,6 +3,8 @@ import type { Writable } from "node:stream";
 
 /** How much may wait for a reader that does not read, in characters. */
 const MAX_WAITING = 64 * 1024 * 1024;
+/** How much is written in one turn of the event loop, in characters: to encode a MiB takes some 2 ms. */
+const MAX_AT_ONCE = 1024 * 1024;
 
 export class LineWriter {
   readonly #pipe: Writable;
@@ -40,14 +42,30 @@ export class LineWriter {
   /** Writes at once what is still waiting; the pipe keeps it until it can be sent. */
   flush(): void {
     this.#blocked = false;
-    this.#flush();
+    this.#flush(Number.POSITIVE_INFINITY);
   }
 
-  #flush(): void {
+  #flush(most: number = MAX_AT_ONCE): void {
     if (this.#blocked || this.#lines.length === 0 || this.#pipe.destroyed || this.#pipe.writableEnded) return;
-    const text = this.#lines.length === 1 ? `${this.#lines[0]}\n` : `${this.#lines.join("\n")}\n`;
-    this.#lines = [];
-    this.#waiting = 0;
+    const text = `${this.#take(most).join("\n")}\n`;
+    this.#waiting -= text.length;
+    // What is as long as that always blocks, so that the rest comes with `drain`.
     this.#blocked = !this.#pipe.write(text);
+    if (!this.#blocked && this.#lines.length > 0) this.#flush(most);
+  }
+
+  /** Mostly all lines: as many as are no longer than `most` together, and at least one. */
+  #take(most: number): readonly string[] {
+    const lines = this.#lines;
+    if (this.#waiting > most && lines.length > 1) {
+      let count = 1;
+      for (let length = lines[0]?.length ?? 0; count < lines.length; count++) {
+        length += lines[count]?.length ?? 0;
+        if (length > most) break;
+      }
+      return lines.splice(0, count);
+    }
+    this.#lines = [];
+    return lines;
   }
 }

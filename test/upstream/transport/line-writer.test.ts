@@ -42,6 +42,20 @@ test("nothing more is handed to a pipe that is full, and all of it in order when
   expect(writes).toEqual(["first\n", "second\nthird\n"]);
 });
 
+test("long lines leave one by one, each when the one before it was read", async () => {
+  const { writable, writes, read } = pipe();
+  const writer = new LineWriter(writable);
+  const lines = ["a", "b", "c"].map((letter) => letter.repeat(1_000_000));
+  for (const line of [...lines, "short"]) writer.write(line);
+  await turn();
+  expect(writes).toEqual([`${lines[0]}\n`]);
+  for (const _ of lines) {
+    read();
+    await turn();
+  }
+  expect(writes).toEqual([`${lines[0]}\n`, `${lines[1]}\n`, `${lines[2]}\nshort\n`]);
+});
+
 test("what waits is bounded", async () => {
   const { writable } = pipe(1);
   const writer = new LineWriter(writable, 10);
