@@ -2,13 +2,13 @@
  * Seals the state a server hands out with `input_required`, and opens it when the client comes back with it
  * (spec 2026-07-28: basic/patterns/mrtr, "Server Requirements": it must be taken for an attacker's).
  */
-import { createCipheriv, createDecipheriv, createHash, type KeyObject, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
 import type { Call, Reply } from "../../core/call.js";
+import { canonicalDigest } from "../../core/canonical-digest.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
 import { issuedBy, issuerOf, withoutIssuer } from "../../core/issuer.js";
 import { targetOf } from "../../core/methods.js";
-import { canonicalText } from "../../wire/canonical.js";
 import { writeJson } from "../../wire/json-text.js";
 
 export interface SealSettings {
@@ -24,6 +24,8 @@ export interface SealSettings {
    */
   readonly worker?: number;
 }
+
+type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
 /** Names the format, so that a later one can be told from it. */
 const PREFIX = "cardea1.";
@@ -51,7 +53,7 @@ export function sealedState({
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
   return (next) => {
-    const resumed = async (call: Call): Promise<Reply> => sealed(await next(opened(call)), call);
+    const resumed = async (call: Call): Promise<Reply> => sealed(await next(await opened(call)), call);
     return function sealedState(call) {
       // What cannot be opened is a rejection like every other failure: a handler never throws before it returns.
       if (call.answers?.state !== undefined) return resumed(call);
@@ -59,18 +61,26 @@ export function sealedState({
     };
   };
 
-  function sealed(reply: Reply, call: Call): Reply {
-    if (reply.kind !== "input_required" || reply.state === undefined) return reply;
-    const state = seal(key, reply.state, bindingOf(call, worker), now() + ttlMs());
+  function sealed(reply: Reply, call: Call): Reply | Promise<Reply> {
+    return reply.kind !== "input_required" || reply.state === undefined
+      ? reply
+      : sealedInTurns(reply, reply.state, call);
+  }
+
+  async function sealedInTurns(reply: InputRequired, inner: string, call: Call): Promise<Reply> {
+    const state = seal(key, inner, await bindingOf(call, worker), now() + ttlMs());
     return { ...reply, state: issuedBy(worker, state) };
   }
 
-  function opened(call: Call): Call {
+  async function opened(call: Call): Promise<Call> {
     const { answers } = call;
     if (answers?.state === undefined) return call;
     if (issuerOf(answers.state) !== worker) throw rejected("is not one of ours");
     const sealed = withoutIssuer(answers.state);
-    return { ...call, answers: { ...answers, state: open(key, sealed, bindingOf(call, worker), now()) } };
+    return {
+      ...call,
+      answers: { ...answers, state: open(key, sealed, await bindingOf(call, worker), now()) },
+    };
   }
 }
 
@@ -110,11 +120,12 @@ function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
  * What a state is good for. Only the arguments are digested and not all parameters, because metadata such as
  * the progress token rightly differs from round to round.
  */
-function bindingOf({ client, method, params, route }: Call, worker: number | undefined): Buffer {
+async function bindingOf(
+  { client, method, params, route }: Call,
+  worker: number | undefined,
+): Promise<Buffer> {
   const target = targetOf(method, params);
-  const args = createHash("sha256")
-    .update(canonicalText(params.arguments ?? null))
-    .digest("base64");
+  const args = await canonicalDigest(params.arguments ?? null);
   const parts = [
     client.principal.id,
     client.scope,

@@ -1,0 +1,28 @@
+/** Whether a digest made in turns is that of the whole text. */
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { canonicalDigest } from "../../src/core/canonical-digest.js";
+import { canonicalText } from "../../src/wire/canonical.js";
+import { ExactNumber } from "../../src/wire/exact-number.js";
+
+const whole = (value: unknown): string => createHash("sha256").update(canonicalText(value)).digest("base64");
+
+test("it is the digest of the canonical text", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(canonicalDigest(value)).toBe(whole(value));
+    }),
+  );
+  const exact = { b: [new ExactNumber("1.0"), { "": null }], a: new ExactNumber("1e400"), __proto__: 1 };
+  expect(canonicalDigest(exact)).toBe(whole(exact));
+});
+
+test("of a large value it comes in turns, and is the same in whatever order the keys came", async () => {
+  const names = Array.from({ length: 5_000 }, (_, at) => `k${at}`);
+  const object = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, [key, { a: 1 }]]));
+  const digest = canonicalDigest(object(names));
+  expect(digest).toBeInstanceOf(Promise);
+  expect(await digest).toBe(whole(object(names)));
+  expect(await canonicalDigest(object(names.toReversed()))).toBe(await digest);
+});
