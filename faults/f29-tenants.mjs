@@ -130,8 +130,8 @@ await row(
     const calls = noisy.reduce((sum, one) => sum + one.calls, 0);
     const failed = noisy.flatMap(({ samples }) => samples.filter(({ error }) => error !== undefined));
     const kinds = Object.entries(summary(failed).errorCounts).map(([error, count]) => `${count} x ${error}`);
-    for (const { tool, era, at, ms: after, error } of failed.slice(0, 20))
-      row.note(`failed at ${ms(at)}: ${tool} of a ${era} host, after ${ms(after)}: ${error}`);
+    for (const { tool, era, at, ms: after, error, words = "" } of failed.slice(0, 20))
+      console.log(`${tool} of a ${era} host, sent at ${ms(at)}, failed after ${ms(after)}: ${error} ${words}`);
     row.note(
       `${n} requests of ${HOSTS} hosts in ${seconds} s (--long: 300 s), each host one at a time with 250 ms between`,
     );

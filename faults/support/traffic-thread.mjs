@@ -23,8 +23,10 @@ async function once() {
   try {
     const { message, answers } = await host.call(tool, { text });
     if (answers !== 1) sample.error = `${answers} answers`;
-    else if (textOf(message) !== text)
+    else if (textOf(message) !== text) {
       sample.error = refusalOf(message)?.code ?? JSON.stringify(message).slice(0, 200);
+      sample.words = textOf(message) ?? message?.error?.message;
+    }
   } catch (error) {
     sample.error = `${error.code ?? error.message} ${error.reused ? "on a kept connection" : "on a new connection"}`;
   }

@@ -3,7 +3,7 @@ import type { Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { sharesWithOthers } from "../core/shares.js";
-import type { Line } from "./line.js";
+import { GAVE_WAY, type Line } from "./line.js";
 
 /** What a server gets where the config says nothing. */
 export const DEFAULT_PLACES = 32;
@@ -41,15 +41,17 @@ export function concurrency(settings: ConcurrencySettings): Middleware {
       if (place === "full") return Promise.reject(queueFull(settings));
       const { left, failed } = owner === undefined ? everybody : leaving(owner);
       if (place === "inside") return next(call).then(left, failed);
-      return place.then(() => next(call).then(left, failed), gaveUp);
+      return place.then(
+        () => next(call).then(left, failed),
+        (cause: unknown) => {
+          throw cause === GAVE_WAY ? queueFull(settings) : gaveUp(cause);
+        },
+      );
     };
 }
 
-function gaveUp(cause: unknown): never {
-  throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
-    cause,
-  });
-}
+const gaveUp = (cause: unknown): GatewayError =>
+  new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", { cause });
 
 const queueFull = ({ line, server }: ConcurrencySettings): GatewayError =>
   new GatewayError(

@@ -5,9 +5,14 @@ import type { StopSignal } from "../core/stop.js";
 interface Waiting {
   readonly owner: string | undefined;
   readonly admit: () => void;
+  /** Turns it away after all. */
+  readonly giveWay: () => void;
   /** How many may be inside with it. */
   readonly places: number;
 }
+
+/** What the promise of one rejects with that had to give way in line to another owner. */
+export const GAVE_WAY = Symbol("gave way to another owner");
 
 export class Line {
   #taken = 0;
@@ -41,7 +46,8 @@ export class Line {
 
   /**
    * Takes a place at once where one is free (`"inside"`), else stands in line (a promise that resolves inside,
-   * and rejects with the signal's reason when it is aborted first), else is turned away (`"full"`).
+   * and rejects with the signal's reason when it is aborted first), else is turned away (`"full"`). Where an owner
+   * has more in a line that is full than the one who comes, its youngest there gives way (`GAVE_WAY`).
    * Whoever got inside must `leave`, under the same `owner`.
    *
    * `owner`: with whom places and room are shared (`mayTake`), by the id of the principal; none where everybody is one.
@@ -57,7 +63,7 @@ export class Line {
       this.#take(owner);
       return "inside";
     }
-    if (!this.#hasRoom(owner)) return "full";
+    if (!this.#hasRoom(owner) && !this.#makeRoom(owner)) return "full";
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         owner,
@@ -65,6 +71,10 @@ export class Line {
         admit() {
           signal.removeEventListener("abort", giveUp);
           resolve();
+        },
+        giveWay() {
+          signal.removeEventListener("abort", giveUp);
+          reject(GAVE_WAY);
         },
       };
       const giveUp = (): void => {
@@ -124,5 +134,20 @@ export class Line {
     if (owner === undefined) return this.#waiting.size < this.room;
     const own = [...this.#waiting].filter((waiting) => waiting.owner === owner).length;
     return mayTake(this.room, this.#waiting.size, own);
+  }
+
+  /** Turns away the youngest of the owner that has most in line; false where nobody has more than `owner` would have. */
+  #makeRoom(owner: string | undefined): boolean {
+    if (owner === undefined) return false;
+    const counts = new Map<string | undefined, number>();
+    for (const one of this.#waiting) counts.set(one.owner, (counts.get(one.owner) ?? 0) + 1);
+    const [longest] = [...counts].toSorted(([, a], [, b]) => b - a);
+    if (longest === undefined || longest[1] <= (counts.get(owner) ?? 0) + 1) return false;
+    // One that was inside before has left something half done there.
+    const last = [...this.#waiting].findLast((one) => one.owner === longest[0] && one.places === this.places);
+    if (last === undefined) return false;
+    this.#waiting.delete(last);
+    last.giveWay();
+    return true;
   }
 }

@@ -190,4 +190,27 @@ describe("places at a server are shared between principals", () => {
     await Promise.all(outcomes);
     expect([line.taken, line.waiting]).toEqual([0, 0]);
   });
+
+  test("one that fills the line gives way to others, its youngest first, until they have as much of it", async () => {
+    const { server, handle, line } = place(8, 16);
+    const told = new Map<Call, string>();
+    const call = (id: string) => {
+      const made = of(id);
+      void handle(made).catch(({ code }: { code: string }) => told.set(made, code));
+      return made;
+    };
+    const greedy = Array.from({ length: 18 }, () => call("ann"));
+    // One of his runs, and of the line, where twelve of hers wait, he gets as much as is left to her.
+    const bobs = Array.from({ length: 7 }, () => call("bob"));
+    await settled();
+    expect([...told]).toEqual([17, 16, 15, 14, 13].map((at) => [greedy[at], "queue_full"]));
+    expect([line.taken, line.waiting]).toEqual([7, 13]);
+    expect(getEventListeners(greedy[17]?.signal as AbortSignal, "abort")).toHaveLength(0);
+    const [extra, hers] = [call("bob"), call("ann")];
+    await settled();
+    expect([told.get(extra), told.get(hers)]).toEqual(["queue_full", "queue_full"]);
+    for (const one of [...greedy, ...bobs]) await server.finish(one);
+    await settled();
+    expect([line.taken, line.waiting]).toEqual([0, 0]);
+  });
 });
