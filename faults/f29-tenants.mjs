@@ -131,7 +131,9 @@ await row(
     const failed = noisy.flatMap(({ samples }) => samples.filter(({ error }) => error !== undefined));
     const kinds = Object.entries(summary(failed).errorCounts).map(([error, count]) => `${count} x ${error}`);
     for (const { tool, era, at, ms: after, error, words = "" } of failed.slice(0, 20))
-      console.log(`${tool} of a ${era} host, sent at ${ms(at)}, failed after ${ms(after)}: ${error} ${words}`);
+      console.log(
+        `${tool} of a ${era} host, sent at ${ms(at)}, failed after ${ms(after)}: ${error} ${words}`,
+      );
     row.note(
       `${n} requests of ${HOSTS} hosts in ${seconds} s (--long: 300 s), each host one at a time with 250 ms between`,
     );
