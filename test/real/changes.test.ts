@@ -26,8 +26,10 @@ async function listenAs(era: Era, place: Place): Promise<Listener> {
   const host = era === "legacy" ? await openLegacy(place) : await openModern(place);
   const told: string[] = [];
   await whenListed(host, "test_trigger_tool_change");
-  // Told or not, a host that has never listed has no list that could have changed.
-  for (const list of ["tools", "prompts", "resources"] as const) await host.list(list);
+  // Each list is loaded on its own, and the first load of one that was empty before is a change too.
+  for (const list of ["prompts", "resources", "resourceTemplates"] as const) {
+    await until(`the first ${list}`, async () => (await host.list(list)).length > 0);
+  }
   const stop = await host.follow(EVERYTHING, ({ method }) => {
     if (String(method).endsWith("list_changed")) told.push(String(method).split("/")[1] ?? "");
   });
