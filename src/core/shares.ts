@@ -1,20 +1,20 @@
 /** How a bounded number of places is shared: one principal may take many of them, but never those kept for others. */
 import { ANONYMOUS, type Principal } from "./client.js";
 
-/** The part of all places that is given to whoever comes first. */
+/** The part of all places that is given to the first callers, whichever principal they are. */
 const FREE = 3 / 4;
 /** The part that each principal may have of the rest. */
 const OWN = 1 / 16;
 
 /**
- * Whether somebody who has `own` of the `taken` places may take another one of `total`. From three quarters on only
- * those may who have less than a sixteenth of all. Somebody who may not can give up the oldest of its own instead;
- * nobody else's is ever ended for it.
+ * Whether a principal that has `own` of the `taken` places may take another one of `total`. From three quarters on only a
+ * principal with less than a sixteenth of all may. One that may not can give up the oldest place of its own instead. What
+ * has begun is never ended for another principal; a call that still waits in a full line may be (`policy/line.ts`).
  */
 export function mayTake(total: number, taken: number, own: number): boolean {
   if (taken >= total) return false;
   return taken < Math.ceil(total * FREE) || own < Math.max(1, Math.floor(total * OWN));
 }
 
-/** Where nobody says who they are, everybody is the same principal, and no places are kept for others. */
+/** Without authentication all hosts are one principal, and no places are kept for others. */
 export const sharesWithOthers = ({ id }: Pick<Principal, "id">): boolean => id !== ANONYMOUS.id;

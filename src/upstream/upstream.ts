@@ -62,7 +62,7 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #apart: CallsApart;
   readonly #modernPromise: (client: Client) => JsonObject;
   readonly #sessions: SessionChoice;
-  /** Leases over which all calls of a client go, whatever else is under way on them. */
+  /** The lease of a client whose calls need no connection to themselves; `call` takes it without a new lookup. */
   readonly #plainLeases = new WeakMap<Client, Lease>();
   #facts: ServerFacts | undefined;
   /** Of the shared connection. */
