@@ -1,10 +1,10 @@
 /**
- * Work on messages so large that others notice: one piece at a time, so that whoever has a small one comes in between.
- * Twenty answers of 32 MiB that come together would otherwise stop everybody for more than a second.
+ * Cooperative yields for work on large messages: one step in each turn of the event loop, so that small messages are
+ * served between two steps. Twenty answers of 32 MiB that arrive together would otherwise stop all calls for a second.
  */
 
-/** From so many bytes on a message is such work: to read 1 MiB takes some 2 ms. */
-export const LARGE_BYTES = 1024 * 1024;
+/** The size of a large message, in bytes. To read 128 KiB takes less than 1 ms, but many may arrive in one turn. */
+export const LARGE_BYTES = 128 * 1024;
 
 /** A piece that took this long (ms) is followed by a rest of so much of its time, in which others get their answers. */
 const LONG_MS = 8;
@@ -32,4 +32,17 @@ function next(): void {
     else setTimeout(next, took * REST);
   });
   waiting[0]?.();
+}
+
+/** Work that yields where other calls should be served. */
+export type Steps<Value> = Generator<void, Value, void>;
+
+/** Runs all steps, each in a turn of the event loop of its own; the first at once. */
+export async function inTurns<Value>(steps: Steps<Value>): Promise<Value> {
+  let step = steps.next();
+  while (step.done !== true) {
+    await myTurn();
+    step = steps.next();
+  }
+  return step.value;
 }

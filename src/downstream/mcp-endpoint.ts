@@ -2,9 +2,16 @@
 import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayPort } from "../core/gateway-port.js";
-import { LARGE_BYTES, myTurn } from "../core/large-work.js";
-import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
-import { type Batch, type Envelope, FrameError, isBatch, parseDocument } from "../wire/envelope.js";
+import { inTurns, LARGE_BYTES } from "../core/large-work.js";
+import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/depth.js";
+import {
+  type Batch,
+  type Envelope,
+  FrameError,
+  isBatch,
+  parseDocument,
+  parseDocumentInSteps,
+} from "../wire/envelope.js";
 import { withinLengths } from "../wire/longest.js";
 import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
@@ -68,24 +75,17 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     // Who does not say how long the body is may send as much as anybody may.
     bodies.hold(Math.min(Number(request.headers["content-length"] ?? maxBodyBytes), maxBodyBytes), response);
     let text = await readBody(request, maxBodyBytes);
-    if (exceedsDepth(text)) {
-      throw new GatewayError(
-        "bad_request",
-        "downstream",
-        `the body is nested deeper than ${MAX_DEPTH} levels`,
-      );
-    }
-    const message = readMessage(text);
+    const message = withinNames(
+      text.length < LARGE_BYTES ? parse(text) : await parseLarge(text),
+      text.length,
+    );
     const era = eraOfMessage(message, versionOf(request));
     // Without a session, what is brought back says whose it is; with one, the listener has looked already.
     if (handOver !== undefined && era === "modern" && !isBatch(message)) {
       if (handOver.byMessage(request, response, message, text)) return;
     }
-    const isLarge = text.length >= LARGE_BYTES;
     // The call may wait for long, for a person or a server; until then this frame would keep the whole body.
     text = "";
-    // What is done with it may take as long again; both eras look whether the client is still there.
-    if (isLarge) await myTurn();
     try {
       bodies.admit(message);
       const { principal, scope, challenge } = exchange;
@@ -117,11 +117,28 @@ function versionOf({ headers }: IncomingMessage): string | undefined {
   return typeof version === "string" ? version.trim() : undefined;
 }
 
-/** @throws FailedMessage, or FrameError where the text is no message */
-function readMessage(text: string): Envelope | Batch {
-  const message = parseDocument(text);
+/** @throws FrameError where the text is no message; GatewayError */
+function parse(text: string): Envelope | Batch {
+  if (exceedsDepth(text)) throw tooDeep();
+  return parseDocument(text);
+}
+
+/** The same for a large message; other requests are served in between. */
+async function parseLarge(text: string): Promise<Envelope | Batch> {
   try {
-    return withinLengths(message, text.length);
+    return await inTurns(parseDocumentInSteps(text, MAX_DEPTH));
+  } catch (error) {
+    throw error instanceof NestedTooDeep ? tooDeep() : error;
+  }
+}
+
+const tooDeep = (): GatewayError =>
+  new GatewayError("bad_request", "downstream", `the body is nested deeper than ${MAX_DEPTH} levels`);
+
+/** `length`: of the whole text. @throws FailedMessage, or FrameError where one has no id */
+function withinNames(message: Envelope | Batch, length: number): Envelope | Batch {
+  try {
+    return withinLengths(message, length);
   } catch (error) {
     throw error instanceof FrameError ? new FailedMessage(error, error.id) : error;
   }

@@ -1,8 +1,9 @@
 /** The body of an HTTP request as text, whole and within a limit. */
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
+import { StringDecoder } from "node:string_decoder";
 import { GatewayError } from "../core/errors.js";
-import { LARGE_BYTES, myTurn } from "../core/large-work.js";
+import { inTurns, LARGE_BYTES, type Steps } from "../core/large-work.js";
 import { FrameError } from "../wire/envelope.js";
 
 /**
@@ -34,26 +35,49 @@ export function readBody(request: IncomingMessage, limit: number): Promise<strin
       reading = undefined;
     };
     request.on("data", take);
-    const finish = (): void => {
-      if (reading === undefined) return;
-      const body = joined(reading.chunks);
-      // A replacement character would let policy judge another text than the one that was sent.
-      if (isUtf8(body)) reading.resolve(body.toString("utf8"));
-      else reading.reject(new FrameError(-32700, "the body is not valid UTF-8"));
-      reading = undefined;
-    };
     const fail = (error: unknown): void => {
       reading?.reject(error);
       reading = undefined;
     };
+    const finish = (text: string): void => {
+      reading?.resolve(text);
+      reading = undefined;
+    };
     // Not for good: with a listener that stays, calls of the past outlive the young generation, 10 µs of collecting each.
     request.once("end", () => {
-      if (reading === undefined || reading.size < LARGE_BYTES) finish();
-      else myTurn().then(finish).catch(fail);
+      if (reading === undefined) return;
+      const { chunks, size } = reading;
+      try {
+        if (size < LARGE_BYTES) finish(decoded(joined(chunks)));
+        else inTurns(decodedInSteps(chunks)).then(finish, fail);
+      } catch (error) {
+        fail(error);
+      }
     });
     // Node's server gives one to every request that is cut off.
     request.on("error", (cause) => fail(gone(cause)));
   });
+}
+
+/** @throws FrameError where `body` is not UTF-8: a replacement character would change the text that policy evaluates. */
+function decoded(body: Buffer): string {
+  if (!isUtf8(body)) throw new FrameError(-32700, "the body is not valid UTF-8");
+  return body.toString("utf8");
+}
+
+/** The same for a large body. */
+function* decodedInSteps(chunks: readonly Buffer[]): Steps<string> {
+  yield;
+  const body = joined(chunks);
+  if (isAscii(body)) return body.toString("latin1");
+  if (!isUtf8(body)) return decoded(body);
+  const decoder = new StringDecoder("utf8");
+  const pieces: string[] = [];
+  for (let at = 0; at < body.length; at += LARGE_BYTES) {
+    yield;
+    pieces.push(decoder.write(body.subarray(at, at + LARGE_BYTES)));
+  }
+  return pieces.join("");
 }
 
 interface Reading {

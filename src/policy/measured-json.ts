@@ -1,9 +1,11 @@
 /** How long the JSON text of a large value is, and its digest, without holding others up. */
+
 import { createHash } from "node:crypto";
+import { inTurns, type Steps } from "../core/large-work.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import { inTurns, type Steps, Work } from "./redaction/steps.js";
+import { Work } from "./redaction/steps.js";
 
 export interface Measured {
   readonly bytes: number;

@@ -5,6 +5,14 @@ import { endOfString } from "./result-span.js";
 /** The deepest nesting taken from a client. */
 export const MAX_DEPTH = 64;
 
+/** A JSON text is nested more deeply than its reader takes. */
+export class NestedTooDeep extends Error {
+  override readonly name = "NestedTooDeep";
+  constructor(readonly limit: number) {
+    super(`nested deeper than ${limit} levels`);
+  }
+}
+
 /** Whether it opens more objects and arrays than that at all; native searches are much cheaper than the pass below. */
 function opensMore(text: string, limit: number): boolean {
   let left = limit;

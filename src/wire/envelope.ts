@@ -3,6 +3,7 @@ import { ExactNumber, numberOf } from "./exact-number.js";
 import { isObject, type JsonObject } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { idKey, isMessageId, type MessageId } from "./message-id.js";
+import { parseInSteps } from "./parse-in-steps.js";
 import { Spellings } from "./spellings.js";
 
 export interface RpcError {
@@ -91,8 +92,30 @@ export function parseDocument(text: string): Envelope | Batch {
   try {
     value = parseJson(text);
   } catch {
-    throw new FrameError(-32700, "the message is not valid JSON");
+    throw invalidJson();
   }
+  return checkDocument(value);
+}
+
+/**
+ * The same in steps, for a long text.
+ *
+ * @throws also NestedTooDeep
+ */
+export function* parseDocumentInSteps(
+  text: string,
+  maxDepth: number,
+): Generator<void, Envelope | Batch, void> {
+  try {
+    return checkDocument(yield* parseInSteps(text, maxDepth));
+  } catch (error) {
+    throw error instanceof SyntaxError ? invalidJson() : error;
+  }
+}
+
+const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
+
+function checkDocument(value: unknown): Envelope | Batch {
   if (!Array.isArray(value)) return checkFrame(value);
   if (value.length === 0) throw new FrameError(-32600, "the batch is empty");
   return value.map(checkMember);

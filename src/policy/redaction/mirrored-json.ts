@@ -2,9 +2,9 @@
  * Servers write what stands in `structuredContent` once more into a text, as JSON, for hosts that read nothing else
  * (2025-06-18 and later: server/tools, "Structured Content"). What a path takes out there goes here too.
  */
+import type { Steps } from "../../core/large-work.js";
 import { exceedsDepth } from "../../wire/depth.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
-import type { Steps } from "./steps.js";
 
 /** A longer text that could be JSON is taken out as a whole: reading it would hold others up. */
 const LONGEST = 4 * 1024 * 1024;

@@ -1,5 +1,7 @@
 /** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
+
 import type { RedactionConfig } from "../../config/config.js";
+import { inTurns, type Steps } from "../../core/large-work.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import type { JsonObject } from "../../wire/json.js";
 import { compilePattern } from "../rules/patterns.js";
@@ -7,7 +9,7 @@ import { mirroredJson } from "./mirrored-json.js";
 import { compilePaths, isMeant, type PathNodes, stepped } from "./paths.js";
 import { holdsBytes, isProtocolKey, isReadText, type Place, placeOfMember } from "./places.js";
 import { removedValues, withoutValues } from "./removed-values.js";
-import { atOnce, inTurns, type Steps, Work } from "./steps.js";
+import { atOnce, Work } from "./steps.js";
 import { TextCleaner } from "./texts.js";
 
 /** What one rule takes out, in one direction. */

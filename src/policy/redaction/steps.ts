@@ -1,8 +1,5 @@
 /** Work on one message that stops now and then, so that others get their turn. */
-import { myTurn } from "../../core/large-work.js";
-
-/** Stops where others should get their turn. */
-export type Steps<Value> = Generator<void, Value, void>;
+import type { Steps } from "../../core/large-work.js";
 
 /** About 2 ms, in characters searched. */
 const TURN = 32_768;
@@ -20,16 +17,6 @@ export class Work {
     this.#spent = 0;
     yield;
   }
-}
-
-/** Goes through all steps; a turn of the event loop for each. */
-export async function inTurns<Value>(steps: Steps<Value>): Promise<Value> {
-  let step = steps.next();
-  while (step.done !== true) {
-    await myTurn();
-    step = steps.next();
-  }
-  return step.value;
 }
 
 /** Goes through all steps at once; undefined where there are too many for that. */

@@ -62,14 +62,34 @@ test.each([
   ["no message", "7", -32600],
   ["an empty batch", "[]", -32600],
   ["a method in odd case", '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}', -32600],
-])("%s is refused", async (_what, body, code) => {
+])("%s is refused, in a small body and in a large one", async (_what, body, code) => {
   const { url, legacy } = await listening();
-  const answer = await send(url, { headers: JSON_TYPE, body });
-  expect([answer.status, answer.json().error]).toMatchObject([
-    400,
-    { code, data: { cardea: { code: "bad_request" } } },
-  ]);
+  for (const sent of [Buffer.from(body), Buffer.concat([Buffer.from(body), Buffer.alloc(300_000, " ")])]) {
+    const answer = await send(url, { headers: JSON_TYPE, body: sent });
+    expect([answer.status, answer.json().error]).toMatchObject([
+      400,
+      { code, data: { cardea: { code: "bad_request" } } },
+    ]);
+  }
   expect(legacy.seen).toEqual([]);
+});
+
+test("a large body is nested to 64 levels at most, as a small one is", async () => {
+  const { url, legacy } = await listening();
+  const padded = (depth: number): string =>
+    nested(depth).replace('"a":', `"pad":"${"x".repeat(300_000)}","a":`);
+  expect((await send(url, { headers: JSON_TYPE, body: padded(64) })).status).toBe(200);
+  const answer = await send(url, { headers: JSON_TYPE, body: padded(65) });
+  expect([answer.status, answer.json().error]).toMatchObject([400, { code: -32600 }]);
+  expect(legacy.seen).toHaveLength(1);
+});
+
+test("a large body arrives character by character", async () => {
+  const { url, legacy } = await listening();
+  const params = { text: "é€😀\n".repeat(60_000), list: Array.from({ length: 30_000 }, (_, at) => ({ at })) };
+  const message = { jsonrpc: "2.0", id: 1, method: "ping", params };
+  expect((await send(url, { headers: JSON_TYPE, body: JSON.stringify(message) })).status).toBe(200);
+  expect(legacy.seen).toEqual([`post ${JSON.stringify(message)}`]);
 });
 
 test("an encoded body is not unpacked", async () => {
