@@ -1,5 +1,6 @@
 /** The one place where bytes from a server become checked messages. */
 import { isAscii } from "node:buffer";
+import { NestedTooDeep } from "./depth.js";
 import {
   askedUnder,
   type Batch,
@@ -14,6 +15,7 @@ import { isObject, type JsonObject, without } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths } from "./longest.js";
 import { isMessageId, type MessageId } from "./message-id.js";
+import { parseInSteps } from "./parse-in-steps.js";
 import { type Span, scanResponse } from "./result-span.js";
 
 /**
@@ -35,10 +37,35 @@ const MAX_ANSWER_DEPTH = 512;
  */
 export function readMessages(document: Buffer | string): Batch {
   const text = typeof document === "string" ? document : decoded(document);
-  const value = parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  return messagesOf(parse(withoutMark(text)), document, text);
+}
+
+/**
+ * The same in steps, for a long document.
+ *
+ * @throws FrameError without an id where it is nested too deeply
+ */
+export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, void> {
+  // Answers may arrive together; each is decoded in a turn of its own.
+  yield;
+  const text = decoded(document);
+  yield;
+  let value: unknown;
+  try {
+    value = yield* parseInSteps(withoutMark(text), MAX_ANSWER_DEPTH);
+  } catch (error) {
+    if (error instanceof NestedTooDeep) throw tooDeepFault();
+    throw error instanceof SyntaxError ? invalidJson() : error;
+  }
+  yield;
+  return messagesOf(value, document, text);
+}
+
+/** The messages in `value`, the parsed `text` of `document`. */
+function messagesOf(value: unknown, document: Buffer | string, text: string): Batch {
   const { tooDeep, result } = scanResponse(text, MAX_ANSWER_DEPTH);
   if (tooDeep) {
-    const fault = new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`);
+    const fault = tooDeepFault();
     return Array.isArray(value)
       ? value.map((each) => orFault(() => refused(each, fault)))
       : [refused(value, fault)];
@@ -48,6 +75,11 @@ export function readMessages(document: Buffer | string): Batch {
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
 }
+
+const tooDeepFault = (): FrameError =>
+  new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`);
+
+const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
 /** Text of ASCII alone, as long answers mostly are, is told from other text and decoded faster than UTF-8. */
 const decoded = (document: Buffer): string =>
@@ -87,9 +119,11 @@ function parse(text: string): unknown {
   try {
     return parseJson(text);
   } catch {
-    throw new FrameError(-32700, "the message is not valid JSON");
+    throw invalidJson();
   }
 }
+
+const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
 
 function check(value: unknown, length: number): Envelope {
   try {

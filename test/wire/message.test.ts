@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { FRAME_FAULT, FrameError, messagesIn } from "../../src/wire/envelope.js";
-import { looksLikeMessage, readMessages } from "../../src/wire/message.js";
+import { FRAME_FAULT, FrameError, messagesIn, RESULT_TEXT } from "../../src/wire/envelope.js";
+import { looksLikeMessage, readMessages, readMessagesInSteps } from "../../src/wire/message.js";
 
 const read = (text: string) => readMessages(Buffer.from(text));
 const first = (document: Buffer | string) => messagesIn(readMessages(document))[0];
@@ -114,4 +114,53 @@ test("an answer nested too deeply is refused by its id, before anything recurses
     `{"jsonrpc":"2.0","id":3,"result":{"x":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
   expect(read(deep(500))).toHaveLength(1);
   expect(refusal(deep(20_000))).toMatchObject({ code: -32600, id: 3 });
+});
+
+describe("a long document that is read in steps", () => {
+  function inSteps(document: Buffer): ReturnType<typeof readMessages> {
+    const reading = readMessagesInSteps(document);
+    for (;;) {
+      const step = reading.next();
+      if (step.done === true) return step.value;
+    }
+  }
+
+  const long = { text: "né\n".repeat(50_000), list: Array.from({ length: 20_000 }, (_, at) => [at, 1.5]) };
+
+  test.each([
+    ["a response", { jsonrpc: "2.0", id: 7, result: long }],
+    ["a response of ASCII", { jsonrpc: "2.0", id: 7, result: { text: "n\n".repeat(90_000) } }],
+    [
+      "a batch",
+      [
+        { jsonrpc: "2.0", method: "a", params: long },
+        { jsonrpc: "2.0", id: 1, result: {} },
+        { jsonrpc: "2.0" },
+      ],
+    ],
+    [
+      "an error without an id",
+      { jsonrpc: "2.0", id: null, error: { code: -32700, message: "no", data: long } },
+    ],
+  ])("is what it is when it is read at once: %s", (_what, message) => {
+    for (const mark of ["", "\ufeff"]) {
+      const document = Buffer.from(mark + JSON.stringify(message));
+      const [read, whole] = [inSteps(document), readMessages(document)];
+      expect(read).toEqual(whole);
+      expect(messagesIn(read).map((each) => each[RESULT_TEXT])).toEqual(
+        messagesIn(whole).map((each) => each[RESULT_TEXT]),
+      );
+    }
+  });
+
+  test("is refused where it is no JSON, and where it is nested too deeply", () => {
+    const text = JSON.stringify({ jsonrpc: "2.0", id: 7, result: long });
+    expect(() => inSteps(Buffer.from(text.slice(0, -1)))).toThrow(
+      expect.objectContaining({ name: "FrameError", code: -32700 }),
+    );
+    const deep = text.replace('"list":', `"deep":${"[".repeat(520)}${"]".repeat(520)},"list":`);
+    expect(() => inSteps(Buffer.from(deep))).toThrow(
+      expect.objectContaining({ name: "FrameError", code: -32600 }),
+    );
+  });
 });

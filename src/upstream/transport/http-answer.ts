@@ -7,7 +7,7 @@ import {
   messagesIn,
   type Request,
 } from "../../wire/envelope.js";
-import { readMessages } from "../../wire/message.js";
+import { readMessages, readMessagesInSteps } from "../../wire/message.js";
 import type { Answer } from "./channel.js";
 import type { ResponseHeaders } from "./response-headers.js";
 
@@ -44,18 +44,31 @@ export type Document =
 
 /** Reads the body of an answer that is no event stream. With an HTTP error status only an error is a response. */
 export function readDocument(request: Request, status: number, body: Buffer): Document {
-  const ok = status < 300;
-  if (ok && body.length === 0)
-    return { refusal: `answered a request with an empty body (HTTP status ${status})` };
-  const invalid = ({ message }: FrameError): Document => ({
-    refusal: ok ? `answered with something that is no valid response: ${message}` : undefined,
-  });
-  let batch: Batch;
   try {
-    batch = readMessages(body);
+    return documentOf(request, status, body.length === 0 ? undefined : readMessages(body));
   } catch (error) {
-    if (!(error instanceof FrameError)) throw error;
-    return invalid(error);
+    return notValid(status, error);
+  }
+}
+
+/** The same in steps, for a large body. */
+export function* readDocumentInSteps(
+  request: Request,
+  status: number,
+  body: Buffer,
+): Generator<void, Document, void> {
+  try {
+    return documentOf(request, status, yield* readMessagesInSteps(body));
+  } catch (error) {
+    return notValid(status, error);
+  }
+}
+
+/** @param batch undefined where the body is empty */
+function documentOf(request: Request, status: number, batch: Batch | undefined): Document {
+  const ok = isOk(status);
+  if (batch === undefined) {
+    return { refusal: ok ? `answered a request with an empty body (HTTP status ${status})` : undefined };
   }
   const messages = messagesIn(batch);
   for (const message of messages) {
@@ -64,6 +77,16 @@ export function readDocument(request: Request, status: number, body: Buffer): Do
     return { response, others: messages.length === 1 ? [] : messages.filter((other) => other !== message) };
   }
   const bad = batch.find((one): one is FrameError => one instanceof FrameError);
-  if (bad !== undefined) return invalid(bad);
+  if (bad !== undefined) return notValid(status, bad);
   return { refusal: ok ? "answered with a message that is not the response to the request" : undefined };
 }
+
+/** @throws `error` where it does not tell what is wrong with the body */
+function notValid(status: number, error: unknown): Document {
+  if (!(error instanceof FrameError)) throw error;
+  return {
+    refusal: isOk(status) ? `answered with something that is no valid response: ${error.message}` : undefined,
+  };
+}
+
+const isOk = (status: number): boolean => status < 300;

@@ -3,11 +3,11 @@
  * message of an event stream, which is resumed when it drops and the server gave its events ids.
  */
 import { GatewayError } from "../../core/errors.js";
-import { inTurn, LARGE_BYTES } from "../../core/large-work.js";
+import { inTurns, LARGE_BYTES } from "../../core/large-work.js";
 import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
 import { HeldBytes } from "../../wire/held-bytes.js";
 import type { Answer, ExchangeOptions, Headers } from "./channel.js";
-import { HttpAnswer, readDocument, responseTo } from "./http-answer.js";
+import { type Document, HttpAnswer, readDocument, readDocumentInSteps, responseTo } from "./http-answer.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
@@ -141,23 +141,28 @@ export class HttpExchange implements HttpReceiver {
     } else if (this.#large === undefined) {
       this.#finish();
     } else {
-      inTurn(() => this.#finishLater());
-    }
-  }
-
-  /** Here nobody stands around who would make a failed call of what is thrown, as undici does for smaller ones. */
-  #finishLater(): void {
-    if (this.#settled) return;
-    try {
-      this.#finish();
-    } catch (error) {
-      this.fail(error as Error, true);
+      this.#finishLarge(this.#large.take());
     }
   }
 
   #finish(): void {
     if (this.#streaming) this.#stream?.end();
-    else if (!this.#resuming) this.#readDocument();
+    else if (!this.#resuming) this.#readBody();
+    this.#finished();
+  }
+
+  /** A large body is parsed in steps; the call may be cancelled in between. */
+  #finishLarge(body: Buffer): void {
+    inTurns(readDocumentInSteps(this.#request, this.#status, body))
+      .then((document) => {
+        if (this.#settled) return;
+        this.#take(document, body);
+        this.#finished();
+      })
+      .catch((error) => this.fail(error as Error, true));
+  }
+
+  #finished(): void {
     if (this.#settled) this.#over();
     else this.#resumeOrFail("it ended its stream before the response");
   }
@@ -199,12 +204,15 @@ export class HttpExchange implements HttpReceiver {
     this.#large.append(chunk);
   }
 
-  #readDocument(): void {
+  #readBody(): void {
     const [first] = this.#chunks;
-    const body =
-      this.#large?.take() ??
-      (first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#size));
-    const document = readDocument(this.#request, this.#status, body);
+    const isWhole = first !== undefined && this.#chunks.length === 1;
+    const body = isWhole ? first : Buffer.concat(this.#chunks, this.#size);
+    this.#take(readDocument(this.#request, this.#status, body), body);
+  }
+
+  /** Takes what `body` says, and fails the call when that is no response. */
+  #take(document: Document, body: Buffer): void {
     if (document.response === undefined) {
       const { target } = this.#owner;
       const [status, headers, what] = [this.#status, this.#responseHeaders, document.refusal];
