@@ -8,8 +8,6 @@ import { startTraffic } from "./support/traffic.mjs";
 
 /** What others may have to wait, in ms. */
 const AIM = 50;
-/** A message of more than 1 MiB is read in one piece, which alone takes so long. */
-const READING = 50;
 
 const times = (count, make) => Array.from({ length: count }, (_, at) => make(at));
 const members = (count) => Object.fromEntries(times(count, (at) => [`k${at}`, at]));
@@ -49,6 +47,9 @@ const RULES = [
   ...each,
 }));
 
+/** The kinds of which the rule decides against the caller, as the condition is more work than one may be. */
+const DECIDED = new Set(["search", "compare", "member", "contains"]);
+
 /** The tool answers with `text`; whatever else it is given is for the gateway to work on. */
 const CASES = [
   [
@@ -70,14 +71,9 @@ const CASES = [
   [
     "redaction by paths, 2.5 MB",
     { kind: "paths", a: times(60_000, (at) => ({ b: [{ c: at }], d: "x", e: 1 })) },
-    READING,
   ],
-  [
-    "redaction by patterns, 2.5 MB",
-    { kind: "patterns", a: times(600, () => "lorem sk- AKIA ".repeat(270)) },
-    READING,
-  ],
-  ["an approval of 150,000 arguments, 2.5 MB", { kind: "approve", ...members(150_000) }, READING],
+  ["redaction by patterns, 2.5 MB", { kind: "patterns", a: times(600, () => "lorem sk- AKIA ".repeat(270)) }],
+  ["an approval of 150,000 arguments, 2.5 MB", { kind: "approve", ...members(150_000) }],
 ];
 
 await row("L16", "messages that make the gateway work", async (row) => {
@@ -114,14 +110,14 @@ await row("L16", "messages that make the gateway work", async (row) => {
     return samples.map((sample) => sample.ms);
   }
   const told = (waits) => `${ms(quantile(waits, 0.5))} median, ${ms(Math.max(...waits))} at most`;
-  const judged = (what, waits, more = 0) =>
-    row.timing(what, `<= ${AIM + more} ms for others`, told(waits), Math.max(...waits) <= AIM + more);
+  const judged = (what, waits) =>
+    row.timing(what, `<= ${AIM} ms for others`, told(waits), Math.max(...waits) <= AIM);
 
   const calm = await beside(() => pause(500));
   row.note(`without any of it others wait ${told(calm)}`);
 
   const many = row.quick ? 3 : 10;
-  for (const [what, args, more] of CASES) {
+  for (const [what, args] of CASES) {
     const refused = [];
     const one = () => {
       if (args.kind !== "approve") return hostile.call("heavy__echo", { text: "x", ...args });
@@ -137,8 +133,8 @@ await row("L16", "messages that make the gateway work", async (row) => {
       const replies = await Promise.all(times(many, one));
       refused.push(...replies.map(({ message }) => refusalOf(message)?.code));
     });
-    judged(`${many} calls at once: ${what}`, waits, more);
-    if (more === undefined) {
+    judged(`${many} calls at once: ${what}`, waits);
+    if (DECIDED.has(args.kind)) {
       const right = refused.every((code) => code === "denied");
       row.check(`${what}: the rule`, "decides against the caller", [...new Set(refused)].join(), right);
     }
@@ -149,7 +145,7 @@ await row("L16", "messages that make the gateway work", async (row) => {
       await hostile.send("resources/read", { uri: `files+file:///c${"abc/{x}?".repeat(480_000)}` });
     }
   });
-  judged("URIs of 3.9 MB, held against globs", uri, READING);
+  judged("URIs of 3.9 MB, held against globs", uri);
 
   const schemas = await beside(() =>
     Promise.all(times(row.quick ? 50 : 200, (at) => hostile.call(`patterns__t${at}`, { a0: "b" }))),

@@ -8,8 +8,14 @@ export const META_OF_MODERN = {
   [`${META}clientCapabilities`]: {},
 };
 
+/**
+ * Idle connections are closed here after this time (ms). The gateway announces 5 s and keeps them for 7; without a time of
+ * its own, Node's agent reuses them until it has read the FIN, which a script that writes large messages does late.
+ */
+const IDLE_MS = 3_000;
+
 export const newAgent = (options = {}) =>
-  new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, ...options });
+  new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, timeout: IDLE_MS, ...options });
 
 export class Host {
   #lastId = 0;
