@@ -3,40 +3,37 @@ import { createHash, type Hash } from "node:crypto";
 import { canonicalText } from "../wire/canonical.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import { writeJson } from "../wire/json-text.js";
-import { myTurn } from "./large-work.js";
+import type { Steps } from "./large-work.js";
+import { sortedKeys } from "./sorted-keys.js";
+import { nowOrInTurns, Work } from "./steps.js";
 
 /**
  * SHA-256 of `canonicalText(value)`, in base64. A promise only where the value is so large that others should get their
  * turn in between; it recurses, so bound the depth before.
  */
-export function canonicalDigest(value: unknown): string | Promise<string> {
-  const text = new HashedText();
-  const steps = write(value, text);
-  return steps.next().done === true ? text.digest() : rest(steps, text);
-}
+export const canonicalDigest = (value: unknown): string | Promise<string> => nowOrInTurns(digesting(value));
 
-async function rest(steps: Steps, text: HashedText): Promise<string> {
-  do await myTurn();
-  while (steps.next().done !== true);
+function* digesting(value: unknown): Steps<string> {
+  const text = new HashedText();
+  yield* write(value, text);
   return text.digest();
 }
 
-/** Stops where others should get their turn. */
-type Steps = Generator<void, void, void>;
-
-/** Characters that are hashed together: with their writing some 4 ms. */
+/** To write a member takes about as long as to search so many characters. */
+const MEMBER = 8;
+/** Characters that are hashed together. */
 const HASHED = 65_536;
 
 class HashedText {
+  readonly work = new Work();
   readonly #hash: Hash = createHash("sha256");
   #waiting = "";
 
   /** True when a turn's work was done. */
   add(piece: string): boolean {
     this.#waiting += piece;
-    if (this.#waiting.length < HASHED) return false;
-    this.#flush();
-    return true;
+    if (this.#waiting.length > HASHED) this.#flush();
+    return this.work.isTurn(MEMBER + piece.length);
   }
 
   digest(): string {
@@ -50,13 +47,13 @@ class HashedText {
   }
 }
 
-function* write(value: unknown, text: HashedText): Steps {
+function* write(value: unknown, text: HashedText): Steps<void> {
   if (!isNested(value)) {
     if (text.add(canonicalText(value))) yield;
     return;
   }
   const isList = Array.isArray(value);
-  const keys = isList ? undefined : Object.keys(value).sort();
+  const keys = isList ? undefined : yield* sortedKeys(value, text.work);
   const count = isList ? value.length : (keys?.length ?? 0);
   if (text.add(isList ? "[" : "{")) yield;
   for (let at = 0; at < count; at++) {

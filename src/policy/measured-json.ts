@@ -1,11 +1,10 @@
 /** How long the JSON text of a large value is, and its digest, without holding others up. */
-
 import { createHash } from "node:crypto";
 import { inTurns, type Steps } from "../core/large-work.js";
+import { Work } from "../core/steps.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import { Work } from "./redaction/steps.js";
 
 export interface Measured {
   readonly bytes: number;
@@ -22,6 +21,8 @@ const MEMBER = 8;
 const HASHED = 65_536;
 
 function* measuring(value: unknown): Steps<Measured> {
+  // To ask an object of very many members for their names is a turn's work.
+  yield;
   const hash = createHash("sha256");
   const work = new Work();
   let bytes = 0;

@@ -1,9 +1,10 @@
 /** What a server said a while ago, as long as it said that it would hold (2026-07-28: server/utilities/caching). */
 import { LRUCache } from "lru-cache";
 import type { Call, Reply } from "../core/call.js";
+import { canonicalDigest } from "../core/canonical-digest.js";
 import type { Handler, Middleware } from "../core/handler.js";
-import { canonicalText } from "../wire/canonical.js";
 import { objectAt, without } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import type { Payload } from "../wire/payload.js";
 import { isRead } from "./repeatable.js";
 
@@ -64,9 +65,11 @@ export function responseCache(cache: ResponseCache, onHit?: () => void): Middlew
   return (next: Handler): Handler => {
     async function remembered(call: Call): Promise<Reply> {
       // Most servers say of nothing how long it holds; then nobody makes a key.
-      const known = cache.isEmpty
-        ? undefined
-        : (cache.get(keyOf(call, "public")) ?? cache.get(keyOf(call, "private")));
+      const asked = cache.isEmpty ? undefined : await digestOf(call);
+      const known =
+        asked === undefined
+          ? undefined
+          : (cache.get(keyOf(call, "public", asked)) ?? cache.get(keyOf(call, "private", asked)));
       if (known !== undefined) {
         onHit?.();
         const ttlMs = Math.floor(known.until - performance.now());
@@ -74,22 +77,26 @@ export function responseCache(cache: ResponseCache, onHit?: () => void): Middlew
       }
       const { turn } = cache;
       const reply = await next(call);
+      const kept = freshOf(reply);
+      if (kept === undefined) return reply;
+      const key = keyOf(call, kept.scope, asked ?? (await digestOf(call)));
       // What was asked before a change and answered after it may be either.
-      if (turn === cache.turn) keep(call, reply);
+      if (turn === cache.turn) cache.keep(key, kept);
       return reply;
     }
     return function responseCache(call) {
       return isCacheable(call) ? remembered(call) : next(call);
     };
   };
+}
 
-  function keep(call: Call, reply: Reply): void {
-    if (reply.kind !== "result" || reply.refusal !== undefined || reply.freshness === undefined) return;
-    const { ttlMs, scope } = reply.freshness;
-    if (!(ttlMs > 0) || reply.result.object.isError === true) return;
-    const until = performance.now() + Math.min(ttlMs, LONGEST_MS);
-    cache.keep(keyOf(call, scope), { result: reply.result, scope, until });
-  }
+/** What is kept of a reply; undefined where it is nothing. */
+function freshOf(reply: Reply): Kept | undefined {
+  if (reply.kind !== "result" || reply.refusal !== undefined || reply.freshness === undefined)
+    return undefined;
+  const { ttlMs, scope } = reply.freshness;
+  if (!(ttlMs > 0) || reply.result.object.isError === true) return undefined;
+  return { result: reply.result, scope, until: performance.now() + Math.min(ttlMs, LONGEST_MS) };
 }
 
 /** Members of `_meta` that say nothing of what is asked for. */
@@ -104,8 +111,10 @@ function isCacheable(call: Call): boolean {
   return meta === undefined || Object.keys(without(meta, TRACES)).length === 0;
 }
 
-/** What is private is one principal's. Servers may answer by what a host can do, so that is part of every key. */
-function keyOf({ client, method, params }: Call, scope: "public" | "private"): string {
-  const owner = scope === "private" ? client.principal.id : null;
-  return canonicalText([owner, client.capabilities, method, without(params, ["_meta"])]);
-}
+/** What is asked for. Servers may answer by what a host can do. A promise only where it is large. */
+const digestOf = ({ client, method, params }: Call): string | Promise<string> =>
+  canonicalDigest([client.capabilities, method, without(params, ["_meta"])]);
+
+/** What is private is one principal's. */
+const keyOf = ({ client }: Call, scope: Kept["scope"], asked: string): string =>
+  `${writeJson(scope === "private" ? client.principal.id : null)} ${asked}`;

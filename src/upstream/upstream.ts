@@ -1,5 +1,4 @@
 /** One server behind the gateway as the rest of the program sees it: its calls, lists, news and state. */
-
 import type { ServerConfig } from "../config/config.js";
 import { inBackground } from "../core/background.js";
 import type { Call, Notice, Reply } from "../core/call.js";
@@ -269,7 +268,8 @@ class SupervisedUpstream implements StartableUpstream {
 
   /** Goes on with a call that waits here, on the connection on which it waits. */
   async #resume(call: Call, state: string): Promise<Reply> {
-    const parked = this.#settings.parked.take(state, ownerOf(call, this.name), this.name);
+    const owner = await ownerOf(call, this.name);
+    const parked = this.#settings.parked.take(state, owner, this.name);
     try {
       return await parked.resume(call, call.answers ?? { responses: {} });
     } finally {

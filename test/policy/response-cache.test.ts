@@ -59,6 +59,20 @@ describe("what a server says holds", () => {
     expect(textOf(await handle(read()))).toContain("answer 2");
   });
 
+  test("of a call of large arguments too, and of no other", async () => {
+    vi.useRealTimers();
+    const { handle, asked } = server();
+    const search = (last: string) =>
+      tool(
+        { readOnlyHint: true },
+        { params: { name: "t", arguments: { all: Array.from({ length: 20_000 }, () => "x"), last } } },
+      );
+    const first = textOf(await handle(search("a")));
+    expect(textOf(await handle(search("b")))).not.toBe(first);
+    expect(textOf(await handle(search("a")))).toBe(first);
+    expect(asked()).toBe(2);
+  });
+
   test.each<[string, Freshness | undefined]>([
     ["nothing of it", undefined],
     ["that it does not", { ttlMs: 0, scope: "public" }],

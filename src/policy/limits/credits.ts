@@ -1,10 +1,8 @@
 /** Rounds that were paid for: a call that comes back with answers is the same call, and costs nothing more. */
-import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Call, Route } from "../../core/call.js";
+import { canonicalDigest } from "../../core/canonical-digest.js";
 import { upTo } from "../../core/up-to.js";
-import { canonicalText } from "../../wire/canonical.js";
-import { writeJson } from "../../wire/json-text.js";
 import { paramsSeen } from "../rules/method-matters.js";
 import { argsOf } from "../rules/rule-book.js";
 
@@ -18,14 +16,14 @@ export class Credits {
   /** For as long as an answer can come, which is for the seal of its state to say. */
   readonly #rounds = new LRUCache<string, number>(upTo(KEPT));
 
-  grant(call: Call, route: Route): void {
-    const key = keyOf(call, route);
+  async grant(call: Call, route: Route): Promise<void> {
+    const key = await keyOf(call, route);
     this.#rounds.set(key, (this.#rounds.get(key) ?? 0) + 1);
   }
 
-  /** Uses up one; false when there is none. */
-  use(call: Call, route: Route): boolean {
-    const key = keyOf(call, route);
+  /** Uses up one; resolves to false when there is none. */
+  async use(call: Call, route: Route): Promise<boolean> {
+    const key = await keyOf(call, route);
     const left = this.#rounds.get(key);
     if (left === undefined) return false;
     if (left > 1) this.#rounds.set(key, left - 1);
@@ -34,8 +32,8 @@ export class Credits {
   }
 }
 
-const keyOf = (call: Call, route: Route): string =>
-  createHash("sha256")
-    .update(writeJson([call.client.principal.id, call.method, route.upstream, route.target]))
-    .update(canonicalText(route.kind === "methods" ? paramsSeen(call.params) : argsOf(call)))
-    .digest("base64url");
+function keyOf(call: Call, route: Route): string | Promise<string> {
+  const given = route.kind === "methods" ? paramsSeen(call.params) : argsOf(call);
+  const what = [call.client.principal.id, call.method, route.upstream, route.target];
+  return canonicalDigest([...what, given ?? null]);
+}

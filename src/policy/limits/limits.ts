@@ -89,7 +89,7 @@ export class Limits {
   async #charge(call: Call, route: Route, next: Handler) {
     const limits = this.about("call", call, route);
     if (limits.length === 0) return next(call);
-    const paid = call.answers !== undefined && this.#credits.use(call, route);
+    const paid = call.answers !== undefined && (await this.#credits.use(call, route));
     const spent = paid ? [] : this.#spend(limits, call);
     const left: (() => void)[] = [];
     try {
@@ -106,12 +106,12 @@ export class Limits {
         left.push(place.leave);
       }
       const reply = await next(call);
-      if (reply.kind === "input_required") this.#credits.grant(call, route);
+      if (reply.kind === "input_required") await this.#credits.grant(call, route);
       return reply;
     } catch (error) {
       if (error instanceof GatewayError && COSTS_NOTHING.has(error.code)) {
         for (const giveBack of spent) giveBack();
-        if (paid) this.#credits.grant(call, route);
+        if (paid) await this.#credits.grant(call, route);
       }
       throw error;
     } finally {

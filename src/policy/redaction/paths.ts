@@ -7,6 +7,8 @@ interface PathNode {
   any: PathNode | undefined;
   /** Whether a path ends here. */
   ends: boolean;
+  /** It and no other. */
+  readonly alone: PathNodes;
 }
 
 /** Where all paths have led to that lead to one value; empty where none does. */
@@ -27,16 +29,30 @@ export function compilePaths(paths: readonly string[]): PathNodes {
 }
 
 /** Where the paths lead that go on with this member or index. */
-export function stepped(nodes: PathNodes, key: string): PathNodes {
-  if (nodes.length === 0) return NOWHERE;
-  const next = nodes.flatMap(({ members, any }) => [members.get(key) ?? [], any ?? []].flat());
+export function stepped(nodes: PathNodes, key: string | number): PathNodes {
+  const [only] = nodes;
+  if (only === undefined) return NOWHERE;
+  // Nearly always there is one, and then nothing is made but where it leads to two.
+  if (nodes.length === 1) return ledFrom(only, key);
+  const next = nodes.flatMap((node) => ledFrom(node, key));
   return next.length === 0 ? NOWHERE : next;
+}
+
+function ledFrom({ members, any }: PathNode, key: string | number): PathNodes {
+  const member = members.size === 0 ? undefined : members.get(String(key));
+  if (member === undefined) return any === undefined ? NOWHERE : any.alone;
+  return any === undefined ? member.alone : [member, any];
 }
 
 /** Whether a path ends here, so that all of the value is meant. */
 export const isMeant = (nodes: PathNodes): boolean => nodes.some(({ ends }) => ends);
 
-const makeNode = (): PathNode => ({ members: new Map(), any: undefined, ends: false });
+function makeNode(): PathNode {
+  const alone: PathNode[] = [];
+  const node = { members: new Map<string, PathNode>(), any: undefined, ends: false, alone };
+  alone.push(node);
+  return node;
+}
 
 function anyOf(node: PathNode): PathNode {
   node.any ??= makeNode();

@@ -1,7 +1,7 @@
 /** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
-
 import type { RedactionConfig } from "../../config/config.js";
 import { inTurns, type Steps } from "../../core/large-work.js";
+import { atOnce, Work } from "../../core/steps.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import type { JsonObject } from "../../wire/json.js";
 import { compilePattern } from "../rules/patterns.js";
@@ -9,7 +9,6 @@ import { mirroredJson } from "./mirrored-json.js";
 import { compilePaths, isMeant, type PathNodes, stepped } from "./paths.js";
 import { holdsBytes, isProtocolKey, isReadText, type Place, placeOfMember } from "./places.js";
 import { removedValues, withoutValues } from "./removed-values.js";
-import { atOnce, Work } from "./steps.js";
 import { TextCleaner } from "./texts.js";
 
 /** What one rule takes out, in one direction. */
@@ -81,7 +80,7 @@ class Walk {
 
   *#value(value: unknown, spot: Spot, work: Work): Steps<unknown> {
     if (isMeant(spot.paths)) return this.#replacement;
-    yield* work.spend(LEAST);
+    if (work.isTurn(LEAST)) yield;
     if (typeof value === "string") return yield* this.#texts.clean(value, work);
     if (typeof value === "number") return yield* this.#number(value, String(value), work);
     if (value instanceof ExactNumber) {
@@ -113,10 +112,12 @@ class Walk {
 
   *#array(array: readonly unknown[], spot: Spot, work: Work): Steps<readonly unknown[]> {
     let copy: unknown[] | undefined;
-    for (const [at, inner] of array.entries()) {
+    for (let at = 0; at < array.length; at++) {
+      const inner = array[at];
       // A list in a list is no content.
       const { place, mirrored } = Array.isArray(inner) ? NOWHERE : spot;
-      const below = { place, paths: stepped(spot.paths, String(at)), mirrored };
+      const below = { place, paths: stepped(spot.paths, at), mirrored };
+      if (work.isTurn(1)) yield;
       if (this.#isLeft(inner, below)) continue;
       const clean = yield* this.#value(inner, below, work);
       if (clean === inner) continue;
@@ -127,32 +128,38 @@ class Walk {
   }
 
   *#object(object: JsonObject, spot: Spot, work: Work): Steps<JsonObject> {
-    let changed = false;
-    const copy = new Map<string, unknown>();
-    const numbers = new Map<string, number>();
     // Entries of an object of very many members take three times as long as its keys.
-    for (const key of Object.keys(object)) {
+    const keys = Object.keys(object);
+    let copy: Record<string, unknown> | undefined;
+    const numbers = this.#texts.active ? new Map<string, number>() : NO_NUMBERS;
+    for (const [at, key] of keys.entries()) {
       const inner = object[key];
       const isFixed = !this.#texts.active || isProtocolKey(spot.place, key);
       const name = isFixed ? key : yield* this.#name(key, object, copy, numbers, work);
       const clean = holdsBytes(spot.place, key, object)
         ? inner
         : yield* this.#member(key, object, spot, work);
-      changed ||= clean !== inner || name !== key;
-      copy.set(name, clean);
+      if (work.isTurn(1)) yield;
+      if (clean === inner && name === key) {
+        if (copy !== undefined) setOwn(copy, key, inner);
+        continue;
+      }
+      copy ??= yield* firstOf(object, keys, at, work);
+      setOwn(copy, name, clean);
     }
-    return changed ? Object.fromEntries(copy) : object;
+    return copy ?? object;
   }
 
   /**
    * The name of a member; two that come to the same stay two.
    *
+   * @param copy what has been copied; undefined as long as that would be the same
    * @param numbers the last number that each name was given, as looking from 2 on would be quadratic work
    */
   *#name(
     key: string,
     owner: JsonObject,
-    copy: ReadonlyMap<string, unknown>,
+    copy: JsonObject | undefined,
     numbers: Map<string, number>,
     work: Work,
   ): Steps<string> {
@@ -160,7 +167,7 @@ class Walk {
     if (clean === key) return key;
     let name = clean;
     let number = numbers.get(clean) ?? 1;
-    while (copy.has(name) || Object.hasOwn(owner, name)) {
+    while (Object.hasOwn(owner, name) || (copy !== undefined && Object.hasOwn(copy, name))) {
       number += 1;
       name = `${clean} ${number}`;
     }
@@ -181,6 +188,31 @@ class Walk {
     );
     return yield* this.#value(text, spot, work);
   }
+}
+
+/** For where no name is ever changed. */
+const NO_NUMBERS = new Map<string, number>();
+
+/** A copy of the members before the one at `count`. */
+function* firstOf(
+  object: JsonObject,
+  keys: readonly string[],
+  count: number,
+  work: Work,
+): Steps<Record<string, unknown>> {
+  const copy: Record<string, unknown> = {};
+  for (let at = 0; at < count; at++) {
+    const key = keys[at] ?? "";
+    setOwn(copy, key, object[key]);
+    if (work.isTurn(1)) yield;
+  }
+  return copy;
+}
+
+/** An assignment to `__proto__` would do something else. */
+function setOwn(copy: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== "__proto__") copy[key] = value;
+  else Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 const NOWHERE: Spot = { place: undefined, paths: [], mirrored: [] };

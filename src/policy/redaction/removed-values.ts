@@ -3,11 +3,11 @@
  * block for each element, several documents, YAML, a sentence.
  */
 import type { Steps } from "../../core/large-work.js";
+import type { Work } from "../../core/steps.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { isMeant, type PathNodes, stepped } from "./paths.js";
-import type { Work } from "./steps.js";
 
 /** A shorter value, such as `1` or `yes`, stands everywhere. In characters. */
 const SHORTEST = 4;

@@ -1,7 +1,7 @@
 /** Takes whatever a pattern matches out of texts, so that no text holds others up for long. */
 import type { Steps } from "../../core/large-work.js";
+import type { Work } from "../../core/steps.js";
 import type { RE2JS } from "../re2.js";
-import type { Work } from "./steps.js";
 
 /** RE2 is linear, but not fast: a longer text is taken out as a whole. */
 const LONGEST_TEXT = 262_144;

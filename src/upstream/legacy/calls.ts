@@ -1,5 +1,4 @@
 /** The calls on one connection: each runs until the server answers, also while its client is asked something. */
-
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -88,12 +87,19 @@ export class LegacyCalls {
   /** Waits for the end of the call, or parks it while its client is asked. */
   async #nextReply(running: RunningCall, call: Call): Promise<Reply> {
     running.attach(call, () => running.cancel(whyGivenUp(call.signal)));
+    let owner: string | Promise<string> | undefined;
     try {
       for (;;) {
         const turn = await running.next();
         if (turn.kind === "ended") return this.#read(turn.message, call);
         this.#requireParking(running, call);
-        const reply = this.#park(running, call);
+        owner ??= ownerOf(call, this.#settings.server);
+        if (typeof owner !== "string") {
+          owner = await owner;
+          // Meanwhile its server may have answered, or have taken its question back.
+          continue;
+        }
+        const reply = this.#park(running, call, owner);
         if (reply !== undefined) return reply;
         running.refuse("too many calls wait for answers already");
       }
@@ -128,10 +134,10 @@ export class LegacyCalls {
   }
 
   /** The questions of the call, under a state with which it goes on; undefined when no more calls may wait. */
-  #park(running: RunningCall, call: Call): Reply | undefined {
-    const { server, parked, presentation } = this.#settings;
+  #park(running: RunningCall, call: Call, owner: string): Reply | undefined {
+    const { parked, presentation } = this.#settings;
     const { client } = call;
-    const state = parked.park(this.#parkable(running, ownerOf(call, server), client));
+    const state = parked.park(this.#parkable(running, owner, client));
     if (state === undefined) return undefined;
     running.forgetRequests();
     // The request of a session goes on while its client is asked, and may be cancelled. Without a session the

@@ -1,10 +1,10 @@
 /** Calls that wait, in this process, for an answer to something their server asked. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import { canonicalDigest } from "../../core/canonical-digest.js";
 import { GatewayError } from "../../core/errors.js";
 import { targetOf } from "../../core/methods.js";
 import { mayTake, sharesWithOthers } from "../../core/shares.js";
-import { canonicalText } from "../../wire/canonical.js";
 
 export interface ParkingLimits {
   /** Calls that may be parked at once: in all (0: none at all), for one principal, and at one server. */
@@ -159,11 +159,14 @@ export class ParkedCalls {
 const ownOf = (parked: readonly Parked[], principal: string): number =>
   sharesWithOthers({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
 
-/** Whose call it is: principal, server, method, target and arguments; metadata may differ from round to round. */
-export function ownerOf(call: Call, server: string): string {
+/**
+ * Whose call it is: principal, server, method, target and arguments; metadata may differ from round to round. A promise
+ * only where the arguments are large.
+ */
+export function ownerOf(call: Call, server: string): string | Promise<string> {
   const { method, params, client } = call;
-  const what = [client.principal.id, server, method, targetOf(method, params)?.name, params.arguments];
-  return createHash("sha256").update(canonicalText(what)).digest("base64");
+  const target = targetOf(method, params)?.name ?? null;
+  return canonicalDigest([client.principal.id, server, method, target, params.arguments ?? null]);
 }
 
 const rejected = (server: string, why: string): GatewayError =>

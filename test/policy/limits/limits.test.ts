@@ -235,6 +235,19 @@ describe("a later round", () => {
     expect(wordOf(await handle(answered))).toBe("rate_limited");
   });
 
+  test("is good for one call where the arguments are so large that others come in between", async () => {
+    vi.useRealTimers();
+    const { handle } = policyOf({ limits: [{ quota: { count: 1, windowMs: 86_400_000 } }] }, asking);
+    const large = (last: string) => ({ all: Array.from({ length: 20_000 }, () => "x"), last });
+    const call = toolCall("quiz", "start", large("a"));
+    await handle(call);
+    const other = { ...toolCall("quiz", "start", large("b")), answers: { responses: {} } };
+    expect(wordOf(await handle(other))).toBe("rate_limited");
+    const answered = { ...toolCall("quiz", "start", large("a")), answers: { responses: {} } };
+    expect(wordOf(await handle(answered))).toBe("result");
+    expect(wordOf(await handle(answered))).toBe("rate_limited");
+  });
+
   test("after an approval is the first that is paid", async () => {
     const client = clientOf({ capabilities: { elicitation: {} } });
     const { handle } = policyOf({ rules: [{ effect: "approve" }], limits: [{ rate: perMinute(1) }] });

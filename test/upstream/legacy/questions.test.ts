@@ -88,6 +88,22 @@ describe.each([
     expect(server.sent("tools/call")).toHaveLength(1);
   });
 
+  test("parks a call of large arguments, which goes on with no others", async () => {
+    const server = curious();
+    const { upstream } = await meet(server, config);
+    const params = (last: string) => ({
+      name: "echo",
+      arguments: { all: Array.from({ length: 20_000 }, () => "x"), last },
+    });
+    const first = calling({ client: host(), params: params("a") });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    const answers = { responses: { elicitation_1: { action: "decline" } }, state };
+    const other = upstream.call(answering(first, answers, { params: params("b") }).call);
+    await expect(soon(other)).rejects.toMatchObject({ code: "state_rejected" });
+    const same = answering(first, answers, { params: params("a") });
+    expect(resultOf(await soon(upstream.call(same.call)))).toEqual({ told: { action: "decline" } });
+  });
+
   test("comes together with others that are asked at the same time", async () => {
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       const answers = await Promise.all([

@@ -1,5 +1,5 @@
 /** Work on one message that stops now and then, so that others get their turn. */
-import type { Steps } from "../../core/large-work.js";
+import { inTurns, myTurn, type Steps } from "./large-work.js";
 
 /** About 2 ms, in characters searched. */
 const TURN = 32_768;
@@ -12,11 +12,22 @@ export class Work {
 
   /** Counts work, and stops where that makes a turn. Called as `yield*`. */
   *spend(work: number): Steps<void> {
-    this.#spent += work;
-    if (this.#spent < TURN) return;
-    this.#spent = 0;
-    yield;
+    if (this.isTurn(work)) yield;
   }
+
+  /** The same without a generator, for short pieces of work: where it is true the caller has to `yield`. */
+  isTurn(work: number): boolean {
+    this.#spent += work;
+    if (this.#spent < TURN) return false;
+    this.#spent = 0;
+    return true;
+  }
+}
+
+/** Goes through the first step at once, and through the others in turns; a promise only where there are any. */
+export function nowOrInTurns<Value>(steps: Steps<Value>): Value | Promise<Value> {
+  const step = steps.next();
+  return step.done === true ? step.value : myTurn().then(() => inTurns(steps));
 }
 
 /** Goes through all steps at once; undefined where there are too many for that. */
