@@ -78,6 +78,11 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
     return this.#open.length;
   }
 
+  /** By `performance.now()`; long ago where none has ended yet. */
+  get lastEndedAt(): number {
+    return this.#last?.endedAt ?? Number.NEGATIVE_INFINITY;
+  }
+
   get all(): Iterable<T> {
     return this.#open;
   }

@@ -33,6 +33,9 @@ type Ending = { readonly message: Envelope } | { readonly error: unknown };
 export const relatedTask = (params: JsonObject | undefined): string | undefined =>
   stringAt(objectAt(objectAt(params, "_meta"), META.relatedTask), "taskId");
 
+/** Of a call that is asked nothing, as most are: it makes no Map of its own. */
+const NO_QUESTIONS = new Map<string, Question>();
+
 /** Questions that come this close together (ms) are asked together. */
 const SETTLE_MS = 20;
 /** So many may be open in one call. */
@@ -42,11 +45,11 @@ export class RunningCall extends OpenCall {
   readonly method: string;
   readonly #settings: RunningCallSettings;
   /** What waits for an answer, by the keys that the client sees. */
-  readonly #questions = new Map<string, Question>();
+  #questions = NO_QUESTIONS;
   /** Who wants to know of questions that nobody need answer any more. */
-  readonly #watchers = new Set<(key: string) => void>();
+  #watchers: Set<(key: string) => void> | undefined;
   readonly #asksAfter: string | undefined;
-  readonly #sent: SentRequest[] = [];
+  #sent: SentRequest[] | undefined;
   #awaited: string | undefined;
   #lastKey = 0;
   #ending: Ending | undefined;
@@ -88,12 +91,14 @@ export class RunningCall extends OpenCall {
 
   /** `request` is sent on account of this call. */
   sends(request: SentRequest): void {
-    this.#sent.push(request);
+    if (this.#sent === undefined) this.#sent = [request];
+    else this.#sent.push(request);
   }
 
   /** The call may wait for long, and its server has what it was asked: nobody who waits for the answer need keep it. */
   forgetRequests(): void {
-    for (const request of this.#sent.splice(0)) forget(request);
+    for (const request of this.#sent ?? []) forget(request);
+    this.#sent = undefined;
   }
 
   get hasEnded(): boolean {
@@ -105,6 +110,7 @@ export class RunningCall extends OpenCall {
     if (this.#questions.size >= MAX_QUESTIONS) return false;
     this.#lastKey += 1;
     const kind = questionKind(request) ?? "question";
+    if (this.#questions === NO_QUESTIONS) this.#questions = new Map();
     this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind });
     this.#settle(SETTLE_MS);
     return true;
@@ -133,9 +139,10 @@ export class RunningCall extends OpenCall {
         const hear = (key: string): void => {
           if (keys.includes(key)) gone(key);
         };
+        this.#watchers ??= new Set();
         this.#watchers.add(hear);
         for (const key of keys) if (!this.#questions.has(key)) gone(key);
-        return () => this.#watchers.delete(hear);
+        return () => this.#watchers?.delete(hear);
       },
     };
   }
@@ -196,12 +203,13 @@ export class RunningCall extends OpenCall {
 
   /** Nobody will answer: a person has made no choice, and a model said nothing. */
   refuse(why: string): void {
+    this.#settled = false;
+    if (this.#questions.size === 0) return;
     for (const [key, { request, kind }] of [...this.#questions]) {
       const error: RpcError = { code: CODE.internalError, message: why };
       this.#respond(key, request, kind === "elicitation" ? { result: { action: "cancel" } } : { error });
       this.#tell(key);
     }
-    this.#settled = false;
   }
 
   /** Nobody waits for the call any more. */
@@ -218,7 +226,7 @@ export class RunningCall extends OpenCall {
   }
 
   #tell(key: string): void {
-    for (const hear of [...this.#watchers]) hear(key);
+    for (const hear of [...(this.#watchers ?? [])]) hear(key);
   }
 
   #respond(key: string, request: Request, content: { result: JsonObject } | { error: RpcError }): void {

@@ -82,13 +82,8 @@ export class LegacyConnection implements Connection {
       capabilities: () => this.facts.capabilities,
       exchange: (request, running, signal) => {
         running.sends(request);
-        return this.#exchange(() =>
-          this.#opened.exchange(request, {
-            signal,
-            hear: (message) => this.#hear(message, running),
-            waiter: running,
-          }),
-        );
+        const hear = (message: Envelope): void => this.#hear(message, running);
+        return this.#opened.exchange(request, { signal, hear, waiter: running });
       },
     });
     this.#questions = new ServerRequests({
@@ -156,7 +151,8 @@ export class LegacyConnection implements Connection {
   }
 
   get quietSince(): number | undefined {
-    return this.#calls.open.size > 0 ? undefined : this.#lastHeard;
+    const { size, lastEndedAt } = this.#calls.open;
+    return size > 0 ? undefined : Math.max(this.#lastHeard, lastEndedAt);
   }
 
   readonly call = async (call: Call): Promise<Reply> => {
@@ -236,18 +232,11 @@ export class LegacyConnection implements Connection {
     const request = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) } as const;
     const hear = (message: Envelope): void => this.#hear(message);
     try {
-      return await this.#exchange(() => this.#opened.exchange(request, { signal: giveUp.signal, hear }));
-    } finally {
-      clearTimeout(late);
-      signal?.removeEventListener("abort", cancel);
-    }
-  }
-
-  async #exchange(exchange: () => Promise<Answer>): Promise<Answer> {
-    try {
-      return await exchange();
+      return await this.#opened.exchange(request, { signal: giveUp.signal, hear });
     } finally {
       this.#lastHeard = performance.now();
+      clearTimeout(late);
+      signal?.removeEventListener("abort", cancel);
     }
   }
 
