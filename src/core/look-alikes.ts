@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import { type Members, PARAMS, READ_EVERYWHERE } from "./members.js";
+import { type Inner, type Members, PARAMS, READ_EVERYWHERE } from "./members.js";
 
 /**
  * What is wrong with the parameters of a request or notification of either side, as a sentence that names the member;
@@ -26,26 +26,33 @@ export function paramsFault(method: string, params: JsonObject | undefined): str
  */
 export function membersFault(object: JsonObject, members: Members, path: string): string | undefined {
   for (const key in object) {
-    if (members.names.has(key)) continue;
-    const meant = members.spellings.meantBy(key);
-    if (meant !== undefined) return `${quoted(path, key)} could be read as ${quoted(path, meant)}`;
-  }
-  for (const inner of members.inner) {
-    const value = object[inner.name];
-    if (value === undefined) continue;
-    if (inner.strict && !isObject(value)) return `${quoted(path, inner.name)} must be an object`;
-    if (inner.members === undefined) continue;
-    const within = `${path}${inner.name}.`;
-    let fault: string | undefined;
-    if (Array.isArray(value))
-      fault = inner.of === "itself" ? undefined : eachFault(value, inner.members, within);
-    else if (isObject(value)) {
-      const look = inner.of === "values" ? eachFault : membersFault;
-      fault = look(value, inner.members, within);
-    }
+    const inner = members.names.get(key);
+    const fault =
+      inner !== undefined
+        ? innerFault(object[key], inner, path)
+        : members.names.has(key)
+          ? undefined
+          : spellingFault(key, members, path);
     if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+function spellingFault(key: string, { spellings }: Members, path: string): string | undefined {
+  const meant = spellings.meantBy(key);
+  return meant === undefined ? undefined : `${quoted(path, key)} could be read as ${quoted(path, meant)}`;
+}
+
+function innerFault(value: unknown, inner: Inner, path: string): string | undefined {
+  if (value === undefined) return undefined;
+  if (inner.strict && !isObject(value)) return `${quoted(path, inner.name)} must be an object`;
+  if (inner.members === undefined) return undefined;
+  if (Array.isArray(value)) {
+    return inner.of === "itself" ? undefined : eachFault(value, inner.members, `${path}${inner.name}.`);
+  }
+  if (!isObject(value)) return undefined;
+  const look = inner.of === "values" ? eachFault : membersFault;
+  return look(value, inner.members, `${path}${inner.name}.`);
 }
 
 function eachFault(

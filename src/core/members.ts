@@ -8,13 +8,13 @@ import { Spellings } from "../wire/spellings.js";
 
 /** The members of one object. */
 export interface Members {
-  readonly names: ReadonlySet<string>;
+  /** By name; undefined for a member that is not looked into. */
+  readonly names: ReadonlyMap<string, Inner | undefined>;
   readonly spellings: Spellings;
-  readonly inner: readonly Inner[];
 }
 
 /** A member that holds objects whose members are defined too. */
-interface Inner {
+export interface Inner {
   readonly name: string;
   /** Whether it must be an object, because something is judged by what is in it. */
   readonly strict: boolean;
@@ -27,9 +27,10 @@ interface Inner {
 type Given = string | Inner;
 
 function members(...given: readonly Given[]): Members {
-  const names = given.map((one) => (typeof one === "string" ? one : one.name));
-  const inner = given.filter((one) => typeof one !== "string");
-  return { names: new Set(names), spellings: new Spellings(names), inner };
+  const names = new Map(
+    given.map((one) => (typeof one === "string" ? ([one, undefined] as const) : ([one.name, one] as const))),
+  );
+  return { names, spellings: new Spellings([...names.keys()]) };
 }
 
 const object = (name: string, ...given: readonly Given[]): Inner => ({
@@ -88,12 +89,11 @@ export const QUESTION: Members = members("jsonrpc", "id", "method", "params");
 
 /** What makes a result ask for something. Of the other members of a result some are named here, to be passed over fast. */
 export const ROUND: Members = {
-  names: new Set([
+  ...members(
     ...["resultType", "inputRequests", "requestState", "_meta", "content", "structuredContent", "isError"],
     ...["contents", "messages", "description", "completion", "ttlMs", "cacheScope", "taskId", "status"],
-  ]),
+  ),
   spellings: new Spellings(["resultType", "inputRequests", "requestState"]),
-  inner: [],
 };
 /** Where the error -32042 of 2025-11-25 names pages. */
 export const PAGES: Members = members("elicitations");

@@ -120,7 +120,7 @@ function propertiesOf(given: Json, all: Definitions): Readonly<Record<string, Js
 function missing(schema: Json, members: Members, all: Definitions, path: string): readonly string[] {
   return Object.entries(propertiesOf(schema, all)).flatMap(([name, inner]) => {
     if (!members.names.has(name)) return [`${path}${name}`];
-    const known = members.inner.find((one) => one.name === name);
+    const known = members.names.get(name);
     return known?.members !== undefined && known.of === "itself"
       ? missing(inner, known.members, all, `${path}${name}.`)
       : [];
