@@ -29,6 +29,8 @@ const DEEPEST = 1000;
  */
 export function writeJson(value: unknown, indent?: number, replace?: WriteOptions["replace"]): string {
   if (replace !== undefined) return writeExact(value, { indent, replace });
+  // Most ids; each response has one, and JSON.stringify takes several times as long.
+  if (Number.isSafeInteger(value)) return String(value);
   stringifying.isExact = true;
   try {
     return JSON.stringify(value, null, indent);

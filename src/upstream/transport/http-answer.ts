@@ -70,11 +70,11 @@ function documentOf(request: Request, status: number, batch: Batch | undefined):
   if (batch === undefined) {
     return { refusal: ok ? `answered a request with an empty body (HTTP status ${status})` : undefined };
   }
-  const messages = messagesIn(batch);
-  for (const message of messages) {
+  for (const message of batch) {
+    if (message instanceof FrameError) continue;
     const response = responseTo(request, message);
     if (response === undefined || !(ok || response.error !== undefined)) continue;
-    return { response, others: messages.length === 1 ? [] : messages.filter((other) => other !== message) };
+    return { response, others: batch.length === 1 ? [] : messagesIn(batch).filter((one) => one !== message) };
   }
   const bad = batch.find((one): one is FrameError => one instanceof FrameError);
   if (bad !== undefined) return notValid(status, bad);
