@@ -90,7 +90,11 @@ export class LegacyCalls {
     let owner: string | Promise<string> | undefined;
     try {
       for (;;) {
-        const turn = await running.next();
+        const turn = running.turn();
+        if (turn === undefined) {
+          await running.changed();
+          continue;
+        }
         if (turn.kind === "ended") return this.#read(turn.message, call);
         this.#requireParking(running, call);
         owner ??= ownerOf(call, this.#settings.server);

@@ -157,21 +157,23 @@ export class RunningCall extends OpenCall {
   }
 
   /**
-   * Waits for whatever comes next.
+   * What the call has come to; undefined while it goes on.
    *
    * @throws what the exchange failed with.
    */
-  async next(): Promise<Turn> {
-    for (;;) {
-      if (this.#ending !== undefined) {
-        if ("error" in this.#ending) throw this.#ending.error;
-        return { kind: "ended", message: this.#ending.message };
-      }
-      if (this.#settled && this.#questions.size > 0) return { kind: "asked" };
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+  turn(): Turn | undefined {
+    if (this.#ending !== undefined) {
+      if ("error" in this.#ending) throw this.#ending.error;
+      return { kind: "ended", message: this.#ending.message };
     }
+    return this.#settled && this.#questions.size > 0 ? { kind: "asked" } : undefined;
+  }
+
+  /** Resolves when there may be another `turn`. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** What waits for an answer, as the client of this round may see it. */

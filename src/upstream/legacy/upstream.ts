@@ -1,7 +1,7 @@
 /** One open conversation with a server that was opened by `initialize`. */
 
 import { inBackground } from "../../core/background.js";
-import type { Call, LogLevel, Notice, Reply } from "../../core/call.js";
+import type { Call, InputAnswers, LogLevel, Notice, Reply } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -155,21 +155,30 @@ export class LegacyConnection implements Connection {
     return size > 0 ? undefined : Math.max(this.#lastHeard, lastEndedAt);
   }
 
-  readonly call = async (call: Call): Promise<Reply> => {
-    const { answers } = call;
-    const visited = answers === undefined ? undefined : linksVisited(answers);
-    if (answers !== undefined && visited !== undefined) {
+  readonly call = (call: Call): Promise<Reply> => {
+    if (call.answers !== undefined) return this.#callWith(call.answers, call);
+    const raised = this.#raiseLogLevel(call);
+    return raised === undefined ? this.#calls.run(call) : raised.then(() => this.#calls.run(call));
+  };
+
+  async #callWith(answers: InputAnswers, call: Call): Promise<Reply> {
+    const visited = linksVisited(answers);
+    if (visited !== undefined) {
       requireConsent(this.#settings.server, answers);
       await this.#links.whenDone(visited, call.signal);
     }
-    const level = this.#logLevel.raise(call.logLevel, call.client.session);
-    if (level !== undefined) {
-      // The level is the connection's: it is set for the calls that follow, also when this one is given up.
-      const gaveUp = (): GatewayError => cancelled(this.#settings.server, call.signal);
-      await unlessAborted(this.#setLogLevel(level), call.signal, gaveUp);
-    }
+    await this.#raiseLogLevel(call);
     return this.#calls.run(call);
-  };
+  }
+
+  /** Undefined where the server logs loud enough for `call`. */
+  #raiseLogLevel(call: Call): Promise<void> | undefined {
+    const level = this.#logLevel.raise(call.logLevel, call.client.session);
+    if (level === undefined) return undefined;
+    // The level is the connection's: it is set for the calls that follow, also when this one is given up.
+    const gaveUp = (): GatewayError => cancelled(this.#settings.server, call.signal);
+    return unlessAborted(this.#setLogLevel(level), call.signal, gaveUp);
+  }
 
   async list(kind: ListKind, signal: StopSignal): Promise<ServerList> {
     if (!Object.hasOwn(this.facts.capabilities, LISTS[kind].capability)) return EMPTY;
