@@ -1,13 +1,17 @@
 import { defineConfig } from "vitest/config";
 
+/** The order of files and tests is that of this seed; without one it is as written. */
+const order = process.env.CARDEA_ORDER;
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // They only end what hangs: the machine may be slow, or busy with something else.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000 } },
+    // These only end what hangs: the machine may be slow, or busy with something else.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     maxWorkers: 2,
+    sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
   },
 });

@@ -106,7 +106,7 @@ describe("a tool that the config overrides", () => {
     await vi.waitFor(
       () => expect(upstream.listed.filter((list) => list === "tools@shared")).toHaveLength(2),
       {
-        timeout: 30_000,
+        timeout: 60_000,
       },
     );
     expect(catalog.view(fakeClient()).list("tools").revision).toBe(before);
@@ -144,7 +144,7 @@ test("an override of nothing is told once, by name", async () => {
   });
   await catalog.prepare(fakeClient());
   upstream.setList("tools", [tool("status")]).listChanged("tools");
-  await vi.waitFor(() => expect(names(catalog)).toEqual(["db__status"]), { timeout: 30_000 });
+  await vi.waitFor(() => expect(names(catalog)).toEqual(["db__status"]), { timeout: 60_000 });
   expect(warn.mock.calls).toEqual([
     [{ server: "db", tool: "run_sgl" }, "the config overrides a tool that the server does not list"],
   ]);

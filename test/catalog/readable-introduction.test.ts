@@ -30,7 +30,7 @@ test("odd capabilities lock no host out", async () => {
   const refused: string[] = [];
   for (const { odd } of oddOnes(WHOLE_CAPABILITIES)) refused.push(...(await faults(odd, introduced(odd))));
   expect(refused).toEqual([]);
-}, 60_000);
+});
 
 test("capabilities that every host can read are shown as they are", async () => {
   const changed: string[] = [];
@@ -54,7 +54,7 @@ test("capabilities that every host can read are shown as they are", async () => 
     }
   }
   expect(changed).toEqual([]);
-}, 60_000);
+});
 
 test("an odd name, version or picture of a server locks no host out", async () => {
   const refused: string[] = [];
@@ -69,7 +69,7 @@ test("an odd name, version or picture of a server locks no host out", async () =
     websiteUrl: "https://x",
   });
   expect(introduced({}, { name: "whole" }).serverInfo).toEqual(SELF);
-}, 60_000);
+});
 
 test("a server that says only true has the lists, and what it says of others stays out of theirs", () => {
   expect(introduced({ tools: true, prompts: null, extensions: { a: 1, b: { c: 2 } } }).capabilities).toEqual({

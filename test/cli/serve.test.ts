@@ -33,7 +33,7 @@ const never = new Promise<never>(() => {});
 describe("serve", () => {
   test("says one line with the URLs when it is ready, drains at a signal and ends with 0", async () => {
     const { shell, ended } = serving();
-    await vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 30_000 });
+    await vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 60_000 });
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
     expect(shell.events).toEqual(["start", "stop"]);
@@ -60,7 +60,7 @@ describe("serve", () => {
     const { shell, ended } = serving({ gateway: { stop: () => never } });
     shell.signal("SIGTERM");
     shell.signal("SIGTERM");
-    await vi.waitFor(() => expect(shell.said.join()).toContain("stopping at once"), { timeout: 30_000 });
+    await vi.waitFor(() => expect(shell.said.join()).toContain("stopping at once"), { timeout: 60_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await ended).toBe(143);
   });
@@ -114,9 +114,9 @@ describe("serve", () => {
 
 describe("a config that changes while it serves", () => {
   const ready = (shell: FakeShell) =>
-    vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 30_000 });
+    vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 60_000 });
   const event = (shell: FakeShell, name: string) =>
-    vi.waitFor(() => expect(shell.events).toContain(name), { timeout: 30_000 });
+    vi.waitFor(() => expect(shell.events).toContain(name), { timeout: 60_000 });
 
   test("takes effect when it is right, stays as it was when it is wrong, and takes effect again", async () => {
     const { shell, ended } = serving();
@@ -159,7 +159,7 @@ describe("a config that changes while it serves", () => {
     });
     await ready(shell);
     writeFileSync(join(folder, "cardea.json"), '{ "listen": { "http": { "port": 9 } } }');
-    await vi.waitFor(() => expect(listened).toEqual([8080]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(listened).toEqual([8080]), { timeout: 60_000 });
     expect(shell.said).toContain("warn: a change of listen takes effect at the next start");
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
@@ -176,7 +176,7 @@ describe("a config that changes while it serves", () => {
         JSON.stringify({ keys: { state: state.repeat(32) }, mcpServers: { [name]: { command: "x" } } }),
       );
     write("a", "b");
-    await vi.waitFor(() => expect(sealed).toHaveLength(1), { timeout: 30_000 });
+    await vi.waitFor(() => expect(sealed).toHaveLength(1), { timeout: 60_000 });
     expect(shell.said).toContain("warn: a change of keys takes effect at the next start");
     expect(sealed).toEqual([undefined]);
     shell.signal("SIGTERM");

@@ -49,7 +49,7 @@ describe("--workers", () => {
     const ended = runCommandLine(argv, shell);
     await vi.waitFor(
       () => expect(shell.said).toContain("info: ready: http://127.0.0.1:1/mcp (admin: http://127.0.0.1:2)"),
-      { timeout: 30_000 },
+      { timeout: 60_000 },
     );
     expect(orders).toMatchObject([{ count: 3, orphans: "name" }]);
     shell.signal("SIGHUP");
@@ -81,7 +81,7 @@ describe("--workers", () => {
     config({ limits: [{ tools: ["*"], timeout: "1m" }] });
     const { shell, orders } = shellWithWorkers();
     const ended = runCommandLine(["serve", "--workers", "2"], shell);
-    await vi.waitFor(() => expect(orders).toHaveLength(1), { timeout: 30_000 });
+    await vi.waitFor(() => expect(orders).toHaveLength(1), { timeout: 60_000 });
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
   });
@@ -92,7 +92,7 @@ describe("--workers", () => {
     config({ listen: { http: { port: 2222 } } });
     const ended = runCommandLine(["serve"], worker);
     await vi.waitFor(() => expect(shell.configs).toMatchObject([{ listen: { http: { port: 1111 } } }]), {
-      timeout: 30_000,
+      timeout: 60_000,
     });
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
@@ -107,7 +107,7 @@ describe("--workers", () => {
     const announce = (url: string): void => void urls.push(url);
     const worker = { ...shell, worker: { listen: LISTEN, announce } };
     const ended = runCommandLine(["serve"], worker);
-    await vi.waitFor(() => expect(urls).toEqual(["http://127.0.0.1:1/mcp"]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(urls).toEqual(["http://127.0.0.1:1/mcp"]), { timeout: 60_000 });
     expect(orders).toEqual([]);
     expect(shell.orphans).toEqual([undefined]);
     shell.signal("SIGTERM");

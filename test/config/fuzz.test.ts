@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import fc from "../support/fast-check.js";
-import { processorTime } from "../support/processor-time.js";
+import { stepsOf } from "../support/steps.js";
 
 const keys = fc.oneof(
   fc.constantFrom(
@@ -138,10 +138,10 @@ describe("reading never throws", () => {
       "cardea.yaml",
     ],
     ["an alias of what it stands in", "a: &a\n  b: *a\n", "cardea.yaml"],
-  ])("nor at %s, and it says so quickly", (_, text, file) => {
-    const ms = processorTime(() => {
+  ])("nor at %s, and it takes a bounded number of steps to say so", (_, text, file) => {
+    const steps = stepsOf(() => {
       expect(readConfig(text, file, options).ok).toBe(false);
     });
-    expect(ms).toBeLessThan(2_000);
+    expect(steps).toBeLessThan(100_000_000);
   });
 });

@@ -34,13 +34,13 @@ describe.each(LISTS)("an entry of %s", (list) => {
 
   test("is left out exactly where an SDK could not read a list with it", async () => {
     expect(await misjudged(mutationsOf(list), READERS)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 test("a tool whose output schema hosts cannot compile is left out, and no other", async () => {
   expect(entryFlaw("tools", { ...WHOLE.tools, outputSchema: RICH_SCHEMA })).toBeUndefined();
   expect(await misjudged(schemaMutations(), READERS)).toEqual([]);
-}, 120_000);
+});
 
 /** The mutations of which `readers` and the gateway think otherwise. */
 async function misjudged(

@@ -3,7 +3,7 @@ import { decodings } from "../../src/core/percent-decoding.js";
 import { isPlain, readingsOf } from "../../src/core/uri-readings.js";
 import { fileUris, webUris } from "../policy/differential/uri-requests.js";
 import fc from "../support/fast-check.js";
-import { processorTime } from "../support/processor-time.js";
+import { stepsOf } from "../support/steps.js";
 
 const SECRET = "files+file:///secret/x";
 
@@ -164,13 +164,13 @@ describe("the readings", () => {
     const odd = "/%25252e%2e%c0%ae\\..;a/.//%zz%u0041/x?#\0 ";
     for (const times of [1, 10, 100, 1_000, 20_000]) {
       const uri = `files+FILE://u@Host.:80${odd.repeat(times)}`;
-      const ms = processorTime(() => {
+      const steps = stepsOf(() => {
         const { all, complete } = readingsOf(uri);
         expect(all.length).toBeLessThanOrEqual(64);
         expect(all.join("").length).toBeLessThanOrEqual(Math.max(65_536, uri.length));
         expect(complete).toBe(false);
       });
-      expect(ms).toBeLessThan(500);
+      expect(steps).toBeLessThan(200_000);
     }
   });
 });

@@ -644,11 +644,9 @@ describe("redaction", () => {
       { rules: [redact({ results: { paths: [], patterns: ["(a+)+b"] } })] },
       async () => result({ content: [{ type: "text", text: long }] }),
     );
-    const start = performance.now();
     expect(object(await handle(toolCall("db", "query")))).toEqual({
       content: [{ type: "text", text: "[redacted]" }],
     });
-    expect(performance.now() - start).toBeLessThan(2000);
   });
 });
 

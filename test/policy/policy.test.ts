@@ -7,6 +7,7 @@ import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy
 import { rescue } from "../../src/policy/rescue.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import fc from "../support/fast-check.js";
+import { stepsOf } from "../support/steps.js";
 import { clientOf, limit, policyOf, result, routeTo, rule, toolCall, wordOf } from "./support.js";
 
 const EXAMPLE: readonly (Partial<RuleConfig> & Pick<RuleConfig, "effect">)[] = [
@@ -295,7 +296,7 @@ test("what the rules judged is what the server gets, whatever is called and howe
   );
 });
 
-test("a thousand rules, twenty of them with conditions, are judged in a moment", async () => {
+test("a thousand rules, twenty of them with conditions, are judged in some thousand steps", async () => {
   const rules = Array.from({ length: 1000 }, (_, at) =>
     at % 50 === 0
       ? ({ tools: ["db__*"], when: `args.env == 'no-${at}' && args.n > ${at}`, effect: "deny" } as const)
@@ -304,14 +305,12 @@ test("a thousand rules, twenty of them with conditions, are judged in a moment",
   const { policy, handle } = policyOf({ rules });
   const call = toolCall("db", "query", { env: "test", n: 5 });
   expect(wordOf(await handle(call))).toBe("result");
-  const times = Array.from({ length: 2000 }, () => {
-    const start = performance.now();
+  const steps = stepsOf(() => {
     policy.visible?.(call.client, routeTo("db", "query"));
     policy
       .access(() => Promise.reject(new Error("not reached")))(call)
       .catch(() => undefined);
-    return performance.now() - start;
-  }).sort((a, b) => a - b);
-  // The goal is 0.1 ms at p99 on an idle machine (bench/policy.mjs); tests share theirs.
-  expect(times[Math.floor(times.length * 0.5)]).toBeLessThan(1);
+  });
+  // The time that it takes is in bench/policy.mjs and in the fault row L8.
+  expect(steps).toBeLessThan(20_000);
 });

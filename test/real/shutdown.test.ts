@@ -59,7 +59,7 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
     await until("both calls at work", () =>
       hosts.every(({ era }) => old.ledger().some((entry) => entry.label === label(era))),
     );
-    const exit = gateway.process.stop(signal, 20_000);
+    const exit = gateway.process.stop(signal);
     for (const [index, answer] of (await Promise.all(answers)).entries()) {
       const text = `${label(hosts[index]?.era ?? "")} took 10 steps`;
       expect(answer).toMatchObject({ result: { content: [{ text }] } });
@@ -81,7 +81,7 @@ test("while a call is under way both listeners say that it ends, although nobody
   const args = { label: "asked late", steps: 10_000, stepMs: 20, until: letGo };
   const answer = host.send(1, "tools/call", { name: "old__work", arguments: args });
   await until("the call at work", () => old.ledger().some(({ label }) => label === "asked late"));
-  const exit = gateway.process.stop("SIGTERM", 20_000);
+  const exit = gateway.process.stop("SIGTERM");
   await gateway.process.says(/no new calls/);
   for (const origin of [gateway.admin, new URL(gateway.url).origin]) {
     expect((await fetch(`${origin}/readyz`)).status).toBe(503);

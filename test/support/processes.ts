@@ -41,12 +41,12 @@ export function start(command: string, args: readonly string[], options: StartOp
       resolve(gone);
     });
   });
-  const stop = async (signal: Signal = "SIGTERM", limitMs = 20_000): Promise<Exit> => {
+  const stop = async (signal: Signal = "SIGTERM", limitMs = 60_000): Promise<Exit> => {
     child.kill(signal);
     const kill = setTimeout(() => child.kill("SIGKILL"), limitMs);
     return exited.finally(() => clearTimeout(kill));
   };
-  const says = (pattern: RegExp, limitMs = 30_000): Promise<RegExpExecArray> =>
+  const says = (pattern: RegExp, limitMs = 60_000): Promise<RegExpExecArray> =>
     until(
       `${pattern} on stderr of ${command} ${args.join(" ")}`,
       () => {

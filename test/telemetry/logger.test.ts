@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createLogger, type LoggerOptions, readLevel } from "../../src/telemetry/logger.js";
 import { Redactor } from "../../src/telemetry/redact.js";
-import { processorTime } from "../support/processor-time.js";
 
 /** A log whose lines are kept. */
 function keptLog(options: Omit<LoggerOptions, "write"> = {}) {
@@ -129,15 +128,6 @@ describe("secrets", () => {
     expect(redactor.text("port 8080 is true, Basic auth is not used")).toBe(
       "port 8080 is true, Basic auth is not used",
     );
-  });
-
-  test("hostile text is searched in linear time", () => {
-    const ms = processorTime(() => {
-      for (const text of ["Bearer ".repeat(20_000), "://".repeat(50_000), `eyJ${"a".repeat(200_000)}`]) {
-        new Redactor().text(text);
-      }
-    });
-    expect(ms).toBeLessThan(5000);
   });
 });
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { Redactor } from "../../src/telemetry/redact.js";
 import fc from "../support/fast-check.js";
-import { processorTime } from "../support/processor-time.js";
+import { stepsOf } from "../support/steps.js";
 
 const redactorOf = (...values: readonly string[]): Redactor => {
   const redactor = new Redactor();
@@ -180,7 +180,7 @@ describe("what looks like a secret is taken out", () => {
     expect(new Redactor().text(text)).toBe(text);
   });
 
-  test("in time linear in the text, whatever it repeats", () => {
+  test("in steps linear in the text, whatever it repeats (what its regular expressions take: faults, L17)", () => {
     const redactor = redactorOf("a".repeat(40), SECRET, LINES);
     const parts = [
       "eyJ-",
@@ -193,8 +193,8 @@ describe("what looks like a secret is taken out", () => {
       "--a ",
     ];
     for (const part of [...parts, "Bearer ", "s.", "%3D", "aaaa", "…", "\\", "'", "token: "]) {
-      const ms = processorTime(() => redactor.text(part.repeat(200_000 / part.length)));
-      expect([part, ms < 1000]).toEqual([part, true]);
+      const steps = stepsOf(() => redactor.text(part.repeat(200_000 / part.length)));
+      expect([part, steps < 10 * 200_000]).toEqual([part, true]);
     }
   });
 });

@@ -118,7 +118,7 @@ test("where it cannot be done the gateway goes on", async () => {
   const { look, debug } = watched(vi.fn(() => Promise.reject(error)));
   look(0);
   await vi.waitFor(() => expect(debug).toHaveBeenCalledWith({ error }, "memory could not be given back"), {
-    timeout: 30_000,
+    timeout: 60_000,
   });
 });
 

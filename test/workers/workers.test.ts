@@ -306,7 +306,7 @@ describe("starting and stopping", () => {
     );
     // As a terminal sends it.
     for (const { pid } of workers) process.kill(pid, "SIGINT");
-    const stopped: Promise<Exit> = served.process.stop("SIGINT", 20_000);
+    const stopped: Promise<Exit> = served.process.stop("SIGINT");
     await served.process.says(/no new calls/);
     writeFileSync(letGo, "");
     expect((await calls).map(textOf)).toEqual(Array.from({ length: 6 }, () => "slow was let go"));

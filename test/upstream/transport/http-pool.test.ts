@@ -17,8 +17,8 @@ afterEach(async () => {
 /** Connections of `server` by the name or the address in its URL, used for so long, and no more than `most`. */
 function connections(server: ScriptedServer, host: string, lastsMs: number, goneMs = 0, most = 100) {
   const url = server.url.replace("127.0.0.1", host);
-  const pool = new HttpPool({ url, connectTimeoutMs: 10_000, lastsMs, goneMs, connections: most });
-  const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 10_000, pool });
+  const pool = new HttpPool({ url, connectTimeoutMs: 60_000, lastsMs, goneMs, connections: most });
+  const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
   cleanups.push(
     () => channel.close(),
     () => pool.destroy(),
@@ -161,8 +161,8 @@ describe("where the name comes to lead elsewhere", () => {
     lead("127.0.0.2");
     await ask(channel);
     expect(await streams(first)[0]?.hungUp).toBe(true);
-    await vi.waitFor(() => expect(streams(second)).toHaveLength(1), { timeout: 30_000 });
-    await vi.waitFor(() => expect(missed).toHaveBeenCalledTimes(1), { timeout: 30_000 });
+    await vi.waitFor(() => expect(streams(second)).toHaveLength(1), { timeout: 60_000 });
+    await vi.waitFor(() => expect(missed).toHaveBeenCalledTimes(1), { timeout: 60_000 });
   });
 
   test("an event stream stays where the name still leads among others", async () => {
@@ -195,7 +195,7 @@ describe("where the name comes to lead elsewhere", () => {
     const { first, lead } = await two();
     const { pool } = connections(first, "upstream.test", 0);
     const url = first.url.replace("127.0.0.1", "upstream.test");
-    const channel = await openSseChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 10_000, pool });
+    const channel = await openSseChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
     lead("127.0.0.2");
     await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }).catch(() => {});
     expect((await channel.closed).message).toBe("quiz has another address now");

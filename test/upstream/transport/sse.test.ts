@@ -44,7 +44,7 @@ async function open(server: ScriptedServer, options: Partial<SseOptions> = {}): 
     name: "quiz",
     url,
     headers: { "x-a": "1" },
-    connectTimeoutMs: 10_000,
+    connectTimeoutMs: 60_000,
     ...options,
   });
   cleanups.push(() => channel.close());
@@ -188,7 +188,7 @@ test("a request that cannot be written fails alone", async () => {
     say({ jsonrpc: "2.0", id: (JSON.parse(asked.body) as { id: number }).id, result: {} });
     return 202;
   });
-  const pool = new HttpPool({ url: server.origin, connectTimeoutMs: 10_000 });
+  const pool = new HttpPool({ url: server.origin, connectTimeoutMs: 60_000 });
   cleanups.push(() => pool.destroy());
   const channel = await open(server, { pool });
   const request = { jsonrpc: "2.0", id: 1, method: "ping" } as const;

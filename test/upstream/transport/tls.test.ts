@@ -23,8 +23,8 @@ async function serve(cert: string): Promise<number> {
 }
 
 function call(url: string, ca?: string): Promise<unknown> {
-  const pool = new HttpPool({ url, connectTimeoutMs: 10_000, ...(ca !== undefined && { ca }) });
-  const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 10_000, pool });
+  const pool = new HttpPool({ url, connectTimeoutMs: 60_000, ...(ca !== undefined && { ca }) });
+  const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
   cleanups.push(
     () => channel.close(),
     () => pool.destroy(),
