@@ -7,8 +7,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     // These only end what hangs: the machine may be slow, or busy with something else.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
     maxWorkers: 2,
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },

@@ -29,7 +29,7 @@ describe.each(cells)("%d %s hosts, in front of %s,", (count, era, _name, upstrea
   });
   afterAll(() => stage.close());
 
-  test("are asked at once, and every answer reaches its own call", { timeout: 120_000 }, async () => {
+  test("are asked at once, and every answer reaches its own call", async () => {
     let asked = 0;
     let everybodyIsAsked = (): void => {};
     const all = new Promise<void>((resolve) => {

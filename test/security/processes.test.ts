@@ -20,7 +20,6 @@ const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).le
 
 test.skipIf(process.platform !== "linux")(
   "24 crashes leave as many processes and descriptors as there were",
-  { timeout: 120_000 },
   async () => {
     const entry = { command: process.execPath, args: [inRepository("test/support/servers/careless.mjs")] };
     const servers = Array.from({ length: SERVERS }, (_, at): [string, object] => [`s${at}`, entry]);
