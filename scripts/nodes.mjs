@@ -1,0 +1,62 @@
+/**
+ * `npm run test:nodes [-- flags]`: builds, checks and runs every test on each Node that the project is made for; flags go to
+ * vitest. With `--ends`, as CI does, the smallest runs every test and the newest all but those of `REST`: twice the whole
+ * would take more than 15 minutes on two cores.
+ *
+ * Each comes from the registry (the package `node`) into a folder of its own, and is kept there.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { build } from "./build.mjs";
+import { root, run } from "./install.mjs";
+import { check } from "./test.mjs";
+
+/** The smallest is the one that `engines` in package.json allows; exact, so that no release fails what passed before. */
+const NODES = ["20.19.0", "22.23.3", "24.21.0", "26.10.0"];
+/** Real SDKs and servers, and a hundred thousand odd requests: mostly other people's code, and a third of the time. */
+const REST = ["test/real/**", "test/policy/differential/**"];
+
+const flags = process.argv.slice(2).filter((flag) => flag !== "--ends");
+const onlyEnds = flags.length < process.argv.length - 2;
+
+/** The program of that version, fetched where it is missing. Ends this process, loudly, where it cannot be had. */
+function fetched(version) {
+  const folder = join(root, "node_modules", ".cache", "nodes", version);
+  const program = join(folder, "node_modules", "node", "bin", "node");
+  if (!existsSync(program)) {
+    mkdirSync(folder, { recursive: true });
+    run("npm", ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", `node@${version}`]);
+  }
+  const { stdout, error } = spawnSync(program, ["--version"], { encoding: "utf8" });
+  if (error === undefined && stdout.trim() === `v${version}`) return program;
+  console.error(
+    `Node ${version} could not be fetched into ${folder}: ${error?.message ?? `it says ${stdout}`}`,
+  );
+  process.exit(1);
+}
+
+const chosen = onlyEnds ? [NODES[0], NODES.at(-1)] : NODES;
+const programs = chosen.map((version) => [version, fetched(version)]);
+build();
+if (flags.length === 0) check();
+const failed = [];
+for (const [version, program] of programs) {
+  console.error(`\nNode ${version}`);
+  const left = onlyEnds && version === NODES.at(-1) ? REST.flatMap((path) => ["--exclude", path]) : [];
+  const { status } = spawnSync(
+    program,
+    [join(root, "node_modules/vitest/vitest.mjs"), "run", ...flags, ...left],
+    {
+      cwd: root,
+      stdio: ["ignore", "inherit", "inherit"],
+      // What the tests start by the name `node` is the same one.
+      env: { ...process.env, PATH: `${dirname(program)}${delimiter}${process.env.PATH}` },
+    },
+  );
+  if (status !== 0) failed.push(version);
+}
+console.error(
+  `\ntests on Node ${chosen.join(", ")}: ${failed.length === 0 ? "all pass" : `failed on ${failed.join(", ")}`}`,
+);
+process.exitCode = failed.length === 0 ? 0 : 1;
