@@ -3,8 +3,8 @@
  * served between two steps. Twenty answers of 32 MiB that arrive together would otherwise stop all calls for a second.
  */
 
-/** The size of a large message, in bytes. To read 128 KiB takes less than 1 ms, but many may arrive in one turn. */
-export const LARGE_BYTES = 128 * 1024;
+/** The size of a large message, in bytes. To read 64 KiB takes about 0.5 ms, and many may arrive in one turn. */
+export const LARGE_BYTES = 64 * 1024;
 
 /** A piece that took this long (ms) is followed by a rest of so much of its time, in which others get their answers. */
 const LONG_MS = 8;
