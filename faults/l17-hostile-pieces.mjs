@@ -65,7 +65,7 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
   const { Redactor } = await import("../dist/telemetry/redact.js");
   const { formatTest } = await import("../dist/policy/checks/formats.js");
   const { compileSchema } = await import("../dist/policy/checks/compile.js");
-  const { Run } = await import("../dist/policy/checks/verdict.js");
+  const { CheckRun } = await import("../dist/policy/checks/check-result.js");
   const { compileExpression } = await import("../dist/policy/rules/expression.js");
   const { glob } = await import("../dist/core/globs.js");
 
@@ -104,7 +104,7 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
     const { check } = await compileSchema(schema);
     const judge = () => {
       try {
-        check(value, new Run());
+        check(value, new CheckRun());
       } catch (error) {
         if (error.name !== "TooMuch") throw error;
       }
@@ -117,7 +117,7 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
   const principal = { id: "ann", groups: [], claims: {} };
   const conditions = CONDITIONS.map(([source, args]) => {
     const compiled = compileExpression(source);
-    return [source, () => compiled.ask({ ...facts, principal, args })];
+    return [source, () => compiled.evaluate({ ...facts, principal, args })];
   });
   const answered = conditions.filter(([, ask]) => ask().failed === undefined);
   row.check("conditions that are too much work and are answered", 0, answered.length, answered.length === 0);

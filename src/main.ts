@@ -1,21 +1,21 @@
 #!/usr/bin/env node
 /** The process: what it was asked, what surrounds it, and how it ends. */
 import "./telemetry/v8-flags.js";
-import { fromPerson } from "./cli/exit.js";
+import type { CommandContext, Log } from "./cli/command-context.js";
+import { asUsageError } from "./cli/exit.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
-import type { Log, Shell } from "./cli/shell.js";
 import { takeSignals } from "./cli/signals.js";
-import { within } from "./cli/stop.js";
+import { settledWithin } from "./cli/stop.js";
 import { packageVersion } from "./cli/version.js";
-import { SERVER_NAME } from "./core/gateway-port.js";
+import { SERVER_NAME } from "./core/gateway-api.js";
 import type { Logger } from "./core/logger.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
-import { takeSeat } from "./workers/worker.js";
+import { joinWorkers } from "./workers/worker.js";
 
-const worker = await takeSeat();
-const shell: Shell = {
+const worker = await joinWorkers();
+const shell: CommandContext = {
   env: process.env,
   cwd: process.cwd(),
   stdin: process.stdin,
@@ -25,76 +25,88 @@ const shell: Shell = {
   ...(worker !== undefined && { worker }),
   openLog,
   createGateway: async (config, log, orphans) => {
-    const [{ createGateway }, { openLedger, settleOrphans }] = await Promise.all([
-      import("./gateway.js"),
-      import("./orphans.js"),
+    const [{ createGateway }, { openProcessRegistry, handleOrphans }] = await Promise.all([
+      import("./gateway/gateway.js"),
+      import("./operator/orphans.js"),
     ]);
-    const ledger = openLedger(process.env, log);
-    if (orphans !== undefined) await settleOrphans(ledger, orphans === "end", log);
+    const processRegistry = openProcessRegistry(process.env, log);
+    if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
-    const seat = worker === undefined ? {} : { seat: worker.seat };
-    return createGateway(config, { logger: log, redact, version: packageVersion(), ledger, ...seat });
+    const seat = worker === undefined ? {} : { workerIdentity: worker.identity };
+    return createGateway(config, {
+      logger: log,
+      redact,
+      version: packageVersion(),
+      processRegistry,
+      ...seat,
+    });
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
-    const [{ createPrimary }, { openLedger, settleOrphans }] = await Promise.all([
-      import("./primary.js"),
-      import("./orphans.js"),
+    const [{ createPrimary }, { openProcessRegistry, handleOrphans }] = await Promise.all([
+      import("./gateway/primary.js"),
+      import("./operator/orphans.js"),
     ]);
-    const ledger = openLedger(process.env, logger);
-    const settle = () => settleOrphans(ledger, orphans === "end", logger);
-    await settle();
-    return createPrimary(config, { count, logger, version: packageVersion(), settle });
+    const ledger = openProcessRegistry(process.env, logger);
+    const onWorkerLost = () => handleOrphans(ledger, orphans === "end", logger);
+    await onWorkerLost();
+    return createPrimary(config, { count, logger, version: packageVersion(), onWorkerLost });
   },
-  inspect: async (rules) => (await import("./inspect.js")).inspect(rules),
-  advise: async (config) => (await import("./inspect.js")).advise(config),
-  examine: async (server, signal) => {
-    const { examine } = await import("./examine.js");
-    return examine(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });
+  checkRules: async (rules) => (await import("./operator/inspect.js")).inspect(rules),
+  advisePolicy: async (config) => (await import("./operator/inspect.js")).advise(config),
+  probe: async (server, signal) => {
+    const { probeServer } = await import("./operator/probe.js");
+    return probeServer(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });
   },
 };
 
 /** One of each for all logs: so lines come in the order in which they were written, and none shows a secret. */
-let shared: { readonly stderr: StderrWriter; readonly redactor: Redactor } | undefined;
+let logSinks: { readonly stderr: StderrWriter; readonly redactor: Redactor } | undefined;
 
 async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Promise<Log> {
   const [{ createLogger, stderrWriter }, { Redactor }] = await Promise.all([
     import("./telemetry/logger.js"),
     import("./telemetry/redact.js"),
   ]);
-  shared ??= { stderr: stderrWriter(), redactor: new Redactor() };
-  const { stderr, redactor } = shared;
+  logSinks ??= { stderr: stderrWriter(), redactor: new Redactor() };
+  const { stderr, redactor } = logSinks;
   const level = quiet && !process.env.CARDEA_LOG_LEVEL ? "warn" : undefined;
-  const logger = fromPerson(() =>
+  const logger = asUsageError(() =>
     createLogger({ redactor, write: stderr.write, ...(level !== undefined && { level }) }),
   );
   return {
-    ...(worker === undefined ? logger : naming(worker.seat.number, logger)),
-    hide: (secrets) => redactor.add(secrets),
+    ...(worker === undefined ? logger : withWorkerField(worker.identity.number, logger)),
+    addSecrets: (secrets) => redactor.add(secrets),
     redact: (text) => redactor.text(text),
   };
 }
 
 /** Every line says which worker wrote it. */
-function naming(worker: number, logger: Logger): Logger {
-  const say =
+function withWorkerField(worker: number, logger: Logger): Logger {
+  const logAt =
     (level: "error" | "warn" | "info" | "debug"): Logger["info"] =>
     (fields, sentence) =>
       logger[level]({ worker, ...fields }, sentence);
-  return { ...logger, error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug") };
+  return {
+    ...logger,
+    error: logAt("error"),
+    warn: logAt("warn"),
+    info: logAt("info"),
+    debug: logAt("debug"),
+  };
 }
 
 /** Whoever read our output has gone: a closed pipe ends nothing by itself. Any other failure is one. */
-function survive(error: NodeJS.ErrnoException): void {
+function onStdoutError(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") crash("the output cannot be written", error);
 }
-process.stdout.on("error", survive);
+process.stdout.on("error", onStdoutError);
 process.stderr.on("error", () => {});
 
 /** So long is waited (ms) for whoever reads the log. */
-const LAST_LINES_MS = 1_000;
+const LOG_FLUSH_MS = 1_000;
 
 async function exit(code: number): Promise<void> {
-  if (shared !== undefined) await within(LAST_LINES_MS, shared.stderr.written());
+  if (logSinks !== undefined) await settledWithin(LOG_FLUSH_MS, logSinks.stderr.flushed());
   process.exit(code);
 }
 

@@ -4,7 +4,7 @@ import type { Config } from "../src/config/config.js";
 import { readConfig } from "../src/config/read.js";
 import { ANONYMOUS } from "../src/core/client.js";
 import { SILENT } from "../src/core/logger.js";
-import { createGateway } from "../src/gateway.js";
+import { createGateway } from "../src/gateway/gateway.js";
 import { collectGarbage } from "./support/heap.js";
 import { settled } from "./support/met-upstream.js";
 import { until } from "./support/until.js";
@@ -57,9 +57,9 @@ test("a question between calls is judged as the host will be asked it", async ()
   });
   const world = new World(config);
   const ask = (uri: string) =>
-    world.inEffect.inside.judge(
+    world.inEffect.pipeline.evaluateQuestion(
       "a",
-      { principal: ANONYMOUS, affinity: "host", session: true, scope: "", capabilities: {} },
+      { principal: ANONYMOUS, affinity: "host", session: true, endpoint: "", capabilities: {} },
       {
         method: "sampling/createMessage",
         params: { messages: [{ role: "user", content: { type: "resource_link", name: "it", uri } }] },

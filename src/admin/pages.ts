@@ -1,5 +1,5 @@
 /** What the pages of `/api/v1/…` show; the console draws from the same. */
-import type { Malformed } from "../core/list-entries.js";
+import type { MalformedEntry } from "../core/list-entries.js";
 
 /** `GET /api/v1/status` */
 interface StatusPage {
@@ -33,7 +33,7 @@ interface ServerRow {
   readonly inFlight?: number;
   readonly waiting?: number;
   /** Entries that the server lists and that are left out, as hosts cannot read them. */
-  readonly malformed?: readonly Malformed[];
+  readonly malformed?: readonly MalformedEntry[];
   readonly [more: string]: unknown;
 }
 

@@ -3,13 +3,13 @@ import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import { admitOperator } from "../core/admit.js";
+import { checkOperatorRequestHead } from "../core/check-request-head.js";
 import { ERRORS, GatewayError } from "../core/errors.js";
-import { frontDoor } from "../core/front-door.js";
 import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../core/loopback.js";
+import { rebindingProtection } from "../core/rebinding-protection.js";
+import { bearerAuth } from "./bearer-auth.js";
 import { consoleFiles } from "./console-files.js";
-import { guard } from "./guard.js";
 import { BadQuery, type Pages } from "./pages.js";
 
 /** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
@@ -18,7 +18,7 @@ export interface Readiness {
   readonly reasons: readonly string[];
 }
 
-export interface AdminSettings {
+export interface AdminListenerOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
@@ -30,13 +30,13 @@ export interface AdminSettings {
   /** Takes secrets out of what pages show. Default: there are none. */
   readonly redact?: (text: string) => string;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  readonly ready: () => Readiness | Promise<Readiness>;
+  readonly readiness: () => Readiness | Promise<Readiness>;
   readonly pages: Pages;
   /** A socket to listen on instead, of this process alone; then `host` and `port` say nothing. */
   readonly socket?: string;
 }
 
-export interface Admin {
+export interface AdminListener {
   /**
    * @throws GatewayError when that would let strangers in, or an Error as `server.listen` gives it, such as
    * EADDRINUSE.
@@ -62,7 +62,7 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-export function createAdmin(settings: AdminSettings): Admin {
+export function createAdminListener(settings: AdminListenerOptions): AdminListener {
   const app = adminApp(settings);
   const server = createAdaptorServer({
     fetch: app.fetch,
@@ -103,8 +103,8 @@ export function createAdmin(settings: AdminSettings): Admin {
 }
 
 /** What is asked for its pages; a test walks its routes. */
-export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings }> {
-  const mayLook = guard(settings.token);
+export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpBindings }> {
+  const mayLook = bearerAuth(settings.token);
   const { redact = (text) => text } = settings;
   // Servers speak on the pages, also of what they should keep to themselves.
   const withoutSecrets = (_key: string, value: unknown): unknown =>
@@ -112,7 +112,7 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
   const files = consoleFiles();
   // Probes have no token, and a page must be there to ask for one; the files are the same for everybody.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
-  const door = frontDoor({
+  const door = rebindingProtection({
     bind: settings.host,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: [],
@@ -121,7 +121,7 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
 
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
-    admitOperator(c.env.incoming as IncomingMessage, door);
+    checkOperatorRequestHead(c.env.incoming as IncomingMessage, door);
     if (!open.has(c.req.path) && !mayLook(c.req.header("authorization"))) {
       const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
       return c.json(
@@ -138,7 +138,7 @@ export function adminApp(settings: AdminSettings): Hono<{ Bindings: HttpBindings
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
-    const readiness = await settings.ready();
+    const readiness = await settings.readiness();
     return c.json(readiness, readiness.ready ? 200 : 503);
   });
   app.get("/metrics", async (c) =>

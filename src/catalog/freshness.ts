@@ -2,21 +2,21 @@
 import type { Freshness } from "../core/call.js";
 
 /** Of a list that may be out of date already. */
-export const STALE: Freshness = { ttlMs: 0, scope: "private" };
+export const STALE_FRESHNESS: Freshness = { ttlMs: 0, scope: "private" };
 
 /** What is left at `now` of the time that `held` may be kept. */
-export function remaining(
-  held: { readonly freshness: Freshness; readonly heardAt: number; readonly stale: boolean },
+export function remainingFreshness(
+  held: { readonly freshness: Freshness; readonly fetchedAt: number; readonly stale: boolean },
   now: number,
 ): Freshness {
   const { ttlMs, scope } = held.freshness;
-  const left = held.stale ? 0 : Math.max(0, Math.floor(ttlMs - (now - held.heardAt)));
+  const left = held.stale ? 0 : Math.max(0, Math.floor(ttlMs - (now - held.fetchedAt)));
   return { ttlMs: left, scope };
 }
 
 /** The freshness of a whole by that of its parts; of no parts at all nothing is promised. */
-export function merged(parts: readonly Freshness[]): Freshness {
-  if (parts.length === 0) return STALE;
+export function mergedFreshness(parts: readonly Freshness[]): Freshness {
+  if (parts.length === 0) return STALE_FRESHNESS;
   return {
     ttlMs: Math.min(...parts.map(({ ttlMs }) => ttlMs)),
     scope: parts.every(({ scope }) => scope === "public") ? "public" : "private",

@@ -1,23 +1,23 @@
 /** Which server gave a client an address that does not say by its form whose it is. */
 import { LRUCache } from "lru-cache";
-import { upToBoth } from "../core/up-to.js";
-import { LONGEST_NAME } from "../wire/longest.js";
+import { entryAndKeyLimit } from "../core/lru-limits.js";
+import { MAX_NAME_LENGTH } from "../wire/length-limits.js";
 
 /** One server's key, or several that gave the same address. */
 type Owners = readonly string[];
 
 /** What is remembered at most: so many addresses, and of so many characters together. */
-const KEPT = upToBoth(10_000, 16 * 1024 * 1024);
+const LIMITS = entryAndKeyLimit(10_000, 16 * 1024 * 1024);
 
 /**
  * Remembered per client, so that nobody can probe for what others were given. Bounded: what is forgotten is
  * merely routed by lists and templates again.
  */
 export class LearnedUris {
-  readonly #owners = new LRUCache<string, Owners>(KEPT);
+  readonly #owners = new LRUCache<string, Owners>(LIMITS);
 
   learn(affinity: string, uri: string, server: string): void {
-    if (uri.length > LONGEST_NAME) return;
+    if (uri.length > MAX_NAME_LENGTH) return;
     const key = keyOf(affinity, uri);
     const known = this.#owners.get(key) ?? [];
     if (!known.includes(server)) this.#owners.set(key, [...known, server]);

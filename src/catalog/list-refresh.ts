@@ -6,7 +6,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import { LIST_KINDS, type ListKind, type ServerList, type Upstream } from "../core/upstream.js";
-import type { Listener } from "./audience-lists.js";
+import type { ConnectionLists } from "./scoped-lists.js";
 
 export interface ListRefreshOptions {
   readonly upstream: Upstream;
@@ -16,35 +16,35 @@ export interface ListRefreshOptions {
   /** How long (ms) the server may take to give all pages of one list. */
   readonly listTimeoutMs: number;
   /** A list was heard. What this throws counts as a failure to list. */
-  readonly heard: (listener: Listener, kind: ListKind, list: ServerList) => void;
-  readonly failed: (listener: Listener, kind: ListKind, cause: unknown) => void;
+  readonly onLoaded: (connection: ConnectionLists, kind: ListKind, list: ServerList) => void;
+  readonly onFailed: (connection: ConnectionLists, kind: ListKind, cause: unknown) => void;
   /** Whether a failed list is asked for again without anybody waiting for it. */
-  readonly persist: (listener: Listener) => boolean;
+  readonly shouldRetry: (connection: ConnectionLists) => boolean;
 }
 
 /** Waits (ms) after the first failure, and at most. */
-const FIRST_RETRY_MS = 1_000;
-const LAST_RETRY_MS = 60_000;
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
 
 /**
  * A server whose lists change all the time is asked, and with it everybody told, no more often than this (ms) once it was
  * asked so many times with less than twice that in between.
  */
-const CALM_MS = 1_000;
-const HURRIED = 5;
+const MIN_INTERVAL_MS = 1_000;
+const MAX_RAPID = 5;
 
 /** What is under way on behalf of one listener. */
-interface Errand {
+interface RefreshJob {
   readonly due: Set<ListKind>;
   /** What is being asked for at this moment. */
-  readonly asking: Set<ListKind>;
+  readonly inFlight: Set<ListKind>;
   timer: NodeJS.Timeout | undefined;
   /** Refreshes that wait or run. */
   running: number;
   failures: number;
   /** When it was last asked because of an announcement, and how many times soon after another. */
   ranAt: number;
-  hurried: number;
+  rapidRefreshes: number;
   /** By the monotonic clock. */
   notBefore: number;
 }
@@ -52,7 +52,7 @@ interface Errand {
 export class ListRefresh {
   readonly #options: ListRefreshOptions;
   readonly #queue = new PQueue({ concurrency: 1 });
-  readonly #errands = new WeakMap<Listener, Errand>();
+  readonly #jobs = new WeakMap<ConnectionLists, RefreshJob>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #closing = new AbortController();
 
@@ -61,51 +61,51 @@ export class ListRefresh {
   }
 
   /** Asks for all lists as soon as what runs already is done. Resolves when they were heard or failed. */
-  load(listener: Listener): Promise<void> {
-    const errand = this.#errandOf(listener);
-    this.#disarm(errand);
-    errand.failures = 0;
-    for (const kind of LIST_KINDS) errand.due.add(kind);
-    return this.#run(listener, errand);
+  load(connection: ConnectionLists): Promise<void> {
+    const job = this.#jobOf(connection);
+    this.#disarm(job);
+    job.failures = 0;
+    for (const kind of LIST_KINDS) job.due.add(kind);
+    return this.#run(connection, job);
   }
 
   /** Asks for `kinds` in a moment, together with whatever else is marked until then. */
-  mark(listener: Listener, kinds: readonly ListKind[], delayMs?: number): void {
+  schedule(connection: ConnectionLists, kinds: readonly ListKind[], delayMs?: number): void {
     if (this.#closing.signal.aborted) return;
-    const errand = this.#errandOf(listener);
-    const wait = delayMs ?? (errand.hurried < HURRIED ? this.#options.settleMs : CALM_MS);
-    for (const kind of kinds) errand.due.add(kind);
-    if (errand.timer !== undefined) return;
+    const job = this.#jobOf(connection);
+    const wait = delayMs ?? (job.rapidRefreshes < MAX_RAPID ? this.#options.settleMs : MIN_INTERVAL_MS);
+    for (const kind of kinds) job.due.add(kind);
+    if (job.timer !== undefined) return;
     const timer = setTimeout(() => {
-      this.#disarm(errand);
+      this.#disarm(job);
       const now = performance.now();
-      errand.hurried = now - errand.ranAt < 2 * CALM_MS ? errand.hurried + 1 : 0;
-      errand.ranAt = now;
-      inBackground(this.#run(listener, errand), this.#options.logger, "a refresh of lists");
+      job.rapidRefreshes = now - job.ranAt < 2 * MIN_INTERVAL_MS ? job.rapidRefreshes + 1 : 0;
+      job.ranAt = now;
+      inBackground(this.#run(connection, job), this.#options.logger, "a refresh of lists");
     }, wait);
     this.#timers.add(timer);
-    errand.timer = timer;
+    job.timer = timer;
   }
 
-  /** Whether `listener` is being asked, is about to be, or failed so recently that it had better not be. */
-  isBusy(listener: Listener): boolean {
-    const errand = this.#errands.get(listener);
-    if (errand === undefined) return false;
-    return errand.timer !== undefined || errand.running > 0 || performance.now() < errand.notBefore;
+  /** Whether `connection` is being asked, is about to be, or failed so recently that it had better not be. */
+  isBusy(connection: ConnectionLists): boolean {
+    const job = this.#jobs.get(connection);
+    if (job === undefined) return false;
+    return job.timer !== undefined || job.running > 0 || performance.now() < job.notBefore;
   }
 
-  /** What is yet to be heard for `listener`. */
-  pending(listener: Listener): readonly ListKind[] {
-    const errand = this.#errands.get(listener);
-    return errand === undefined ? [] : [...new Set([...errand.due, ...errand.asking])];
+  /** What is yet to be heard for `connection`. */
+  pending(connection: ConnectionLists): readonly ListKind[] {
+    const job = this.#jobs.get(connection);
+    return job === undefined ? [] : [...new Set([...job.due, ...job.inFlight])];
   }
 
-  /** Forgets what was marked for `listener`. */
-  cancel(listener: Listener): void {
-    const errand = this.#errands.get(listener);
-    if (errand === undefined) return;
-    this.#disarm(errand);
-    errand.due.clear();
+  /** Forgets what was marked for `connection`. */
+  cancel(connection: ConnectionLists): void {
+    const job = this.#jobs.get(connection);
+    if (job === undefined) return;
+    this.#disarm(job);
+    job.due.clear();
   }
 
   close(): void {
@@ -115,35 +115,35 @@ export class ListRefresh {
     this.#queue.clear();
   }
 
-  async #run(listener: Listener, errand: Errand): Promise<void> {
-    errand.running++;
+  async #run(connection: ConnectionLists, job: RefreshJob): Promise<void> {
+    job.running++;
     try {
-      await this.#queue.add(() => this.#refresh(listener, errand));
+      await this.#queue.add(() => this.#refresh(connection, job));
     } finally {
-      errand.running--;
+      job.running--;
     }
   }
 
-  async #refresh(listener: Listener, errand: Errand): Promise<void> {
-    const kinds = [...errand.due];
-    errand.due.clear();
-    for (const kind of kinds) errand.asking.add(kind);
+  async #refresh(connection: ConnectionLists, job: RefreshJob): Promise<void> {
+    const kinds = [...job.due];
+    job.due.clear();
+    for (const kind of kinds) job.inFlight.add(kind);
     // Side by side, and each is taken in as it comes: a list that hangs holds up no other.
-    const heard = await Promise.all(kinds.map((kind) => this.#ask(listener, kind)));
-    errand.asking.clear();
+    const heard = await Promise.all(kinds.map((kind) => this.#load(connection, kind)));
+    job.inFlight.clear();
     const missing = kinds.filter((_, index) => heard[index] === false);
     if (missing.length === 0) {
-      errand.failures = 0;
+      job.failures = 0;
       return;
     }
-    const delayMs = Math.min(FIRST_RETRY_MS * 2 ** errand.failures++, LAST_RETRY_MS);
-    errand.notBefore = performance.now() + delayMs;
-    if (this.#options.persist(listener)) this.mark(listener, missing, delayMs);
+    const delayMs = Math.min(MIN_RETRY_MS * 2 ** job.failures++, MAX_RETRY_MS);
+    job.notBefore = performance.now() + delayMs;
+    if (this.#options.shouldRetry(connection)) this.schedule(connection, missing, delayMs);
   }
 
   /** Asks for one list. Resolves to whether it was heard. */
-  async #ask(listener: Listener, kind: ListKind): Promise<boolean> {
-    const { upstream, listTimeoutMs, heard, failed } = this.#options;
+  async #load(connection: ConnectionLists, kind: ListKind): Promise<boolean> {
+    const { upstream, listTimeoutMs, onLoaded, onFailed } = this.#options;
     const giveUp = new AbortController();
     const stop = () => giveUp.abort();
     const timer = setTimeout(stop, listTimeoutMs);
@@ -151,13 +151,13 @@ export class ListRefresh {
     try {
       // The server may not notice that nobody waits any more, so it is not waited for either.
       const list = await Promise.race([
-        upstream.list(kind, listener.client, giveUp.signal),
-        refusal(giveUp.signal, upstream.name, kind),
+        upstream.list(kind, connection.client, giveUp.signal),
+        rejectOnAbort(giveUp.signal, upstream.name, kind),
       ]);
-      heard(listener, kind, list);
+      onLoaded(connection, kind, list);
       return true;
     } catch (cause) {
-      if (!this.#closing.signal.aborted) failed(listener, kind, cause);
+      if (!this.#closing.signal.aborted) onFailed(connection, kind, cause);
       return false;
     } finally {
       clearTimeout(timer);
@@ -165,33 +165,33 @@ export class ListRefresh {
     }
   }
 
-  #disarm(errand: Errand): void {
-    if (errand.timer === undefined) return;
-    clearTimeout(errand.timer);
-    this.#timers.delete(errand.timer);
-    errand.timer = undefined;
+  #disarm(job: RefreshJob): void {
+    if (job.timer === undefined) return;
+    clearTimeout(job.timer);
+    this.#timers.delete(job.timer);
+    job.timer = undefined;
   }
 
-  #errandOf(listener: Listener): Errand {
-    const known = this.#errands.get(listener);
+  #jobOf(connection: ConnectionLists): RefreshJob {
+    const known = this.#jobs.get(connection);
     if (known !== undefined) return known;
-    const errand: Errand = {
+    const job: RefreshJob = {
       due: new Set(),
-      asking: new Set(),
+      inFlight: new Set(),
       timer: undefined,
       running: 0,
       failures: 0,
       ranAt: Number.NEGATIVE_INFINITY,
-      hurried: 0,
+      rapidRefreshes: 0,
       notBefore: 0,
     };
-    this.#errands.set(listener, errand);
-    return errand;
+    this.#jobs.set(connection, job);
+    return job;
   }
 }
 
 /** Rejects when `signal` is aborted. */
-function refusal(signal: StopSignal, server: string, kind: ListKind): Promise<never> {
+function rejectOnAbort(signal: StopSignal, server: string, kind: ListKind): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () =>
       reject(

@@ -4,15 +4,15 @@ import type { ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
 import { type NameOwners, NO_OWNERS } from "./name-owners.js";
-import { contestedName, exposedName, type Naming } from "./naming.js";
+import { exposedName, hashedName, type Naming } from "./naming.js";
 import type { OverriddenTool } from "./overrides.js";
-import type { ServerSpace } from "./server-space.js";
+import type { ServerNamespace } from "./server-namespace.js";
 import { type ExposedItem, LIST_MEMBERS, Snapshot } from "./snapshot.js";
 import { mapUiReferences } from "./ui-references.js";
 
-/** What one server adds to a list: entries that can be named, each name once (see `shownItems`). */
+/** What one server adds to a list: entries that can be named, each name once (see `visibleItems`). */
 export interface Contribution {
-  readonly space: ServerSpace;
+  readonly space: ServerNamespace;
   readonly items: readonly JsonObject[];
 }
 
@@ -33,26 +33,26 @@ export function mergeLists(
       return { space, item, target, override: kind === "tools" ? space.overrides?.of(target) : undefined };
     }),
   );
-  const names = kind === "tools" || kind === "prompts" ? namesOf(sources, naming, owners) : undefined;
+  const names = kind === "tools" || kind === "prompts" ? assignNames(sources, naming, owners) : undefined;
   const entries = sources.map((source): ExposedItem => {
     const { space, item, target, override } = source;
-    const { exposed, apart } = names?.get(source) ?? { exposed: exposeUri(space, target) };
-    const shown = override?.show(item);
-    const given = override?.given;
+    const { exposed, unambiguousName } = names?.get(source) ?? { exposed: exposeUri(space, target) };
+    const overriddenItem = override?.apply(item);
+    const configuredArguments = override?.configuredArguments;
     const route: Route = {
       ...{ upstream: space.name, target, exposed, kind, item },
-      ...(apart !== undefined && { apart }),
-      ...(shown !== undefined && { shown }),
-      ...(given !== undefined && { given }),
+      ...(unambiguousName !== undefined && { unambiguousName }),
+      ...(overriddenItem !== undefined && { overriddenItem }),
+      ...(configuredArguments !== undefined && { configuredArguments }),
     };
-    return { route, item: exposeItem(space, shown ?? item, key, exposed, owners) };
+    return { route, item: exposeItem(space, overriddenItem ?? item, key, exposed, owners) };
   });
   return new Snapshot(kind, entries);
 }
 
 /** One entry of one server's list. */
 interface Source {
-  readonly space: ServerSpace;
+  readonly space: ServerNamespace;
   readonly item: JsonObject;
   readonly target: string;
   readonly override: OverriddenTool | undefined;
@@ -60,12 +60,12 @@ interface Source {
 
 interface ExposedName {
   readonly exposed: string;
-  /** As `Route.apart`. */
-  readonly apart?: string;
+  /** As `Route.unambiguousName`. */
+  readonly unambiguousName?: string;
 }
 
 /** The names of all; first of those who only use their own prefix, so that nobody takes one from them. */
-function namesOf(
+function assignNames(
   sources: readonly Source[],
   naming: Naming,
   owners: NameOwners,
@@ -80,16 +80,16 @@ function namesOf(
       foreign.push(source);
       continue;
     }
-    const exposed = freeName(space.prefix, name, naming, taken);
+    const exposed = uniqueName(space.prefix, name, naming, taken);
     taken.add(exposed);
     names.set(source, { exposed });
   }
   for (const source of foreign) {
     const { space, target, override } = source;
-    const exposed = freeName(space.prefix, override?.name ?? target, naming, taken, 1);
+    const exposed = uniqueName(space.prefix, override?.name ?? target, naming, taken, 1);
     taken.add(exposed);
-    const apart = owners.apart(space.name, exposed);
-    names.set(source, apart === exposed ? { exposed } : { exposed, apart });
+    const unambiguousName = owners.unambiguousName(space.name, exposed);
+    names.set(source, unambiguousName === exposed ? { exposed } : { exposed, unambiguousName });
   }
   return names;
 }
@@ -98,19 +98,23 @@ function namesOf(
  * The part of the whole that is `space`'s, under its own names and in its own order. Cut out of the whole, so
  * that each route knows exactly what the whole calls it.
  */
-export function underOwnNames(whole: Snapshot, space: ServerSpace, naming: Naming): Snapshot {
+export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Naming): Snapshot {
   const { key } = LIST_MEMBERS[whole.kind];
   const overrides = whole.kind === "tools" ? space.overrides : undefined;
   const taken = new Set<string>();
   const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {
-    const { upstream, target, item, shown } = route;
+    const { upstream, target, item, overriddenItem } = route;
     if (upstream !== space.name || item === undefined) return [];
     // A server's own names differ; what the config puts in the place of one may be another's.
     const name =
-      overrides === undefined ? target : freeName("", overrides.of(target)?.name ?? target, naming, taken);
+      overrides === undefined ? target : uniqueName("", overrides.of(target)?.name ?? target, naming, taken);
     taken.add(name);
-    const own: Route = { ...route, exposed: name, ...(route.exposed !== name && { whole: route.exposed }) };
-    return [{ route: own, item: exposeItem(space, shown ?? item, key, name) }];
+    const own: Route = {
+      ...route,
+      exposed: name,
+      ...(route.exposed !== name && { aggregateName: route.exposed }),
+    };
+    return [{ route: own, item: exposeItem(space, overriddenItem ?? item, key, name) }];
   });
   return new Snapshot(whole.kind, entries);
 }
@@ -138,7 +142,7 @@ export function subset(
 
 /** References to pages that filters take away, or that would lead to another server, are taken out. */
 function exposeItem(
-  space: ServerSpace,
+  space: ServerNamespace,
   item: JsonObject,
   key: string,
   exposed: string,
@@ -152,19 +156,19 @@ function exposeItem(
 }
 
 /** The URI under which `space` shows its resource `own`. */
-export const exposeUri = (space: ServerSpace, own: string): string => space.uris?.expose(own) ?? own;
+export const exposeUri = (space: ServerNamespace, own: string): string => space.uris?.expose(own) ?? own;
 
 /**
  * The later of two that would meet gets the hash ending, so order decides and nothing else.
  * @param attempt with which to begin; 0 where the name may stay without a hash ending
  */
-function freeName(
+function uniqueName(
   prefix: string,
   own: string,
   naming: Naming,
   taken: ReadonlySet<string>,
   attempt = 0,
 ): string {
-  const name = attempt === 0 ? exposedName(prefix, own, naming) : contestedName(prefix, own, naming, attempt);
-  return taken.has(name) ? freeName(prefix, own, naming, taken, attempt + 1) : name;
+  const name = attempt === 0 ? exposedName(prefix, own, naming) : hashedName(prefix, own, naming, attempt);
+  return taken.has(name) ? uniqueName(prefix, own, naming, taken, attempt + 1) : name;
 }

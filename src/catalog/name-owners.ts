@@ -1,8 +1,8 @@
 /** Whose a name or URI is by what it begins with, whether or not that server lists it, or is there. */
-import { exposedStart, type Naming } from "./naming.js";
-import { type UriSpace, uriSpace } from "./uris.js";
+import { exposedPrefix, type Naming } from "./naming.js";
+import { type UriNamespace, uriNamespace } from "./uri-namespace.js";
 
-export interface Prefixed {
+export interface PrefixedServer {
   /** The server's key in the config. */
   readonly name: string;
   readonly prefix: string;
@@ -10,8 +10,8 @@ export interface Prefixed {
 
 interface Owner {
   readonly server: string;
-  readonly start: string;
-  readonly uris: UriSpace | undefined;
+  readonly namePrefix: string;
+  readonly uris: UriNamespace | undefined;
 }
 
 export class NameOwners {
@@ -20,20 +20,20 @@ export class NameOwners {
   readonly #separator: string;
 
   /** @param reserved servers that are left out; nobody else takes their names */
-  constructor(servers: readonly Prefixed[], reserved: readonly Prefixed[], naming: Naming) {
+  constructor(servers: readonly PrefixedServer[], reserved: readonly PrefixedServer[], naming: Naming) {
     const owners = new Map<string, Owner>();
     for (const { name: server, prefix } of [...servers, ...reserved]) {
       if (prefix === "") continue;
-      const start = exposedStart(prefix, naming);
-      if (!owners.has(start)) owners.set(start, { server, start, uris: uriSpace(prefix) });
+      const namePrefix = exposedPrefix(prefix, naming);
+      if (!owners.has(namePrefix)) owners.set(namePrefix, { server, namePrefix, uris: uriNamespace(prefix) });
     }
-    this.#owners = [...owners.values()].sort((a, b) => b.start.length - a.start.length);
+    this.#owners = [...owners.values()].sort((a, b) => b.namePrefix.length - a.namePrefix.length);
     this.#separator = naming.separator;
   }
 
   /** The server whose prefix the name of a tool or prompt begins with; undefined where it is nobody's. */
   ofName(name: string): string | undefined {
-    return this.#owners.find(({ start }) => name.startsWith(start))?.server;
+    return this.#owners.find(({ namePrefix }) => name.startsWith(namePrefix))?.server;
   }
 
   /** The server whose prefix a URI has; undefined where it is nobody's. */
@@ -57,13 +57,13 @@ export class NameOwners {
    * A foreign name with another character in the place of each separator that makes it so. What allows the names of
    * the server whose prefix it begins with does not allow this one.
    */
-  apart(server: string, name: string): string {
+  unambiguousName(server: string, name: string): string {
     const instead = this.#separator.startsWith("-") ? "_" : "-";
     let apart = name;
     for (;;) {
-      const owner = this.#owners.find(({ start }) => apart.startsWith(start));
+      const owner = this.#owners.find(({ namePrefix }) => apart.startsWith(namePrefix));
       if (owner === undefined || owner.server === server) return apart;
-      const { length } = owner.start;
+      const { length } = owner.namePrefix;
       // A separator less each time.
       apart = apart.slice(0, length - this.#separator.length) + instead + apart.slice(length);
     }

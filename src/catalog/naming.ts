@@ -23,28 +23,28 @@ export function exposedName(prefix: string, name: string, naming: Naming): strin
   if (prefix === "") return name;
   const full = prefix + naming.separator + name;
   const clean = cleaned(full);
-  return clean.length <= naming.maxLength ? clean : ended(clean, hashOf(full), naming);
+  return clean.length <= naming.maxLength ? clean : withHash(clean, hashOf(full), naming);
 }
 
 /**
  * What to show when that name is taken: it ends in a hash of the full name. `attempt` starts at 1; more than
  * one is needed only when two servers have the very same full name, such as `a` + `b__c` and `a__b` + `c`.
  */
-export function contestedName(prefix: string, name: string, naming: Naming, attempt: number): string {
+export function hashedName(prefix: string, name: string, naming: Naming, attempt: number): string {
   const full = prefix === "" ? name : prefix + naming.separator + name;
   const hash = hashOf(attempt === 1 ? full : `${full}\0${attempt}`);
-  return ended(prefix === "" ? name : cleaned(full), hash, naming);
+  return withHash(prefix === "" ? name : cleaned(full), hash, naming);
 }
 
 /** What the exposed names of a server with this prefix begin with, as far as they are not cut before. */
-export function exposedStart(prefix: string, naming: Naming): string {
+export function exposedPrefix(prefix: string, naming: Naming): string {
   return prefix === "" ? "" : cleaned(prefix + naming.separator);
 }
 
 /** Hosts and model APIs accept no other characters in a tool name than these. */
 const cleaned = (full: string): string => full.replace(/[^A-Za-z0-9_-]/gu, "_");
 
-function ended(name: string, hash: string, naming: Naming): string {
+function withHash(name: string, hash: string, naming: Naming): string {
   const room = Math.max(0, naming.maxLength - HASH_LENGTH - 1);
   // A name that stays as it is may hold any character: never leave half of one behind.
   return `${name.slice(0, room).replace(/[\uD800-\uDBFF]$/, "")}_${hash}`;

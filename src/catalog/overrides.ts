@@ -1,5 +1,5 @@
 /** How single tools of a server are shown and called, where the config says otherwise than the server. */
-import type { GivenArguments } from "../core/call.js";
+import type { ConfiguredArguments } from "../core/call.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 
 /** What the config says of one tool. */
@@ -7,27 +7,27 @@ export interface ToolOverride {
   readonly name?: string;
   readonly title?: string;
   readonly description?: string;
-  readonly arguments?: GivenArguments;
+  readonly arguments?: ConfiguredArguments;
 }
 
 /** A tool that is overridden. */
 export interface OverriddenTool {
   /** The name in place of its own. */
   readonly name: string;
-  readonly given: GivenArguments | undefined;
+  readonly configuredArguments: ConfiguredArguments | undefined;
   /** Its list entry as hosts see it, but for the name. */
-  show(item: JsonObject): JsonObject;
+  apply(item: JsonObject): JsonObject;
 }
 
 export class ToolOverrides {
   readonly #tools: ReadonlyMap<string, OverriddenTool>;
   /** Names that stood in no list, and were told. */
-  readonly #missed = new Set<string>();
+  readonly #reported = new Set<string>();
 
   /** @param overrides by the server's own names */
   constructor(overrides: Readonly<Record<string, ToolOverride>>) {
     this.#tools = new Map(
-      Object.entries(overrides).map(([own, override]) => [own, overridden(own, override)]),
+      Object.entries(overrides).map(([own, override]) => [own, overriddenTool(own, override)]),
     );
   }
 
@@ -38,15 +38,15 @@ export class ToolOverrides {
   /** The overridden names that are not in this list of the server's tools, each told once. */
   missing(items: readonly JsonObject[]): readonly string[] {
     const listed = new Set(items.map((item) => stringAt(item, "name")));
-    const missing = [...this.#tools.keys()].filter((own) => !listed.has(own) && !this.#missed.has(own));
-    for (const own of missing) this.#missed.add(own);
+    const missing = [...this.#tools.keys()].filter((own) => !listed.has(own) && !this.#reported.has(own));
+    for (const own of missing) this.#reported.add(own);
     return missing;
   }
 }
 
-function overridden(
+function overriddenTool(
   own: string,
-  { name, title, description, arguments: given }: ToolOverride,
+  { name, title, description, arguments: configuredArguments }: ToolOverride,
 ): OverriddenTool {
   const words: JsonObject = {
     ...(title !== undefined && { title }),
@@ -56,13 +56,13 @@ function overridden(
   const shown = new WeakMap<JsonObject, JsonObject>();
   return {
     name: name ?? own,
-    given,
-    show(item) {
+    configuredArguments,
+    apply(item) {
       let entry = shown.get(item);
       if (entry === undefined) {
         const schema = objectAt(item, "inputSchema");
-        const asks = schema !== undefined && given !== undefined;
-        entry = { ...item, ...words, ...(asks && { inputSchema: schemaFor(schema, given) }) };
+        const asks = schema !== undefined && configuredArguments !== undefined;
+        entry = { ...item, ...words, ...(asks && { inputSchema: schemaFor(schema, configuredArguments) }) };
         shown.set(item, entry);
       }
       return entry;
@@ -71,7 +71,7 @@ function overridden(
 }
 
 /** The schema without what is fixed; what has a default may be left out, and says what it then is. */
-function schemaFor(schema: JsonObject, { defaults, fixed }: GivenArguments): JsonObject {
+function schemaFor(schema: JsonObject, { defaults, fixed }: ConfiguredArguments): JsonObject {
   const properties = objectAt(schema, "properties");
   const open = properties && without(properties, Object.keys(fixed));
   const asked: readonly unknown[] | undefined = Array.isArray(schema.required) ? schema.required : undefined;

@@ -5,14 +5,14 @@
 import { isObject, type JsonObject } from "../wire/json.js";
 
 /** What hosts can make of a member; undefined where it is left out. */
-type Read = (value: unknown) => unknown;
+type Reader = (value: unknown) => unknown;
 
-const object: Read = (value) => (isObject(value) ? value : undefined);
-const flag: Read = (value) => (typeof value === "boolean" ? value : undefined);
+const object: Reader = (value) => (isObject(value) ? value : undefined);
+const flag: Reader = (value) => (typeof value === "boolean" ? value : undefined);
 
 /** An object; the members that stand here are read, all others stay as they are. */
 const shape =
-  (members: Readonly<Record<string, Read>>): Read =>
+  (members: Readonly<Record<string, Reader>>): Reader =>
   (value) =>
     isObject(value)
       ? mapped(value, (key) => (Object.hasOwn(members, key) ? members[key] : undefined))
@@ -20,13 +20,13 @@ const shape =
 
 /** An object whose members are all of one kind. */
 const mapOf =
-  (read: Read): Read =>
+  (read: Reader): Reader =>
   (value) =>
     isObject(value) ? mapped(value, () => read) : undefined;
 
 /** A server that says only `true` means that it has them. */
 const lists =
-  (read: Read): Read =>
+  (read: Reader): Reader =>
   (value) =>
     read(value === true ? {} : value);
 
@@ -46,19 +46,19 @@ const CAPABILITIES = shape({
   }),
 });
 
-const known = new WeakMap<JsonObject, JsonObject>();
+const cache = new WeakMap<JsonObject, JsonObject>();
 
 /** The capabilities without what hosts cannot read; capabilities that no revision defines stay. */
 export function readableCapabilities(capabilities: JsonObject): JsonObject {
-  const before = known.get(capabilities);
+  const before = cache.get(capabilities);
   if (before !== undefined) return before;
   const read = CAPABILITIES(capabilities) as JsonObject;
-  known.set(capabilities, read);
+  cache.set(capabilities, read);
   return read;
 }
 
 /** The members of `value` as `readOf` reads them; those without a reader as they are. The very same where all stay. */
-function mapped(value: JsonObject, readOf: (key: string) => Read | undefined): JsonObject {
+function mapped(value: JsonObject, readOf: (key: string) => Reader | undefined): JsonObject {
   let changed = false;
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {
     const read = readOf(key);

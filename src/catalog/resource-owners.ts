@@ -1,16 +1,16 @@
 /** Where a resource can be followed, and whether now or when its server, which was never met, is there. */
-import type { Followable } from "../core/change.js";
+import type { FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";
-import type { CatalogView, Visible } from "./view.js";
-import { within } from "./within.js";
+import type { CatalogView, VisibilityCheck } from "./view.js";
+import { waitAtMost } from "./wait-at-most.js";
 
 export interface ResourceOwnersOptions {
   readonly view: (client: Client) => CatalogView;
   readonly servers: ReadonlyMap<string, ServerLists>;
   /** What it says no to is followed by nobody: its updates tell of what may not be read. */
-  readonly mayFollow: Visible | undefined;
+  readonly mayFollow: VisibilityCheck | undefined;
   /** How long (ms) a client waits for servers that are starting, to learn what they list. */
   readonly startupWaitMs: number;
 }
@@ -22,13 +22,13 @@ export interface Owner {
 }
 
 /** `isMet`: the server was met, and tells of no resource. */
-export type Found =
+export type ResourceLookup =
   | ({ readonly when: "now" } & Owner)
   | { readonly when: "later" }
   | { readonly when: "never"; readonly isMet: boolean };
 
 /** So long (ms) a subscription waits for a server that is starting and owns what it is about. */
-const MEET_MS = 10_000;
+const CONNECT_WAIT_MS = 10_000;
 
 export class ResourceOwners {
   readonly #options: ResourceOwnersOptions;
@@ -37,14 +37,14 @@ export class ResourceOwners {
     this.#options = options;
   }
 
-  find(client: Client, view: CatalogView, uri: string): Found {
+  find(client: Client, view: CatalogView, uri: string): ResourceLookup {
     const { servers, mayFollow } = this.#options;
     const route = view.find("resources", uri);
     const server = route === undefined ? undefined : servers.get(route.upstream);
-    if (route === undefined || server === undefined) return NOWHERE;
-    if (mayFollow?.(client, route) === false) return NOWHERE;
+    if (route === undefined || server === undefined) return NOT_FOUND;
+    if (mayFollow?.(client, route) === false) return NOT_FOUND;
     if (server.facts === undefined) return { when: "later" };
-    if (!tellsOfResources(server)) return SILENT_SERVER;
+    if (!supportsSubscribe(server)) return NOT_SUBSCRIBABLE;
     return { when: "now", server, target: route.target };
   }
 
@@ -55,10 +55,10 @@ export class ResourceOwners {
   }
 
   /** See `ChangeFeed`. */
-  async followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, Followable>> {
-    await this.#meetOwners(client, this.#options.view(client), uris);
+  async followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, FollowTime>> {
+    await this.#awaitOwners(client, this.#options.view(client), uris);
     const view = this.#options.view(client);
-    const found = new Map<string, Followable>();
+    const found = new Map<string, FollowTime>();
     for (const uri of uris) {
       const { when } = this.find(client, view, uri);
       if (when !== "never") found.set(uri, when);
@@ -67,7 +67,7 @@ export class ResourceOwners {
   }
 
   /** Waits for servers that were never met: the owners of `uris` by their form, and less long whoever may list one. */
-  async #meetOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
+  async #awaitOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
     const { servers, mayFollow, startupWaitMs } = this.#options;
     const owners = new Set<ServerLists>();
     const listers = new Set<ServerLists>();
@@ -80,12 +80,12 @@ export class ResourceOwners {
       }
     }
     const met = (some: ReadonlySet<ServerLists>, ms: number): Promise<void> =>
-      within(Promise.all([...some].map((server) => server.met(client))), some.size === 0 ? 0 : ms);
-    await Promise.all([met(owners, MEET_MS), met(listers, startupWaitMs)]);
+      waitAtMost(Promise.all([...some].map((server) => server.whenLoaded(client))), some.size === 0 ? 0 : ms);
+    await Promise.all([met(owners, CONNECT_WAIT_MS), met(listers, startupWaitMs)]);
   }
 
-  #starting({ scope }: CatalogView): readonly ServerLists[] {
-    return scope.spaces.flatMap(({ name }) => {
+  #starting({ endpoint }: CatalogView): readonly ServerLists[] {
+    return endpoint.namespaces.flatMap(({ name }) => {
       const server = this.#options.servers.get(name);
       const isStarting = server?.facts === undefined && server?.upstream.state === "starting";
       return server !== undefined && isStarting ? [server] : [];
@@ -94,11 +94,11 @@ export class ResourceOwners {
 }
 
 /** Whether a server says that it tells of updates of resources. */
-export function tellsOfResources(server: Pick<ServerLists, "facts"> | undefined): boolean {
+export function supportsSubscribe(server: Pick<ServerLists, "facts"> | undefined): boolean {
   const capabilities: JsonObject | undefined = server?.facts?.capabilities;
   return objectAt(capabilities, "resources")?.subscribe === true;
 }
 
-const NOWHERE: Found = { when: "never", isMet: false };
+const NOT_FOUND: ResourceLookup = { when: "never", isMet: false };
 /** Of a server that tells of no resource. */
-const SILENT_SERVER: Found = { when: "never", isMet: true };
+const NOT_SUBSCRIBABLE: ResourceLookup = { when: "never", isMet: true };

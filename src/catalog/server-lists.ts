@@ -1,27 +1,27 @@
 /** The lists of one server as each client sees them, kept current and never asked for while a client waits in a call. */
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { Malformed } from "../core/list-entries.js";
+import type { MalformedEntry } from "../core/list-entries.js";
 import type { Logger } from "../core/logger.js";
 import {
-  type Audience,
-  EVERYBODY,
   LIST_KINDS,
   type ListKind,
+  type ListScope,
   type ServerFacts,
   type ServerList,
+  SHARED_SCOPE,
   type Upstream,
 } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import { AudienceLists, type HeldList, type KnownList, type Listener } from "./audience-lists.js";
-import { ChangeWaves } from "./change-waves.js";
-import { Foundings } from "./foundings.js";
-import { remaining, STALE } from "./freshness.js";
-import { LeftOutEntries } from "./left-out-entries.js";
+import { ChangeDeduplicator } from "./change-deduplication.js";
+import { remainingFreshness, STALE_FRESHNESS } from "./freshness.js";
+import { expiredLists, offersList } from "./list-capabilities.js";
 import { ListRefresh } from "./list-refresh.js";
-import { offers, outdated } from "./offered-lists.js";
-import { type ServerSpace, shownItems } from "./server-space.js";
-import { within } from "./within.js";
+import { MalformedEntries } from "./malformed-entries.js";
+import { type CachedList, type ConnectionLists, type InternedList, ScopedLists } from "./scoped-lists.js";
+import { type ServerNamespace, visibleItems } from "./server-namespace.js";
+import { SingleFlightLoads } from "./single-flight-loads.js";
+import { waitAtMost } from "./wait-at-most.js";
 
 /** Times in milliseconds. */
 export interface RefreshTimes {
@@ -37,16 +37,16 @@ export interface RefreshTimes {
 
 export interface ServerListsOptions {
   readonly upstream: Upstream;
-  readonly space: ServerSpace;
+  readonly space: ServerNamespace;
   readonly times: RefreshTimes;
   readonly logger: Logger;
   /** Somebody may see other lists than before. */
-  readonly changed: () => void;
+  readonly onViewsChanged: () => void;
   /** The server's list really differs from what was known of it; told once, however many audiences hear it. */
-  readonly listChanged: (kind: ListKind) => void;
+  readonly onListChanged: (kind: ListKind) => void;
   /** The shared connection is open, and the facts of the server are known. */
-  readonly opened: () => void;
-  readonly resourceUpdated: (uri: string, audience: Audience | undefined) => void;
+  readonly onOpened: () => void;
+  readonly onResourceUpdated: (uri: string, listScope: ListScope | undefined) => void;
   /** What was known of the same server under an earlier config. */
   readonly before: ServerLists | undefined;
 }
@@ -62,20 +62,20 @@ export interface ServerListsStatus {
   /** Connections, or classes of clients, whose lists are kept apart. */
   readonly audiences: number;
   /** Entries that the server lists and that hosts cannot read, of all audiences; each once. */
-  readonly malformed: readonly Malformed[];
+  readonly malformed: readonly MalformedEntry[];
 }
 
 export class ServerLists {
   readonly name: string;
   readonly upstream: Upstream;
   readonly #options: Omit<ServerListsOptions, "before">;
-  readonly #lists = new AudienceLists();
+  readonly #lists = new ScopedLists();
   readonly #refresh: ListRefresh;
-  readonly #foundings = new Foundings();
-  readonly #waves = new ChangeWaves();
-  readonly #leftOut: LeftOutEntries;
+  readonly #loads = new SingleFlightLoads();
+  readonly #deduplicator = new ChangeDeduplicator();
+  readonly #malformed: MalformedEntries;
   readonly #unwatch: () => void;
-  readonly #bornAt = performance.now();
+  readonly #createdAt = performance.now();
   readonly #settled: Promise<void>;
   #settle: () => void = () => {};
   #isSettled = false;
@@ -90,7 +90,7 @@ export class ServerLists {
   constructor({ before, ...options }: ServerListsOptions) {
     const { upstream, times, logger } = options;
     this.#options = options;
-    this.#leftOut = before === undefined ? new LeftOutEntries() : before.#leftOut;
+    this.#malformed = before === undefined ? new MalformedEntries() : before.#malformed;
     this.upstream = upstream;
     this.name = upstream.name;
     this.#settled = new Promise((resolve) => {
@@ -104,8 +104,8 @@ export class ServerLists {
       logger,
       settleMs: times.settleMs,
       listTimeoutMs: times.listTimeoutMs,
-      heard: (listener, kind, list) => this.#heard(listener, kind, list),
-      failed: (listener, kind, cause) => {
+      onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
+      onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
         logger.warn(
           { server: this.name, list: kind, error: cause },
@@ -113,16 +113,16 @@ export class ServerLists {
         );
       },
       // A server that is away is asked when it is back, a connection of one client when that client asks again.
-      persist: (listener) => listener === this.#lists.shared && upstream.state === "ready",
+      shouldRetry: (listener) => listener === this.#lists.shared && upstream.state === "ready",
     });
     this.#unwatch = upstream.watch({
-      ready: (audience) => this.#opened(audience),
-      listChanged: (kind, audience) => this.#announced(kind, audience),
-      resourceUpdated: (uri, audience) => options.resourceUpdated(uri, audience),
-      unavailable: () => this.#unavailable(),
+      ready: (audience) => this.#onOpened(audience),
+      listChanged: (kind, audience) => this.#onListChanged(kind, audience),
+      resourceUpdated: (uri, audience) => options.onResourceUpdated(uri, audience),
+      unavailable: () => this.#onUnavailable(),
     });
     if (before?.upstream === upstream && before.#isSettled) this.#inherit(before);
-    else if (upstream.facts !== undefined) this.#opened(EVERYBODY);
+    else if (upstream.facts !== undefined) this.#onOpened(SHARED_SCOPE);
     else if (upstream.state !== "starting") this.#settle();
   }
 
@@ -138,23 +138,23 @@ export class ServerLists {
   }
 
   /** What `client` sees; undefined when nothing is known, or no longer. */
-  read(client: Client, kind: ListKind): KnownList | undefined {
-    return this.#held(client, kind)?.list;
+  read(client: Client, kind: ListKind): InternedList | undefined {
+    return this.#cached(client, kind)?.list;
   }
 
   /** How many entries the server gave for that, before its filters; undefined when nothing is known. */
-  offered(client: Client, kind: ListKind): number | undefined {
-    return this.#held(client, kind)?.given.length;
+  unfilteredCount(client: Client, kind: ListKind): number | undefined {
+    return this.#cached(client, kind)?.unfiltered.length;
   }
 
   /** How fresh that is now; undefined when the server does not offer such a list. */
   freshness(client: Client, kind: ListKind): Freshness | undefined {
-    if (!offers(this.factsFor(client), kind)) return undefined;
-    const held = this.#held(client, kind);
-    if (held === undefined || this.upstream.state !== "ready") return STALE;
-    const freshness = remaining(held, performance.now());
+    if (!offersList(this.factsFor(client), kind)) return undefined;
+    const held = this.#cached(client, kind);
+    if (held === undefined || this.upstream.state !== "ready") return STALE_FRESHNESS;
+    const freshness = remainingFreshness(held, performance.now());
     // What depends on a client's capabilities is not for everybody.
-    const forAll = this.upstream.audience(client).class === EVERYBODY.class;
+    const forAll = this.upstream.listScope(client).capabilityClass === SHARED_SCOPE.capabilityClass;
     return forAll ? freshness : { ...freshness, scope: "private" };
   }
 
@@ -163,9 +163,9 @@ export class ServerLists {
    * never rejects and is bounded by `startupWaitMs`, counted from when the server began to start or to list.
    */
   prepare(client: Client): Promise<void> | undefined {
-    const audience = this.#meet(client);
-    if (!this.#isSettled || !this.#lists.canTell(audience)) return this.#wait(client);
-    this.#lookAgain(audience);
+    const listScope = this.#register(client);
+    if (!this.#isSettled || !this.#lists.isComplete(listScope)) return this.#wait(client);
+    this.#refreshExpired(listScope);
     return undefined;
   }
 
@@ -173,44 +173,44 @@ export class ServerLists {
    * As `prepare`, for a client that looks for something which this server may have: while nothing is known of what it
    * lists and it is away, it would have to wait for the next attempt, which may be a minute off.
    */
-  seek(client: Client): Promise<void> | undefined {
+  connectAndPrepare(client: Client): Promise<void> | undefined {
     const { upstream, facts } = this;
-    if (upstream.state !== "backoff" || upstream.seek === undefined) return undefined;
+    if (upstream.state !== "backoff" || upstream.connectNow === undefined) return undefined;
     if (facts !== undefined && !this.#away) return undefined;
     const found = upstream
-      .seek()
+      .connectNow()
       .then(() => this.#loaded)
       .then(() => this.prepare(client));
-    return within(found, this.#options.times.startupWaitMs);
+    return waitAtMost(found, this.#options.times.startupWaitMs);
   }
 
   /**
    * Resolves when the server was met and has listed for `client`, or when it cannot be met now. Never rejects; bounded by
    * how long the server may take to connect and to list.
    */
-  async met(client: Client): Promise<void> {
-    await this.upstream.seek?.();
+  async whenLoaded(client: Client): Promise<void> {
+    await this.upstream.connectNow?.();
     if (this.upstream.state === "starting") await this.#settled;
     await this.#loaded;
     await this.prepare(client);
   }
 
   /** Lets go of what was kept for a session. */
-  forget(affinity: string): void {
-    const listener = this.#lists.forget(affinity);
-    if (listener !== undefined) this.#refresh.cancel(listener);
+  releaseClient(affinity: string): void {
+    const connection = this.#lists.forget(affinity);
+    if (connection !== undefined) this.#refresh.cancel(connection);
   }
 
   status(): ServerListsStatus {
     const lists = LIST_KINDS.map((kind) => [kind, this.#lists.shared.lists.get(kind)] as const);
-    const heard = lists.flatMap(([, held]) => (held === undefined ? [] : [held.heardAt]));
+    const heard = lists.flatMap(([, held]) => (held === undefined ? [] : [held.fetchedAt]));
     return {
       counts: Object.fromEntries(lists.map(([kind, held]) => [kind, held?.list.items.length ?? 0])),
       stale: this.upstream.state !== "ready" || lists.some(([, held]) => held?.stale !== false),
       shown: !this.#away,
       ageMs: heard.length === 0 ? undefined : Math.round(performance.now() - Math.min(...heard)),
       audiences: 1 + this.#lists.size,
-      malformed: LeftOutEntries.union(this.#lists.all()),
+      malformed: MalformedEntries.union(this.#lists.all()),
     };
   }
 
@@ -224,27 +224,27 @@ export class ServerLists {
   #inherit(before: ServerLists): void {
     this.#facts = before.facts;
     this.#away = before.#away;
-    this.#lists.inherit(before.#lists, (kind, given) => shownItems(this.#options.space, kind, given));
+    this.#lists.inherit(before.#lists, (kind, given) => visibleItems(this.#options.space, kind, given));
     const tools = this.#lists.shared.lists.get("tools");
-    if (tools !== undefined) this.#tellMissing(tools.given);
+    if (tools !== undefined) this.#warnMissing(tools.unfiltered);
     this.#settle();
-    if (this.upstream.state !== "ready") this.#unavailable();
-    for (const listener of this.#lists.all()) {
-      const met = before.#lists.find(listener.audience);
+    if (this.upstream.state !== "ready") this.#onUnavailable();
+    for (const connection of this.#lists.all()) {
+      const met = before.#lists.find(connection.listScope);
       const pending = met === undefined ? [] : before.#refresh.pending(met);
-      if (pending.length > 0) this.#refresh.mark(listener, pending);
+      if (pending.length > 0) this.#refresh.schedule(connection, pending);
     }
   }
 
   // ---- what the server says ---------------------------------------------------------------------------------
 
-  #opened(audience: Audience): void {
-    const listener = this.#lists.find(audience);
-    if (listener === undefined) return;
-    listener.openedAt = performance.now();
-    if (listener !== this.#lists.shared) {
+  #onOpened(listScope: ListScope): void {
+    const connection = this.#lists.find(listScope);
+    if (connection === undefined) return;
+    connection.openedAt = performance.now();
+    if (connection !== this.#lists.shared) {
       // If it is being asked, it opened because of that.
-      if (!this.#refresh.isBusy(listener)) this.#refresh.mark(listener, LIST_KINDS);
+      if (!this.#refresh.isBusy(connection)) this.#refresh.schedule(connection, LIST_KINDS);
       return;
     }
     this.#facts = this.upstream.facts;
@@ -252,57 +252,57 @@ export class ServerLists {
     this.#grace = undefined;
     // Whoever waits for it must not wait for ever where that failed.
     this.#loaded = this.#refresh
-      .load(listener)
+      .load(connection)
       .catch((error: unknown) =>
         this.#options.logger.error({ server: this.name, error }, "lists could not be taken in"),
       )
       .then(() => this.#settle());
-    this.#options.opened();
+    this.#options.onOpened();
   }
 
-  #announced(kind: ListKind, audience: Audience): void {
-    const listener = this.#lists.find(audience);
-    if (listener === undefined) this.#lists.doubt(audience);
-    else this.#refresh.mark(listener, [kind]);
+  #onListChanged(kind: ListKind, listScope: ListScope): void {
+    const connection = this.#lists.find(listScope);
+    if (connection === undefined) this.#lists.makeClassStale(listScope);
+    else this.#refresh.schedule(connection, [kind]);
   }
 
-  #unavailable(): void {
+  #onUnavailable(): void {
     this.#settle();
     this.#lists.makeAllStale();
     if (this.#away || this.#grace !== undefined) return;
     this.#grace = setTimeout(() => {
       this.#grace = undefined;
       this.#away = true;
-      this.#options.changed();
+      this.#options.onViewsChanged();
     }, this.#options.times.graceMs);
   }
 
-  #heard(
-    listener: Listener,
+  #onLoaded(
+    connection: ConnectionLists,
     kind: ListKind,
-    { items, freshness, isTimed = false, malformed = [] }: ServerList,
+    { items, freshness, hasTtl = false, malformed = [] }: ServerList,
   ): void {
-    this.#leftOut.warn(this.name, malformed, this.#options.logger);
-    const shown = shownItems(this.#options.space, kind, items);
-    if (kind === "tools" && listener === this.#lists.shared) this.#tellMissing(items);
-    const own = listener.lists.get(kind)?.list;
-    const { before, now } = this.#lists.take(listener, kind, {
+    this.#malformed.warn(this.name, malformed, this.#options.logger);
+    const shown = visibleItems(this.#options.space, kind, items);
+    if (kind === "tools" && connection === this.#lists.shared) this.#warnMissing(items);
+    const own = connection.lists.get(kind)?.list;
+    const { before, now } = this.#lists.store(connection, kind, {
       shown,
-      given: items,
+      unfiltered: items,
       malformed,
       freshness,
-      isTimed,
+      hasTtl,
     });
     const wasAway = this.#away;
     this.#away = false;
     // What it was only taken to see before it was asked for is no list that has changed.
     const changed = own !== undefined && own !== now;
-    if (changed && this.#waves.isNews(kind, listener)) this.#options.listChanged(kind);
-    if (before !== now || wasAway) this.#options.changed();
+    if (changed && this.#deduplicator.isNew(kind, connection)) this.#options.onListChanged(kind);
+    if (before !== now || wasAway) this.#options.onViewsChanged();
   }
 
   /** What the config says of a tool that is not there has most likely been misspelt. */
-  #tellMissing(tools: readonly JsonObject[]): void {
+  #warnMissing(tools: readonly JsonObject[]): void {
     const { space, logger } = this.#options;
     for (const tool of space.overrides?.missing(tools) ?? []) {
       logger.warn({ server: this.name, tool }, "the config overrides a tool that the server does not list");
@@ -311,45 +311,45 @@ export class ServerLists {
 
   // ---- what clients need ------------------------------------------------------------------------------------
 
-  #held(client: Client, kind: ListKind): HeldList | undefined {
-    return this.#away ? undefined : this.#lists.read(this.#meet(client), kind);
+  #cached(client: Client, kind: ListKind): CachedList | undefined {
+    return this.#away ? undefined : this.#lists.read(this.#register(client), kind);
   }
 
   /** Whoever looks is remembered, so that its connection has somebody to be asked for when it opens. */
-  #meet(client: Client): Audience {
-    const audience = this.upstream.audience(client);
-    this.#lists.meet(audience, client);
-    return audience;
+  #register(client: Client): ListScope {
+    const listScope = this.upstream.listScope(client);
+    this.#lists.register(listScope, client);
+    return listScope;
   }
 
   async #wait(client: Client): Promise<void> {
     const { startupWaitMs } = this.#options.times;
     const patience = performance.now() + startupWaitMs;
-    await until(this.#settled, Math.min(patience, this.#bornAt + startupWaitMs));
-    const audience = this.upstream.audience(client);
-    if (this.upstream.state !== "ready" || this.#lists.canTell(audience)) return;
+    await waitUntil(this.#settled, Math.min(patience, this.#createdAt + startupWaitMs));
+    const listScope = this.upstream.listScope(client);
+    if (this.upstream.state !== "ready" || this.#lists.isComplete(listScope)) return;
     // The first client of a class opens its connection and asks for all others of its kind.
-    const founding = this.#foundings.join(audience, async () => {
-      const listener = this.#lists.meet(audience, client);
-      listener.openedAt = performance.now();
-      await this.#refresh.load(listener);
-      return this.#lists.canTell(audience);
+    const load = this.#loads.join(listScope, async () => {
+      const connection = this.#lists.register(listScope, client);
+      connection.openedAt = performance.now();
+      await this.#refresh.load(connection);
+      return this.#lists.isComplete(listScope);
     });
-    if (founding === undefined) return;
-    await until(founding.done, Math.min(patience, founding.since + startupWaitMs));
+    if (load === undefined) return;
+    await waitUntil(load.done, Math.min(patience, load.since + startupWaitMs));
   }
 
   /** Refreshes in the background what a client is about to be shown and what is older than it should be. */
-  #lookAgain(audience: Audience): void {
-    const listener = this.#lists.find(audience) ?? this.#lists.shared;
-    if (this.upstream.state !== "ready" || this.#refresh.isBusy(listener)) return;
-    const { client, lists } = listener;
+  #refreshExpired(listScope: ListScope): void {
+    const connection = this.#lists.find(listScope) ?? this.#lists.shared;
+    if (this.upstream.state !== "ready" || this.#refresh.isBusy(connection)) return;
+    const { client, lists } = connection;
     const facts = client === undefined ? this.facts : this.factsFor(client);
-    const old = outdated(lists, facts, performance.now());
-    if (old.length > 0) this.#refresh.mark(listener, old);
+    const old = expiredLists(lists, facts, performance.now());
+    if (old.length > 0) this.#refresh.schedule(connection, old);
   }
 }
 
 /** Waits for `promise`, but not beyond `time` by the monotonic clock. */
-const until = (promise: Promise<unknown>, time: number): Promise<void> =>
-  within(promise, time - performance.now());
+const waitUntil = (promise: Promise<unknown>, time: number): Promise<void> =>
+  waitAtMost(promise, time - performance.now());

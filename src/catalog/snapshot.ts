@@ -5,7 +5,7 @@ import type { ListKind } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
-import { type Cursor, PAGE_SIZE, pageStart, writeCursor } from "./pages.js";
+import { type Cursor, PAGE_SIZE, pageStart, writeCursor } from "./pagination.js";
 
 /** A list entry under its exposed name, and where a call to it leads. */
 export interface ExposedItem {
@@ -22,7 +22,7 @@ export const LIST_MEMBERS: Readonly<Record<ListKind, { readonly key: string; rea
 };
 
 /** What is remembered of a list by those who shall hear that it changed: not the list, which may be large. */
-export interface Mark {
+export interface ListVersion {
   readonly kind: ListKind;
   readonly revision: string;
 }
@@ -30,18 +30,18 @@ export interface Mark {
 /** Equal source lists merge into one of these, so that most clients share it and its prepared text. */
 export class Snapshot {
   /** Unique in this process. */
-  readonly id = ++snapshots;
+  readonly id = ++snapshotCount;
   readonly #byExposed = new Map<string, Route | undefined>();
   #byOwn: Map<string, readonly Route[]> | undefined;
   #revision: string | undefined;
-  #mark: Mark | undefined;
+  #version: ListVersion | undefined;
   readonly #pages = new Map<number, Payload>();
 
   constructor(
     readonly kind: ListKind,
     readonly entries: readonly ExposedItem[],
   ) {
-    for (const { route } of entries) note(this.#byExposed, route.exposed, route);
+    for (const { route } of entries) addRoute(this.#byExposed, route.exposed, route);
   }
 
   get length(): number {
@@ -89,9 +89,9 @@ export class Snapshot {
   }
 
   /** The same object each time. */
-  get mark(): Mark {
-    this.#mark ??= { kind: this.kind, revision: this.revision };
-    return this.#mark;
+  get version(): ListVersion {
+    this.#version ??= { kind: this.kind, revision: this.revision };
+    return this.#version;
   }
 
   /** The result that shows the page of `cursor`, or the first one; its text is made once. */
@@ -121,9 +121,9 @@ export class Snapshot {
   }
 }
 
-let snapshots = 0;
+let snapshotCount = 0;
 
 /** Names that two have belong to nobody. */
-function note(routes: Map<string, Route | undefined>, name: string, route: Route): void {
+function addRoute(routes: Map<string, Route | undefined>, name: string, route: Route): void {
   routes.set(name, routes.has(name) ? undefined : route);
 }

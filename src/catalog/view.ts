@@ -2,54 +2,54 @@
 import type { Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { ListKind } from "../core/upstream.js";
+import type { AppPageAccess } from "./app-page-access.js";
+import type { Endpoint } from "./endpoints.js";
 import type { LearnedUris } from "./learned-uris.js";
 import { exposeUri } from "./merge.js";
 import type { NameOwners } from "./name-owners.js";
-import { contestedName, exposedName, type Naming } from "./naming.js";
-import type { Scope } from "./scopes.js";
-import type { ServerSpace } from "./server-space.js";
-import type { ShownPages } from "./shown-pages.js";
+import { exposedName, hashedName, type Naming } from "./naming.js";
+import type { ServerNamespace } from "./server-namespace.js";
 import type { Snapshot } from "./snapshot.js";
-import { couldExpandTo } from "./templates.js";
-import { isWebAddress } from "./uris.js";
+import { isWebAddress } from "./uri-namespace.js";
+import { couldExpandTo } from "./uri-templates.js";
 
 /** Whether a client may see something; what it may not see does not exist for it. */
-export type Visible = (client: Client, route: Route) => boolean;
+export type VisibilityCheck = (client: Client, route: Route) => boolean;
 
 /** What all views have in common. */
-export interface Surroundings {
+export interface ViewContext {
   readonly naming: Naming;
   readonly owners: NameOwners;
-  readonly learned: LearnedUris;
-  readonly pages: ShownPages;
+  readonly learnedUris: LearnedUris;
+  readonly appPages: AppPageAccess;
   /** Whether the list that a server has for this client is known now. */
   readonly isKnown: (client: Client, server: string, kind: ListKind) => boolean;
   /** False for a server that has said it offers no resources. */
   readonly mayHaveResources: (server: string) => boolean;
 }
 
-export interface ViewParts {
+export interface ViewOptions {
   readonly client: Client;
-  readonly scope: Scope;
+  readonly endpoint: Endpoint;
   readonly lists: Readonly<Record<ListKind, Snapshot>>;
-  readonly visible: Visible | undefined;
-  readonly surroundings: Surroundings;
+  readonly isVisible: VisibilityCheck | undefined;
+  readonly context: ViewContext;
 }
 
 /** There is one for every session, so it is one object and no more. */
 export class CatalogView {
-  readonly scope: Scope;
+  readonly endpoint: Endpoint;
   readonly #client: Client;
   readonly #lists: Readonly<Record<ListKind, Snapshot>>;
-  readonly #visible: Visible | undefined;
-  readonly #surroundings: Surroundings;
+  readonly #isVisible: VisibilityCheck | undefined;
+  readonly #context: ViewContext;
 
-  constructor({ client, scope, lists, visible, surroundings }: ViewParts) {
-    this.scope = scope;
+  constructor({ client, endpoint, lists, isVisible, context }: ViewOptions) {
+    this.endpoint = endpoint;
     this.#client = client;
     this.#lists = lists;
-    this.#visible = visible;
-    this.#surroundings = surroundings;
+    this.#isVisible = isVisible;
+    this.#context = context;
   }
 
   list(kind: ListKind): Snapshot {
@@ -70,47 +70,46 @@ export class CatalogView {
     if (routed !== undefined) return routed;
     const owner = this.#ownerOf(kind, name);
     // What is a server's by its prefix is nobody else's, also while that server is away or does not have it.
-    if (owner !== undefined) return soleOf(this.#lists[kind].ownersOf(name), owner);
+    if (owner !== undefined) return onlyRouteTo(this.#lists[kind].ownersOf(name), owner);
     const own = this.#lists[kind].findOwn(name);
     if (own !== undefined || kind !== "tools") return own;
-    return this.#surroundings.pages.meant(this.#client.affinity, this.#lists.tools.ownersOf(name));
+    return this.#context.appPages.resolveTool(this.#client.affinity, this.#lists.tools.ownersOf(name));
   }
 
   /**
    * Where the tool or prompt leads that `server` itself calls `own`, whether or not it is listed at this moment;
    * undefined when the view has no such server.
    */
-  owned(kind: "tools" | "prompts", server: string, own: string): Route | undefined {
-    const space = this.scope.spaces.find(({ name }) => name === server);
+  findOnServer(kind: "tools" | "prompts", server: string, own: string): Route | undefined {
+    const space = this.endpoint.namespaces.find(({ name }) => name === server);
     if (space === undefined) return undefined;
     const listed = this.#lists[kind].ownersOf(own).find(({ upstream }) => upstream === server);
     if (listed !== undefined) return listed;
     const override = kind === "tools" ? space.overrides?.of(own) : undefined;
     const name = override?.name ?? own;
-    const { naming, owners } = this.#surroundings;
-    const whole = exposedName((space.whole ?? space).prefix, name, naming);
+    const { naming, owners } = this.#context;
+    const whole = exposedName((space.aggregate ?? space).prefix, name, naming);
     const isForeign = owners.isForeign(server, whole);
-    const inWhole = isForeign ? contestedName((space.whole ?? space).prefix, name, naming, 1) : whole;
-    const exposed = space.whole === undefined ? inWhole : exposedName(space.prefix, name, naming);
+    const inWhole = isForeign ? hashedName((space.aggregate ?? space).prefix, name, naming, 1) : whole;
+    const exposed = space.aggregate === undefined ? inWhole : exposedName(space.prefix, name, naming);
     return {
       ...{ upstream: server, target: own, exposed },
-      ...(inWhole !== exposed && { whole: inWhole }),
-      ...(isForeign && { apart: owners.apart(server, inWhole) }),
+      ...(inWhole !== exposed && { aggregateName: inWhole }),
+      ...(isForeign && { unambiguousName: owners.unambiguousName(server, inWhole) }),
       kind,
     };
   }
 
   /** Where the resource leads that `server` itself calls `own`; undefined where the client may not see it. */
   resourceOf(server: string, own: string): Route | undefined {
-    const space = this.scope.spaces.find(({ name }) => name === server);
+    const space = this.endpoint.namespaces.find(({ name }) => name === server);
     return space && this.#routeTo(space, "resources", own, exposeUri(space, own));
   }
 
   /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
-  absentOwner(kind: ListKind, name: string): string | undefined {
-    const absent = this.scope.spaces.filter(
-      (space) =>
-        !this.#surroundings.isKnown(this.#client, space.name, kind) && this.#couldShow(space, kind, name),
+  unavailableOwner(kind: ListKind, name: string): string | undefined {
+    const absent = this.endpoint.namespaces.filter(
+      (space) => !this.#context.isKnown(this.#client, space.name, kind) && this.#couldShow(space, kind, name),
     );
     const owner = this.#ownerOf(kind, name);
     if (owner !== undefined) return absent.some((space) => space.name === owner) ? owner : undefined;
@@ -126,26 +125,26 @@ export class CatalogView {
 
   /** Whose `name` is by its prefix; nobody's where a server is seen alone, under its own names. */
   #ownerOf(kind: ListKind, name: string): string | undefined {
-    if (this.scope.spaces.some(({ whole }) => whole !== undefined)) return undefined;
-    const { owners } = this.#surroundings;
+    if (this.endpoint.namespaces.some(({ aggregate }) => aggregate !== undefined)) return undefined;
+    const { owners } = this.#context;
     return kind === "tools" || kind === "prompts" ? owners.ofName(name) : owners.ofUri(name);
   }
 
   #byForm(kind: ListKind, uri: string): Route | undefined {
-    for (const space of this.scope.spaces) {
+    for (const space of this.endpoint.namespaces) {
       const own = space.uris?.reveal(uri);
       if (own !== undefined) return this.#routeTo(space, kind, own, uri);
     }
     if (this.#ownerOf(kind, uri) !== undefined) return undefined;
-    const open = this.scope.spaces.filter((space) => space.uris === undefined || isWebAddress(uri));
+    const open = this.endpoint.namespaces.filter((space) => space.uris === undefined || isWebAddress(uri));
     return this.#soleOwner(open, kind, uri);
   }
 
   /** Of servers whose URIs look alike: who gave it, whose template makes it, or who alone could have it. */
-  #soleOwner(open: readonly ServerSpace[], kind: ListKind, uri: string): Route | undefined {
+  #soleOwner(open: readonly ServerNamespace[], kind: ListKind, uri: string): Route | undefined {
     const routes = open.flatMap((space) => this.#routeTo(space, kind, uri, uri) ?? []);
     if (routes.length <= 1) return routes[0];
-    const given = this.#surroundings.learned.owners(this.#client.affinity, uri);
+    const given = this.#context.learnedUris.owners(this.#client.affinity, uri);
     const givers = routes.filter(({ upstream }) => given.includes(upstream));
     if (givers.length > 0) return givers.length === 1 ? givers[0] : undefined;
     const makers = new Set(
@@ -157,35 +156,35 @@ export class CatalogView {
   }
 
   /** The route of a URI that stands in no list; filters count for it as if it did. */
-  #routeTo(space: ServerSpace, kind: ListKind, target: string, exposed: string): Route | undefined {
-    if (!space.passes(kind, target) || !this.#surroundings.mayHaveResources(space.name)) return undefined;
-    if (this.scope.part !== undefined && !this.scope.part.passes(kind, exposed)) return undefined;
-    const whole = space.whole === undefined ? exposed : exposeUri(space.whole, target);
+  #routeTo(space: ServerNamespace, kind: ListKind, target: string, exposed: string): Route | undefined {
+    if (!space.passes(kind, target) || !this.#context.mayHaveResources(space.name)) return undefined;
+    if (this.endpoint.filter !== undefined && !this.endpoint.filter.passes(kind, exposed)) return undefined;
+    const aggregateName = space.aggregate === undefined ? exposed : exposeUri(space.aggregate, target);
     const route: Route = {
       upstream: space.name,
       target,
       exposed,
-      ...(whole !== exposed && { whole }),
+      ...(aggregateName !== exposed && { aggregateName }),
       kind,
     };
-    return this.#visible === undefined || this.#visible(this.#client, route) ? route : undefined;
+    return this.#isVisible === undefined || this.#isVisible(this.#client, route) ? route : undefined;
   }
 
   /** Of what is hidden nobody hears, nor that its server is away. */
-  #couldShow(space: ServerSpace, kind: ListKind, name: string): boolean {
-    const { whole = space } = space;
+  #couldShow(space: ServerNamespace, kind: ListKind, name: string): boolean {
+    const { aggregate = space } = space;
     const isName = kind === "tools" || kind === "prompts";
     const inWhole = isName
-      ? exposedName(whole.prefix, name, this.#surroundings.naming)
-      : exposeUri(whole, name);
-    const elsewhere = space === whole ? {} : { whole: inWhole };
+      ? exposedName(aggregate.prefix, name, this.#context.naming)
+      : exposeUri(aggregate, name);
+    const elsewhere = space === aggregate ? {} : { aggregateName: inWhole };
     const route: Route = { upstream: space.name, target: name, exposed: name, ...elsewhere, kind };
-    return this.#visible === undefined || this.#visible(this.#client, route);
+    return this.#isVisible === undefined || this.#isVisible(this.#client, route);
   }
 }
 
 /** The only one of `routes` that leads to `server`. */
-function soleOf(routes: readonly Route[], server: string): Route | undefined {
+function onlyRouteTo(routes: readonly Route[], server: string): Route | undefined {
   const [route, second] = routes.filter(({ upstream }) => upstream === server);
   return second === undefined ? route : undefined;
 }

@@ -1,45 +1,45 @@
 /** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
-import { ANONYMOUS, type Client, extentOfClient, type Principal } from "../core/client.js";
+import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../core/client.js";
 import { LIST_KINDS, type ListKind } from "../core/upstream.js";
 import { writeJson } from "../wire/json-text.js";
+import type { AppPageAccess } from "./app-page-access.js";
+import type { Endpoint } from "./endpoints.js";
 import type { LearnedUris } from "./learned-uris.js";
-import { type Contribution, mergeLists, subset, underOwnNames } from "./merge.js";
+import { type Contribution, mergeLists, subset, withOwnNames } from "./merge.js";
 import type { NameOwners } from "./name-owners.js";
 import type { Naming } from "./naming.js";
-import type { Scope } from "./scopes.js";
 import type { ServerLists } from "./server-lists.js";
-import type { ShownPages } from "./shown-pages.js";
 import { Snapshot } from "./snapshot.js";
-import { CatalogView, type Surroundings, type Visible } from "./view.js";
+import { CatalogView, type ViewContext, type VisibilityCheck } from "./view.js";
 
 export interface ViewsOptions {
-  readonly scopes: ReadonlyMap<string, Scope>;
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly naming: Naming;
   readonly owners: NameOwners;
-  readonly visible: Visible | undefined;
-  readonly learned: LearnedUris;
-  readonly pages: ShownPages;
+  readonly isVisible: VisibilityCheck | undefined;
+  readonly learnedUris: LearnedUris;
+  readonly appPages: AppPageAccess;
 }
 
 /** What is kept at most: so many views, with what their clients say of themselves in so many characters together. */
-const KEPT = { maxSize: 32 * 1024 * 1024 };
-const LEAST = Math.ceil(KEPT.maxSize / 10_000);
+const LIMITS = { maxSize: 32 * 1024 * 1024 };
+const MIN_CHARACTERS = Math.ceil(LIMITS.maxSize / 10_000);
 
 /** What a scope shows that nobody serves. */
-const NOWHERE: Scope = { name: "", spaces: [] };
-const nothing = (kind: ListKind): Snapshot => new Snapshot(kind, []);
+const UNKNOWN_ENDPOINT: Endpoint = { name: "", namespaces: [] };
+const emptySnapshot = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
 export class Views {
   readonly #options: ViewsOptions;
-  readonly #surroundings: Surroundings;
+  readonly #context: ViewContext;
   /**
    * By scope and affinity, which decide what servers show a client; and by principal where rules hide some of
    * that: the same person may come back with a token that grants less.
    */
-  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>(KEPT);
+  readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>(LIMITS);
   /** The view of a client object that asked before, without making a key. */
   #byClient = new WeakMap<Client, CatalogView>();
   /** Merged lists and parts of them, by what they were made of. */
@@ -49,13 +49,13 @@ export class Views {
 
   constructor(options: ViewsOptions) {
     this.#options = options;
-    const { servers, naming, owners, learned, pages } = options;
+    const { servers, naming, owners, learnedUris, appPages } = options;
     const facts = (server: string) => servers.get(server)?.facts;
-    this.#surroundings = {
+    this.#context = {
       naming,
       owners,
-      learned,
-      pages,
+      learnedUris,
+      appPages,
       isKnown: (client, server, kind) => servers.get(server)?.read(client, kind) !== undefined,
       mayHaveResources: (server) =>
         facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
@@ -72,23 +72,23 @@ export class Views {
   }
 
   /** Lets go of what was kept for a session. */
-  forget(affinity: string): void {
-    for (const scope of this.#options.scopes.keys()) this.#views.delete(keyOf(scope, affinity));
+  releaseClient(affinity: string): void {
+    for (const scope of this.#options.endpoints.keys()) this.#views.delete(keyOf(scope, affinity));
   }
 
   of(client: Client): CatalogView {
     const held = this.#byClient.get(client);
     if (held !== undefined) return held;
-    const key = keyOf(client.scope, client.affinity);
-    const principal = this.#options.visible === undefined ? ANONYMOUS : client.principal;
+    const key = keyOf(client.endpoint, client.affinity);
+    const principal = this.#options.isVisible === undefined ? ANONYMOUS : client.principal;
     let kept = this.#views.get(key);
     if (kept === undefined) {
       kept = new WeakMap();
-      this.#views.set(key, kept, { size: Math.max(LEAST, key.length + extentOfClient(client)) });
+      this.#views.set(key, kept, { size: Math.max(MIN_CHARACTERS, key.length + clientInfoLength(client)) });
     }
     let view = kept.get(principal);
     if (view === undefined) {
-      view = this.#make(client, this.#options.visible);
+      view = this.#make(client, this.#options.isVisible);
       kept.set(principal, view);
     }
     this.#byClient.set(client, view);
@@ -96,48 +96,51 @@ export class Views {
   }
 
   /** As `of`, for one look: nothing is kept for it. */
-  once(client: Client): CatalogView {
-    return this.#make(client, this.#options.visible);
+  uncached(client: Client): CatalogView {
+    return this.#make(client, this.#options.isVisible);
   }
 
   /** What `client` would see if no rule hid anything; for those who want to know why it does not. */
-  unhidden(client: Client): CatalogView {
+  unfiltered(client: Client): CatalogView {
     return this.#make(client, undefined);
   }
 
-  #make(client: Client, visible: Visible | undefined): CatalogView {
-    const scope = this.#options.scopes.get(client.scope) ?? NOWHERE;
+  #make(client: Client, isVisible: VisibilityCheck | undefined): CatalogView {
+    const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
     const lists = Object.fromEntries(
-      LIST_KINDS.map((kind) => [kind, this.#listOf(client, scope, kind)]),
+      LIST_KINDS.map((kind) => [kind, this.#listOf(client, endpoint, kind)]),
     ) as Record<ListKind, Snapshot>;
-    const parts = { client, scope, visible, surroundings: this.#surroundings };
+    const parts = { client, endpoint, isVisible, context: this.#context };
     const whole = new CatalogView({ ...parts, lists });
-    if (visible === undefined) return whole;
+    if (isVisible === undefined) return whole;
     const readable = (uri: string) => {
       const route = whole.find("resources", uri);
-      return route !== undefined && visible(client, route);
+      return route !== undefined && isVisible(client, route);
     };
     const seen = Object.fromEntries(
-      LIST_KINDS.map((kind) => [kind, this.#part(lists[kind], (route) => visible(client, route), readable)]),
+      LIST_KINDS.map((kind) => [
+        kind,
+        this.#part(lists[kind], (route) => isVisible(client, route), readable),
+      ]),
     ) as Record<ListKind, Snapshot>;
     return new CatalogView({ ...parts, lists: seen });
   }
 
   /** The list of a scope. Every other one is cut out of the whole, whose names are the ones rules are about. */
-  #listOf(client: Client, scope: Scope, kind: ListKind): Snapshot {
-    if (scope === NOWHERE) return nothing(kind);
+  #listOf(client: Client, scope: Endpoint, kind: ListKind): Snapshot {
+    if (scope === UNKNOWN_ENDPOINT) return emptySnapshot(kind);
     const whole = this.#whole(client, kind);
     return this.#shared(`${scope.name}\0${whole.id}`, () => {
-      const { part, spaces } = scope;
-      const [only] = spaces;
-      if (part === undefined && scope.name !== "") {
-        return only === undefined ? nothing(kind) : underOwnNames(whole, only, this.#options.naming);
+      const { filter, namespaces } = scope;
+      const [only] = namespaces;
+      if (filter === undefined && scope.name !== "") {
+        return only === undefined ? emptySnapshot(kind) : withOwnNames(whole, only, this.#options.naming);
       }
       const isUri = kind === "resources" || kind === "resourceTemplates";
       const { owners } = this.#options;
-      const names = new Set(spaces.map(({ name }) => name));
-      const passes = ({ exposed, apart = exposed }: Route): boolean =>
-        part === undefined || (part.passes(kind, exposed) && part.passes(kind, apart));
+      const names = new Set(namespaces.map(({ name }) => name));
+      const passes = ({ exposed, unambiguousName = exposed }: Route): boolean =>
+        filter === undefined || (filter.passes(kind, exposed) && filter.passes(kind, unambiguousName));
       return subset(
         whole,
         (route) =>
@@ -145,7 +148,7 @@ export class Views {
           // What would lead to another server is not shown; at the path of its own server it is.
           !(isUri && owners.isForeignUri(route.upstream, route.exposed)) &&
           passes(route),
-        (uri) => part === undefined || part.passes("resources", uri),
+        (uri) => filter === undefined || filter.passes("resources", uri),
       );
     });
   }
@@ -154,7 +157,7 @@ export class Views {
   #whole(client: Client, kind: ListKind): Snapshot {
     const ids: number[] = [];
     const contributions: Contribution[] = [];
-    for (const space of this.#options.scopes.get("")?.spaces ?? []) {
+    for (const space of this.#options.endpoints.get("")?.namespaces ?? []) {
       const list = this.#options.servers.get(space.name)?.read(client, kind);
       ids.push(list?.id ?? 0);
       if (list !== undefined) contributions.push({ space, items: list.items });

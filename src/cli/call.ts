@@ -3,26 +3,26 @@ import type { Reply } from "../core/call.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { parseArguments } from "./arguments.js";
+import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
-import { type Log, type Shell, write } from "./shell.js";
-import { withServers } from "./with-servers.js";
+import { withGateway } from "./with-gateway.js";
 
 export async function call(
   name: string,
   text: string | undefined,
   flags: ConfigFlags & JsonFlag,
-  shell: Shell,
+  shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(text ?? "{}");
   const json = wantsJson(flags, shell.env);
-  return withServers(flags, shell, async (gateway, log) => {
+  return withGateway(flags, shell, async (gateway, log) => {
     const reply = await gateway.call(name, args);
     return json ? printJson(reply, shell) : printText(reply, shell, log);
   });
 }
 
-async function printJson(reply: Reply, shell: Shell): Promise<number> {
+async function printJson(reply: Reply, shell: CommandContext): Promise<number> {
   const shown = reply.kind === "result" ? reply.result.object : { [reply.kind]: bodyOf(reply) };
   await write(shell.stdout, `${writeJson(shown, 2)}\n`);
   return reply.kind === "result" && reply.result.object.isError !== true ? EXIT.done : EXIT.failed;
@@ -31,7 +31,7 @@ async function printJson(reply: Reply, shell: Shell): Promise<number> {
 const bodyOf = (reply: Exclude<Reply, { kind: "result" }>): JsonObject =>
   reply.kind === "error" ? { ...reply.error } : reply.requests;
 
-async function printText(reply: Reply, shell: Shell, log: Log): Promise<number> {
+async function printText(reply: Reply, shell: CommandContext, log: Log): Promise<number> {
   if (reply.kind === "error") {
     log.error({ code: reply.error.code }, reply.error.message);
     return EXIT.failed;
@@ -42,7 +42,7 @@ async function printText(reply: Reply, shell: Shell, log: Log): Promise<number> 
   }
   const result = reply.result.object;
   const content: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
-  const lines = content.map((block) => (isObject(block) ? describe(block) : ""));
+  const lines = content.map((block) => (isObject(block) ? contentText(block) : ""));
   const structured = objectAt(result, "structuredContent");
   if (content.length === 0 && structured !== undefined) lines.push(writeJson(structured, 2));
   await write(shell.stdout, lines.map((line) => `${line}\n`).join(""));
@@ -50,7 +50,7 @@ async function printText(reply: Reply, shell: Shell, log: Log): Promise<number> 
 }
 
 /** Text as it is; of anything else, what it is. */
-function describe(block: JsonObject): string {
+function contentText(block: JsonObject): string {
   const type = stringAt(block, "type") ?? "something";
   if (type === "text") return stringAt(block, "text") ?? "";
   const resource = objectAt(block, "resource");

@@ -1,18 +1,18 @@
 /** `cardea check`: says everything that is wrong with the config, and what may surprise, without starting anything. */
 import { type Advice, advise } from "../config/advice.js";
-import { findConfig, nowhere } from "../config/find.js";
+import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
+import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
-import { type Shell, write } from "./shell.js";
 
-export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promise<number> {
+export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const json = wantsJson(flags, shell.env);
   const found = findConfig({ flag: flags.config, env: shell.env, cwd: shell.cwd });
   if (found === undefined) {
-    const message = nowhere(shell);
+    const message = noConfigMessage(shell);
     const log = await shell.openLog();
     log.error({}, message);
     const report = { ok: false, servers: [], problems: [{ message }], warnings: [] };
@@ -22,7 +22,7 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promis
   const { file, by } = found;
   const log = await shell.openLog();
   log.info({ file, by }, `checking ${file}`);
-  const loaded = await loadConfig(file, shell.inspect, { env: shell.env, cwd: shell.cwd });
+  const loaded = await loadConfig(file, shell.checkRules, { env: shell.env, cwd: shell.cwd });
   const problems = loaded.ok ? [] : loaded.problems;
   const warnings = [...loaded.warnings, ...(loaded.ok ? await adviceOn(loaded, shell) : [])];
   const servers = loaded.ok ? loaded.config.servers.map(({ name }) => name) : [];
@@ -42,11 +42,11 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: Shell): Promis
 }
 
 async function adviceOn(
-  { config, secrets, serverPath, remark }: GoodConfig,
-  shell: Shell,
+  { config, secrets, serverPath, problemAt }: GoodConfig,
+  shell: CommandContext,
 ): Promise<readonly Problem[]> {
   const hasRules = config.policy !== undefined || config.limits !== undefined;
-  const onRules: readonly Advice[] = hasRules ? await shell.advise(config) : [];
+  const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
   return [...advise(config), ...onRules].map(({ server, path, message }) => {
     // Advice may name a package, and a variable may have been part of that name.
     const safe = secrets.reduce(
@@ -54,7 +54,7 @@ async function adviceOn(
       message,
     );
     return server === undefined
-      ? remark(path, safe)
-      : remark([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe}`);
+      ? problemAt(path, safe)
+      : problemAt([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe}`);
   });
 }

@@ -1,8 +1,8 @@
 /** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
-import { ownerInstead } from "../config/collisions.js";
+import { otherPrefixOwner } from "../config/collisions.js";
 import type { Config, ServerConfig } from "../config/config.js";
-import type { Malformed } from "../core/list-entries.js";
-import type { Examination } from "../examine.js";
+import type { MalformedEntry } from "../core/list-entries.js";
+import type { ProbeResult } from "../operator/probe.js";
 import { stringAt } from "../wire/json.js";
 import { codesOf, messageOf, statusOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
@@ -41,48 +41,57 @@ type Cause =
 /** @param config of all servers: whose names are whose hangs on all of them */
 export function diagnose(
   server: ServerConfig,
-  seen: Examination,
+  probed: ProbeResult,
   config: Pick<Config, "servers" | "naming">,
 ): Diagnosis {
-  if (seen.met !== undefined) return healthy(seen.met, seen.junk, foreignNames(server, seen.met, config));
+  if (probed.connected !== undefined)
+    return healthyDiagnosis(
+      probed.connected,
+      probed.nonProtocolOutput,
+      foreignNames(server, probed.connected, config),
+    );
   return server.transport.kind === "stdio"
-    ? diagnoseProcess(server.transport, seen)
-    : diagnoseAddress(server.transport, seen.error);
+    ? diagnoseProcess(server.transport, probed)
+    : diagnoseAddress(server.transport, probed.error);
 }
 
-type Met = NonNullable<Examination["met"]>;
+type Connected = NonNullable<ProbeResult["connected"]>;
 
-function healthy(met: Met, junk: readonly string[], foreign: readonly string[]): Diagnosis {
-  const { serverInfo, tools, malformed } = met;
+function healthyDiagnosis(
+  connected: Connected,
+  nonProtocolOutput: readonly string[],
+  foreign: readonly string[],
+): Diagnosis {
+  const { serverInfo, tools, malformed } = connected;
   const self = [stringAt(serverInfo, "name"), stringAt(serverInfo, "version")].filter(Boolean).join(" ");
   const sentence = `all right: ${self === "" ? "" : `${self}, `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
   const remarks = [
-    ...(malformed.length === 0 ? [] : [leftOut(malformed)]),
-    ...(foreign.length === 0 ? [] : [takenNames(foreign)]),
-    ...(junk.length === 0 ? [] : [JUNK]),
+    ...(malformed.length === 0 ? [] : [malformedAdvice(malformed)]),
+    ...(foreign.length === 0 ? [] : [takenNamesAdvice(foreign)]),
+    ...(nonProtocolOutput.length === 0 ? [] : [NON_PROTOCOL_OUTPUT_ADVICE]),
   ];
   return { cause: "ok", sentence, ...(remarks.length > 0 && { advice: remarks.join("; ") }) };
 }
 
-const JUNK =
+const NON_PROTOCOL_OUTPUT_ADVICE =
   "it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it";
 
 /** What of its tools and prompts begins with the prefix of another server. */
 function foreignNames(
   server: ServerConfig,
-  { names }: Met,
+  { names }: Connected,
   config: Pick<Config, "servers" | "naming">,
 ): readonly string[] {
   const shown = (own: string): string => server.overrides?.[own]?.name ?? own;
   return [...names.tools.map(shown), ...names.prompts].flatMap((name) => {
-    const owner = ownerInstead(server, name, config);
+    const owner = otherPrefixOwner(server, name, config);
     return owner === undefined ? [] : [`${JSON.stringify(name)} (of ${JSON.stringify(owner)})`];
   });
 }
 
 const NAMES_SHOWN = 5;
 
-function takenNames(foreign: readonly string[]): string {
+function takenNamesAdvice(foreign: readonly string[]): string {
   const more = foreign.length - NAMES_SHOWN;
   const shown = `${foreign.slice(0, NAMES_SHOWN).join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
   return `names that begin with the prefix of another server get a hash ending: ${shown}`;
@@ -90,18 +99,21 @@ function takenNames(foreign: readonly string[]): string {
 
 const MALFORMED_SHOWN = 5;
 
-function leftOut(malformed: readonly Malformed[]): string {
-  const shown = malformed.slice(0, MALFORMED_SHOWN).map(asWords).join("; ");
+function malformedAdvice(malformed: readonly MalformedEntry[]): string {
+  const shown = malformed.slice(0, MALFORMED_SHOWN).map(malformedText).join("; ");
   const more = malformed.length - MALFORMED_SHOWN;
   return `it lists what hosts cannot read, and what is left out: ${shown}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
-const asWords = ({ list, name, member, reason }: Malformed): string =>
+const malformedText = ({ list, name, member, reason }: MalformedEntry): string =>
   `${list}${name === undefined ? "" : ` ${JSON.stringify(name)}`}: ${member} ${reason}`;
 
 type Process = Extract<ServerConfig["transport"], { kind: "stdio" }>;
 
-function diagnoseProcess({ command, cwd }: Process, { error, stderr, junk }: Examination): Diagnosis {
+function diagnoseProcess(
+  { command, cwd }: Process,
+  { error, stderr, nonProtocolOutput }: ProbeResult,
+): Diagnosis {
   const message = messageOf(error);
   const codes = codesOf(error);
   if (/working directory does not exist/.test(message)) {
@@ -131,7 +143,7 @@ function diagnoseProcess({ command, cwd }: Process, { error, stderr, junk }: Exa
   const explained = explainOutput(stderr);
   if (explained !== undefined) return explained;
   const exited = /exited with code (\S+?)[;,.]?(?:\s|$)|was ended by (SIG\w+)/.exec(message);
-  const [wrote] = junk;
+  const [wrote] = nonProtocolOutput;
   if (wrote !== undefined) {
     return {
       cause: "speaks_no_mcp",

@@ -1,13 +1,13 @@
 /** `cardea doctor`: starts each server once and says what is wrong with it, in a person's words. */
 import type { ServerConfig } from "../config/config.js";
-import type { Malformed } from "../core/list-entries.js";
-import type { Examination } from "../examine.js";
+import type { MalformedEntry } from "../core/list-entries.js";
+import type { ProbeResult } from "../operator/probe.js";
 import { escapeHidden } from "../telemetry/escape.js";
+import { type CommandContext, write } from "./command-context.js";
 import { type Diagnosis, diagnose } from "./diagnose.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
-import { type Shell, write } from "./shell.js";
 
 interface Report extends Diagnosis {
   readonly server: string;
@@ -15,14 +15,14 @@ interface Report extends Diagnosis {
   /** The last lines of its stderr, when something is wrong. */
   readonly stderr: readonly string[];
   /** List entries that are left out, as hosts cannot read them. */
-  readonly malformed: readonly Malformed[];
+  readonly malformed: readonly MalformedEntry[];
 }
 
 /** So many servers are started at the same time; more would make slow ones look broken. */
-const AT_ONCE = 4;
+const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
-export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promise<number> {
+export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
@@ -31,9 +31,9 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
   const safe = (text: string): string => log.redact(escapeHidden(text));
   const giveUp = new AbortController();
   const interrupted = shell.signals.next().then(() => giveUp.abort());
-  const work = inTurns(config.servers, async (server) => {
-    const seen = await shell.examine(server, giveUp.signal);
-    return report(server, diagnose(server, seen, config), seen, safe);
+  const work = mapConcurrently(config.servers, async (server) => {
+    const probed = await shell.probe(server, giveUp.signal);
+    return report(server, diagnose(server, probed, config), probed, safe);
   });
   await Promise.race([work, interrupted]);
   const reports = await work;
@@ -42,15 +42,15 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: Shell): Promi
     ? `${JSON.stringify(reports, null, 2)}\n`
     : reports.map(asText).join("");
   await write(shell.stdout, text);
-  const sick = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
-  if (config.servers.some(({ name, required }) => required && sick.has(name))) return EXIT.unavailable;
-  return sick.size === 0 ? EXIT.done : EXIT.failed;
+  const unhealthy = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
+  if (config.servers.some(({ name, required }) => required && unhealthy.has(name))) return EXIT.unavailable;
+  return unhealthy.size === 0 ? EXIT.done : EXIT.failed;
 }
 
 function report(
   { name }: ServerConfig,
   diagnosis: Diagnosis,
-  { stderr, met }: Examination,
+  { stderr, connected }: ProbeResult,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
@@ -61,7 +61,7 @@ function report(
     sentence: safe(diagnosis.sentence),
     ...(diagnosis.advice !== undefined && { advice: safe(diagnosis.advice) }),
     stderr: ok ? [] : stderr.slice(-STDERR_LINES).map(safe),
-    malformed: (met?.malformed ?? []).map(({ name, ...one }) => ({
+    malformed: (connected?.malformed ?? []).map(({ name, ...one }) => ({
       ...one,
       ...(name !== undefined && { name: safe(name) }),
       member: safe(one.member),
@@ -79,13 +79,16 @@ function asText({ server, ok, sentence, advice, stderr }: Report): string {
 }
 
 /** Results in the order of the items, whatever the order in which they came. */
-async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+async function mapConcurrently<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+): Promise<readonly R[]> {
   const results = new Map<number, R>();
   const queue = items.entries();
   const worker = async (): Promise<void> => {
     for (const [index, item] of queue) results.set(index, await work(item));
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
   return items.flatMap((_, index) => {
     const result = results.get(index);
     return result === undefined ? [] : [result];

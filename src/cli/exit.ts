@@ -19,7 +19,7 @@ export class UsageError extends Error {
 }
 
 /** What `make` makes of what a person wrote. @throws UsageError instead of a RangeError */
-export function fromPerson<T>(make: () => T): T {
+export function asUsageError<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {

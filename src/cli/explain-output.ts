@@ -29,11 +29,11 @@ const moduleMissing = (name: string | undefined): Diagnosis => ({
 
 /** An environment variable's name, as people write them in messages. */
 const NAME = "[`'\"]?\\$?\\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}(?:KEY|TOKEN|URL))\\}?[`'\"]?";
-const WANTING =
+const MISSING_WORDS =
   "(?:missing|required|requires?|not (?:be )?(?:set|provided|defined|found|specified)|must (?:be )?(?:set|provide|specify)|please (?:set|provide|specify)|needs?|undefined|unset|empty)";
 
 /** In this order: what is more exact stands before what is more general. */
-const KNOWN: readonly (readonly [RegExp, Explain])[] = [
+const KNOWN_MESSAGES: readonly (readonly [RegExp, Explain])[] = [
   [
     /404 Not Found - GET \S*?\/((?:@[^/\s]+(?:\/|%2f))?[^/\s]+?)(?: - .*)?$/im,
     ([, name]) => packageMissing(name?.replace(/%2f/i, "/")),
@@ -66,8 +66,8 @@ const KNOWN: readonly (readonly [RegExp, Explain])[] = [
     () => ({ cause: "docker_not_running", sentence: "Docker is not running", advice: "start Docker" }),
   ],
   [/Unable to find image '([^']+)'|pull access denied for (\S+?),/i, ([, a, b]) => packageMissing(a ?? b)],
-  [new RegExp(`${NAME}[^\\n]{0,60}\\b${WANTING}\\b`), ([, name]) => variableMissing(name)],
-  [new RegExp(`\\b${WANTING}\\b[^\\n]{0,60}?${NAME}`, "i"), ([, name]) => variableMissing(name)],
+  [new RegExp(`${NAME}[^\\n]{0,60}\\b${MISSING_WORDS}\\b`), ([, name]) => variableMissing(name)],
+  [new RegExp(`\\b${MISSING_WORDS}\\b[^\\n]{0,60}?${NAME}`, "i"), ([, name]) => variableMissing(name)],
   [
     new RegExp(`\\b(?:[Pp]ass|[Ee]xport|[Pp]rovide|[Uu]se)\\b[^\\n]{0,60}?${NAME}`),
     ([, name]) => variableMissing(name),
@@ -86,7 +86,7 @@ const KNOWN: readonly (readonly [RegExp, Explain])[] = [
 /** `undefined` when nothing in it is known. */
 export function explainOutput(lines: readonly string[]): Diagnosis | undefined {
   const text = lines.join("\n");
-  for (const [pattern, explain] of KNOWN) {
+  for (const [pattern, explain] of KNOWN_MESSAGES) {
     const found = pattern.exec(text);
     if (found !== null) return explain(found);
   }

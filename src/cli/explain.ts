@@ -1,24 +1,24 @@
 /** `cardea explain`: says what would become of a call, and why, without making it. */
-import type { Gateway } from "../gateway.js";
+import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
 import { parseArguments } from "./arguments.js";
+import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AsFlags, type ConfigFlags, type JsonFlag, supposedPrincipal, wantsJson } from "./flags.js";
-import { type Shell, write } from "./shell.js";
-import { withServers } from "./with-servers.js";
+import { type AsFlags, type ConfigFlags, type JsonFlag, principalFromFlags, wantsJson } from "./flags.js";
+import { withGateway } from "./with-gateway.js";
 
-type Known = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
+type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
 
 export async function explain(
   name: string,
   text: string | undefined,
   flags: ConfigFlags & JsonFlag & AsFlags,
-  shell: Shell,
+  shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(text ?? "{}");
-  const principal = supposedPrincipal(flags, shell.env);
+  const principal = principalFromFlags(flags, shell.env);
   const json = wantsJson(flags, shell.env);
-  return withServers(flags, shell, async (gateway, log) => {
+  return withGateway(flags, shell, async (gateway, log) => {
     const explained = await gateway.explain({ name, args, ...principal });
     if (json) await write(shell.stdout, `${writeJson(explained, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
@@ -27,7 +27,7 @@ export async function explain(
   });
 }
 
-const OUTCOMES: Readonly<Record<Known["effect"], string>> = {
+const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
   allow: "is let through",
   approve: "needs the approval of a person at the host",
   redact: "is let through, without what the rule takes out",
@@ -35,15 +35,15 @@ const OUTCOMES: Readonly<Record<Known["effect"], string>> = {
   hide: "is refused as if it were not there",
 };
 
-function asText(name: string, explained: Known): string {
+function asText(name: string, explained: KnownTarget): string {
   const { effect, rule, message, server, target, rules, limits, badArguments } = explained;
   const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
   const about = rules.filter(
-    ({ matches, decides, on, why }) => matches || decides || (on === "call" && !STRANGE.has(why)),
+    ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
   );
   const rest = rules.length - about.length;
   return [
-    `${name} of server ${server}${target === name ? "" : ` (there ${target})`}, called by ${whoOf(explained)}:`,
+    `${name} of server ${server}${target === name ? "" : ` (there ${target})`}, called by ${principalText(explained)}:`,
     ...(badArguments === undefined
       ? []
       : [`  the arguments are refused before any rule is asked: ${badArguments}`]),
@@ -68,9 +68,11 @@ function asText(name: string, explained: Known): string {
 }
 
 /** Reasons of rules that nobody would look for here. */
-const STRANGE: ReadonlySet<string> = new Set(["it is about other tools, prompts, resources or servers"]);
+const UNRELATED_REASONS: ReadonlySet<string> = new Set([
+  "it is about other tools, prompts, resources or servers",
+]);
 
-function whoOf({ principal: { id, groups, scopes } }: Known): string {
+function principalText({ principal: { id, groups, scopes } }: KnownTarget): string {
   const more = [
     ...(groups.length === 0 ? [] : [`groups ${groups.join(", ")}`]),
     ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(", ")}`]),
@@ -78,7 +80,7 @@ function whoOf({ principal: { id, groups, scopes } }: Known): string {
   return more.length === 0 ? id : `${id} (${more.join("; ")})`;
 }
 
-function boundsOf({ waitMs, timeoutMs, concurrency }: Known["limits"][number]): string {
+function boundsOf({ waitMs, timeoutMs, concurrency }: KnownTarget["limits"][number]): string {
   return [
     waitMs === 0 ? "a call may start now" : `the next call may start in ${Math.ceil(waitMs / 1000)} s`,
     ...(concurrency === undefined ? [] : [`${concurrency} at a time`]),

@@ -34,20 +34,20 @@ export interface JsonFlag {
 }
 
 /** A flag with nothing behind it is most likely a variable of the shell that is not set; none would mean the default. */
-function something(value: string): string {
+function nonEmptyOption(value: string): string {
   if (value === "") throw new InvalidArgumentError("It must not be empty.");
   return value;
 }
 
 export function withConfigFlag(command: Command): Command {
-  return command.option("--config <file>", "the config file (CARDEA_CONFIG)", something);
+  return command.option("--config <file>", "the config file (CARDEA_CONFIG)", nonEmptyOption);
 }
 
 export function withListenFlags(command: Command): Command {
   return command
-    .option("--host <host>", "the address to listen on (CARDEA_HOST)", something)
+    .option("--host <host>", "the address to listen on (CARDEA_HOST)", nonEmptyOption)
     .option("--port <port>", "its port; 0 picks a free one (CARDEA_PORT)")
-    .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", something)
+    .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", nonEmptyOption)
     .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)")
     .option("--workers <n>", "so many processes behind the port; default 1 (CARDEA_WORKERS)")
     .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
@@ -65,7 +65,7 @@ export function withAsFlags(command: Command): Command {
 }
 
 /** Who would call, by the flags or the environment. */
-export function supposedPrincipal(flags: AsFlags, env: Environment) {
+export function principalFromFlags(flags: AsFlags, env: Environment) {
   const groups = listOf(flags.groups ?? env.CARDEA_GROUPS);
   return {
     as: flags.as ?? nonEmpty(env.CARDEA_AS) ?? "anonymous",
@@ -87,7 +87,7 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
   const port = portOf(flags.port, "--port", env, "CARDEA_PORT");
   const adminHost = flags.adminHost ?? nonEmpty(env.CARDEA_ADMIN_HOST);
   const adminPort = portOf(flags.adminPort, "--admin-port", env, "CARDEA_ADMIN_PORT");
-  const insecure = flags.insecure ?? yesOrNo(env, "CARDEA_INSECURE");
+  const insecure = flags.insecure ?? booleanVariable(env, "CARDEA_INSECURE");
   return {
     ...(insecure !== undefined && { insecure }),
     ...(host !== undefined && { host }),
@@ -98,8 +98,8 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
 }
 
 /** What is to be done about processes that an earlier gateway left behind. @throws UsageError */
-export function orphansFrom(flags: ReapFlag, env: Environment): "name" | "end" {
-  return (flags.reap ?? yesOrNo(env, "CARDEA_REAP") ?? false) ? "end" : "name";
+export function orphanPolicyFrom(flags: ReapFlag, env: Environment): "name" | "end" {
+  return (flags.reap ?? booleanVariable(env, "CARDEA_REAP") ?? false) ? "end" : "name";
 }
 
 /** @throws UsageError when it is no number of workers. */
@@ -107,23 +107,23 @@ export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environmen
   const text = flags.workers ?? nonEmpty(env.CARDEA_WORKERS);
   if (text === undefined) return 1;
   const count = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(count >= 1 && count <= MOST_WORKERS)) {
+  if (!(count >= 1 && count <= MAX_WORKERS)) {
     const name = flags.workers === undefined ? "CARDEA_WORKERS" : "--workers";
-    throw new UsageError(`${name} must be a whole number from 1 to ${MOST_WORKERS}`);
+    throw new UsageError(`${name} must be a whole number from 1 to ${MAX_WORKERS}`);
   }
   return count;
 }
 
 /** More processors than that are better used by several machines. */
-const MOST_WORKERS = 128;
+const MAX_WORKERS = 128;
 
 /** @throws UsageError when the variable means neither yes nor no. */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
-  return flags.json ?? yesOrNo(env, "CARDEA_JSON") ?? false;
+  return flags.json ?? booleanVariable(env, "CARDEA_JSON") ?? false;
 }
 
 /** One of these opens the gateway to everybody, so what it means is never guessed. */
-function yesOrNo(env: Environment, variable: string): boolean | undefined {
+function booleanVariable(env: Environment, variable: string): boolean | undefined {
   const text = nonEmpty(env[variable])?.toLowerCase();
   if (text === undefined) return undefined;
   if (["1", "true", "yes", "on"].includes(text)) return true;

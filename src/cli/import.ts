@@ -3,16 +3,16 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { importHostFile } from "../config/import/host-file.js";
-import { type Imported, withOwnPrefixes } from "../config/import/imported.js";
+import { type Imported, withUniquePrefixes } from "../config/import/imported.js";
 import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
-import { whyUnreadable } from "../config/load.js";
-import { formatProblem, Places } from "../config/problem.js";
+import { readErrorMessage } from "../config/load.js";
+import { formatProblem, SourcePositions } from "../config/problem.js";
 import { parse, readConfig } from "../config/read.js";
-import { plain } from "../config/tree.js";
+import { plainValue } from "../config/tree.js";
+import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type Log, type Shell, write } from "./shell.js";
 
-export async function importConfig(file: string, shell: Shell): Promise<number> {
+export async function importConfig(file: string, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const name = file === "-" ? "standard input" : file;
   if (/\.toml$/i.test(file)) {
@@ -25,14 +25,14 @@ export async function importConfig(file: string, shell: Shell): Promise<number> 
   const source = await readSource(file, shell, log);
   if (source === undefined) return EXIT.failed;
   const { tree, faults } = parse(source, file === "-" ? "" : file);
-  const places = new Places(name, source);
+  const places = new SourcePositions(name, source);
   if (tree?.kind !== "object") {
     const found = faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }];
     for (const problem of places.problems(found)) log.error({}, formatProblem(problem));
     return EXIT.config;
   }
   for (const problem of places.problems(faults)) log.warn({}, formatProblem(problem));
-  const entry = registryEntry(plain(tree));
+  const entry = registryEntry(plainValue(tree));
   const imported =
     entry === undefined
       ? importHostFile(tree, file === "-" ? undefined : resolve(shell.cwd, file))
@@ -43,24 +43,24 @@ export async function importConfig(file: string, shell: Shell): Promise<number> 
   }
   for (const note of imported.notes) log.warn({}, note);
   const output = format(imported, name);
-  warnOfTheRest(output, log);
+  warnOfUnsupported(output, log);
   await write(shell.stdout, output);
   return EXIT.done;
 }
 
-async function readSource(file: string, shell: Shell, log: Log): Promise<string | undefined> {
+async function readSource(file: string, shell: CommandContext, log: Log): Promise<string | undefined> {
   try {
     const source =
       file === "-" ? await readAll(shell.stdin) : await readFile(resolve(shell.cwd, file), "utf8");
     return source.replace(/^\uFEFF/, "");
   } catch (error) {
-    log.error({ file }, `${file} cannot be read: ${whyUnreadable(error)}`);
+    log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
     return undefined;
   }
 }
 
 function format({ servers: found, variables }: Imported, name: string): string {
-  const servers = withOwnPrefixes(found);
+  const servers = withUniquePrefixes(found);
   const comments = [
     `// Imported from ${oneLine(name)}.`,
     ...(variables.length > 0 ? ["// Environment variables that must be set:"] : []),
@@ -72,7 +72,7 @@ function format({ servers: found, variables }: Imported, name: string): string {
 }
 
 /** What the host took and Cardea will not; every variable counts as set. */
-function warnOfTheRest(output: string, log: Log): void {
+function warnOfUnsupported(output: string, log: Log): void {
   const anything = new Proxy<Record<string, string>>(
     {},
     {

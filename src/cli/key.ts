@@ -1,8 +1,8 @@
 /** `cardea key`: makes an API key, shows it once, and says what of it goes into the config. */
 import { hash, randomBytes } from "node:crypto";
+import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type JsonFlag, wantsJson } from "./flags.js";
-import { type Shell, write } from "./shell.js";
 
 export interface KeyFlags {
   readonly id?: string;
@@ -13,10 +13,15 @@ export interface KeyFlags {
 /** So that scanners for secrets know one when they see it. */
 const PREFIX = "cardea_";
 const DAY_MS = 86_400_000;
-const SPANS: Readonly<Record<string, number>> = { h: DAY_MS / 24, d: DAY_MS, w: 7 * DAY_MS, y: 365 * DAY_MS };
+const TIME_UNITS_MS: Readonly<Record<string, number>> = {
+  h: DAY_MS / 24,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
+  y: 365 * DAY_MS,
+};
 
 /** The key stands on the first line, its entry for `auth.keys` on the second. */
-export async function key(flags: KeyFlags & JsonFlag, shell: Shell): Promise<number> {
+export async function key(flags: KeyFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const flag = (name: keyof KeyFlags): string | undefined => {
     const value = flags[name] ?? shell.env[`CARDEA_${name.toUpperCase()}`];
     return value === "" ? undefined : value;
@@ -48,7 +53,7 @@ export async function key(flags: KeyFlags & JsonFlag, shell: Shell): Promise<num
 function expiry(text: string): string {
   const [, amount, unit = ""] = /^(\d{1,6})([hdwy])$/.exec(text) ?? [];
   const date = /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN;
-  const at = amount === undefined ? date : Date.now() + Number(amount) * (SPANS[unit] ?? Number.NaN);
+  const at = amount === undefined ? date : Date.now() + Number(amount) * (TIME_UNITS_MS[unit] ?? Number.NaN);
   const last = Date.UTC(9999, 11, 31);
   if (!(at > Date.now() && at < last)) {
     throw new UsageError('--expires takes a time to come, such as "90d", "12h", "1y" or "2027-01-31"');

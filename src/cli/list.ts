@@ -1,13 +1,13 @@
 /** `cardea list`: what a host will see, and from which server. */
 import type { ListKind } from "../core/upstream.js";
-import type { Gateway } from "../gateway.js";
+import type { Gateway } from "../gateway/gateway.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
+import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
-import { type Shell, write } from "./shell.js";
-import { firstLine, visible } from "./visible.js";
-import { withServers } from "./with-servers.js";
+import { firstLine, terminalSafe } from "./terminal-safe.js";
+import { withGateway } from "./with-gateway.js";
 
 const KINDS: Readonly<Record<string, ListKind>> = {
   tools: "tools",
@@ -19,12 +19,12 @@ const KINDS: Readonly<Record<string, ListKind>> = {
 type Entries = Awaited<ReturnType<Gateway["lists"]>>;
 
 /** Before a name comes what Claude and VS Code put there when the gateway is called `cardea`; 64 is their limit. */
-const LONGEST_NAME = 64 - "mcp__cardea__".length;
+const MAX_NAME_LENGTH = 64 - "mcp__cardea__".length;
 
 export async function list(
   word: string | undefined,
   flags: ConfigFlags & JsonFlag,
-  shell: Shell,
+  shell: CommandContext,
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {
     throw new UsageError(
@@ -33,18 +33,20 @@ export async function list(
   }
   const json = wantsJson(flags, shell.env);
   const words = word === undefined ? Object.keys(KINDS) : [word];
-  return withServers(flags, shell, async (gateway, log) => {
+  return withGateway(flags, shell, async (gateway, log) => {
     const lists = new Map<string, Entries>();
     for (const each of words) {
       const kind = KINDS[each];
       if (kind !== undefined) lists.set(each, await gateway.lists(kind));
     }
     await write(shell.stdout, json ? asJson(lists, word) : asText(lists));
-    const long = (lists.get("tools") ?? []).filter(({ item }) => nameOf(item).length > LONGEST_NAME).length;
+    const long = (lists.get("tools") ?? []).filter(
+      ({ item }) => nameOf(item).length > MAX_NAME_LENGTH,
+    ).length;
     if (long > 0) {
       log.warn(
         { tools: long },
-        `${long === 1 ? "1 tool name is" : `${long} tool names are`} over ${LONGEST_NAME} characters; hosts that put mcp__cardea__ before them stop at 64`,
+        `${long === 1 ? "1 tool name is" : `${long} tool names are`} over ${MAX_NAME_LENGTH} characters; hosts that put mcp__cardea__ before them stop at 64`,
       );
     }
     return EXIT.done;
@@ -63,11 +65,11 @@ function asJson(lists: ReadonlyMap<string, Entries>, word: string | undefined): 
 function asText(lists: ReadonlyMap<string, Entries>): string {
   const blocks = [...lists].map(([kind, entries]) => {
     const title = `${kind} (${entries.length})`;
-    const names = entries.map(({ item }) => visible(nameOf(item)));
+    const names = entries.map(({ item }) => terminalSafe(nameOf(item)));
     const wide = Math.min(60, Math.max(0, ...names.map((name) => name.length)));
     const lines = entries.map(({ server, item }, index) => {
       const about = firstLine(stringAt(item, "description") ?? stringAt(item, "title") ?? "", 60);
-      return `  ${(names[index] ?? "").padEnd(wide)}  ${`[${visible(server)}]`}  ${about}`.trimEnd();
+      return `  ${(names[index] ?? "").padEnd(wide)}  ${`[${terminalSafe(server)}]`}  ${about}`.trimEnd();
     });
     return [title, ...lines].join("\n");
   });

@@ -1,12 +1,12 @@
 /** Finds and loads the config for a command, names the file that won, and says what is wrong with it. */
-import { findConfig, nowhere } from "../config/find.js";
+import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
 import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js";
+import type { CommandContext, Log } from "./command-context.js";
 import { secretsOf } from "./secrets-of.js";
-import type { Log, Shell } from "./shell.js";
 
-export interface OpenConfig {
+export interface OpenedConfig {
   readonly loaded: GoodConfig;
   /** The file as people know it. */
   readonly file: string;
@@ -16,19 +16,19 @@ export interface OpenConfig {
 
 /** `undefined` when there is no good config; the log has the reasons. */
 export async function openConfig(
-  shell: Shell,
+  shell: CommandContext,
   log: Log,
   flag: string | undefined,
   overrides: ListenOverrides = {},
-): Promise<OpenConfig | undefined> {
+): Promise<OpenedConfig | undefined> {
   const found = findConfig({ flag, env: shell.env, cwd: shell.cwd });
   if (found === undefined) {
-    log.error({}, nowhere(shell));
+    log.error({}, noConfigMessage(shell));
     return undefined;
   }
   const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides };
-  const loaded = await loadConfig(found.file, shell.inspect, options);
-  if (loaded.ok) log.hide(secretsOf(loaded));
+  const loaded = await loadConfig(found.file, shell.checkRules, options);
+  if (loaded.ok) log.addSecrets(secretsOf(loaded));
   const { file, by } = found;
   log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);
   for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));

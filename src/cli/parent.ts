@@ -1,7 +1,7 @@
 /** The end of the shell that npm started the program in: npm passes a signal on to that shell, and it to nobody. */
 
 /** How often the parent is looked at, in ms. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -13,13 +13,13 @@ export const wasStartedByNpm = (env: Environment): boolean =>
   env.npm_lifecycle_event === "npx" ||
   (env.npm_lifecycle_event === "start" && env.npm_package_name === "cardea");
 
-/** Calls `lost` once when the parent has gone. It keeps no process alive. */
-export function watchParent(lost: () => void, source: { readonly ppid: number } = process): void {
+/** Calls `onLost` once when the parent has gone. It keeps no process alive. */
+export function watchParent(onLost: () => void, source: { readonly ppid: number } = process): void {
   const parent = source.ppid;
-  const look = setInterval(() => {
+  const timer = setInterval(() => {
     if (source.ppid === parent) return;
-    clearInterval(look);
-    lost();
-  }, LOOK_MS);
-  look.unref();
+    clearInterval(timer);
+    onLost();
+  }, POLL_MS);
+  timer.unref();
 }

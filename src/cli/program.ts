@@ -1,6 +1,7 @@
 /** The command line: which words and flags there are, and which command each of them runs. */
 import { Command, CommanderError } from "commander";
 import { closest } from "../config/closest.js";
+import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import {
   type AsFlags,
@@ -16,11 +17,10 @@ import {
 } from "./flags.js";
 import { HELP } from "./help.js";
 import type { KeyFlags } from "./key.js";
-import { type Shell, write } from "./shell.js";
 import { packageVersion } from "./version.js";
 
 /** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
-export async function runCommandLine(argv: readonly string[], shell: Shell): Promise<number> {
+export async function runCommandLine(argv: readonly string[], shell: CommandContext): Promise<number> {
   let code: number = EXIT.done;
   const complaints: string[] = [];
   const printed: string[] = [];
@@ -28,7 +28,7 @@ export async function runCommandLine(argv: readonly string[], shell: Shell): Pro
     code = await work;
   };
   const { words, command } = splitCommand(argv);
-  const program = describe(shell, finish, command)
+  const program = commandLine(shell, finish, command)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => printed.push(text),
@@ -73,7 +73,7 @@ const HINT = "(cardea --help lists the commands)";
 
 type Finish = (work: Promise<number>) => Promise<void>;
 
-function describe(shell: Shell, finish: Finish, command: readonly string[] | undefined): Command {
+function commandLine(shell: CommandContext, finish: Finish, command: readonly string[] | undefined): Command {
   const program = new Command("cardea")
     .helpCommand(false)
     .version(packageVersion(), "-V, --version")
@@ -173,7 +173,7 @@ function describe(shell: Shell, finish: Finish, command: readonly string[] | und
 async function runServe(
   flags: ConfigFlags & ListenFlags & ReapFlag,
   command: readonly string[] | undefined,
-  shell: Shell,
+  shell: CommandContext,
 ): Promise<number> {
   const { serve, serveCommand } = await import("./serve.js");
   if (command === undefined) return serve(flags, shell);

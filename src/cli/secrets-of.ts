@@ -4,12 +4,12 @@
  */
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
-import { isPlain } from "../telemetry/plain-values.js";
+import { isNonSecretValue } from "../telemetry/non-secret-values.js";
 import { isSecretName, mayBeSecretName } from "../telemetry/secret-names.js";
 
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
-    ...secrets.flatMap((value) => partsOf(value, isPlain(value))),
+    ...secrets.flatMap((value) => secretPartsOf(value, isNonSecretValue(value))),
     ...config.servers.flatMap(({ transport }) => secretsOfTransport(transport)),
   ];
   return [...new Set(found)];
@@ -17,23 +17,23 @@ export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
 
 function secretsOfTransport(transport: ServerConfig["transport"]): readonly string[] {
   return transport.kind === "stdio"
-    ? [...underNames(transport.env), ...inArguments(transport)]
-    : [...underNames(transport.headers), ...inAddress(transport.url)];
+    ? [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)]
+    : [...secretsInNamedValues(transport.headers), ...secretsInUrl(transport.url)];
 }
 
-const underNames = (values: Readonly<Record<string, string>>): readonly string[] =>
-  Object.entries(values).flatMap(([name, value]) => partsOf(value, !isSecretValue(name, value)));
+const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(values).flatMap(([name, value]) => secretPartsOf(value, !isSecretValue(name, value)));
 
 /** Under a name that says so even a plain word is one; a number, a path or an address says where or how. */
 const isSecretValue = (name: string, value: string): boolean =>
-  !isPlain(value) ||
+  !isNonSecretValue(value) ||
   (mayBeSecretName(name) &&
     /^[^/\\:]*[^/\\:\d.][^/\\:]*$/.test(value) &&
-    !NO_SECRETS.has(value.toLowerCase())) ||
+    !NON_SECRET_WORDS.has(value.toLowerCase())) ||
   (isSecretName(name) && /^\d{6,}$/.test(value));
 
 /** Short words that stand under names of secrets to say that there is none, or how one is used. */
-const NO_SECRETS: ReadonlySet<string> = new Set([
+const NON_SECRET_WORDS: ReadonlySet<string> = new Set([
   ...["false", "none", "null", "undefined", "disabled", "enabled", "default", "optional", "required"],
   ...["bearer", "header", "cookie", "session", "strict", "password", "secret", "oauth2", "keychain"],
 ]);
@@ -42,8 +42,8 @@ const NO_SECRETS: ReadonlySet<string> = new Set([
  * The value where it is a secret, and those in it that come back alone: behind a scheme, in Basic credentials, in an
  * address, in JSON, in a list of settings.
  */
-function partsOf(value: string, isNone: boolean): readonly string[] {
-  if (isNone) return [];
+function secretPartsOf(value: string, isNotSecret: boolean): readonly string[] {
+  if (isNotSecret) return [];
   const [, scheme, credentials] = /^(\w[\w-]*)\s+(\S.*)$/s.exec(value) ?? [];
   const address = /[a-z][a-z0-9+.-]*:\/\/[^\s"']+/i.exec(value)?.[0];
   const settings = value.includes("=")
@@ -51,23 +51,23 @@ function partsOf(value: string, isNone: boolean): readonly string[] {
     : [];
   const parts = [
     ...(credentials === undefined ? [] : [credentials]),
-    ...(scheme?.toLowerCase() === "basic" && credentials !== undefined ? inBasic(credentials) : []),
-    ...(address === undefined ? [] : inAddress(address)),
+    ...(scheme?.toLowerCase() === "basic" && credentials !== undefined ? secretsInBasic(credentials) : []),
+    ...(address === undefined ? [] : secretsInUrl(address)),
     ...settings,
-    ...inJson(value),
+    ...secretsInJson(value),
   ];
   // What surrounds an address is no secret of its own.
   const whole = address === value.trim() ? [] : [value];
-  return [...whole, ...parts.filter((part) => part !== value && !isPlain(part))];
+  return [...whole, ...parts.filter((part) => part !== value && !isNonSecretValue(part))];
 }
 
-function inBasic(credentials: string): readonly string[] {
+function secretsInBasic(credentials: string): readonly string[] {
   const text = Buffer.from(credentials, "base64").toString("utf8");
   const [, password] = /^[^:]*:(.*)$/s.exec(text) ?? [];
   return password === undefined ? [] : [text, password];
 }
 
-function inJson(value: string): readonly string[] {
+function secretsInJson(value: string): readonly string[] {
   if (!/^\s*[[{"]/.test(value)) return [];
   const found: string[] = [];
   try {
@@ -82,19 +82,19 @@ function inJson(value: string): readonly string[] {
 }
 
 /** `--token x`, `--token=x`, `KEY=x`, an address, and whatever else does not look plain and is no name of a program. */
-function inArguments({ args }: Extract<TransportConfig, { kind: "stdio" }>): readonly string[] {
+function secretsInArguments({ args }: Extract<TransportConfig, { kind: "stdio" }>): readonly string[] {
   return args.flatMap((arg, at) => {
     const [, flag = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/s.exec(arg) ?? [];
     const given = value ?? (arg.startsWith("-") ? args[at + 1] : undefined);
     const named =
-      given !== undefined && mayBeSecretName(flag) ? partsOf(given, !isSecretValue(flag, given)) : [];
+      given !== undefined && mayBeSecretName(flag) ? secretPartsOf(given, !isSecretValue(flag, given)) : [];
     const inner = /[a-z][a-z0-9+.-]*:\/\/\S+/i.exec(arg)?.[0];
-    return [...named, ...(inner === undefined ? [] : inAddress(inner))];
+    return [...named, ...(inner === undefined ? [] : secretsInUrl(inner))];
   });
 }
 
 /** The credentials of an address, and what stands in its query or its path like a key. */
-function inAddress(text: string): readonly string[] {
+function secretsInUrl(text: string): readonly string[] {
   if (!URL.canParse(text)) return [];
   const { username, password, pathname, searchParams } = new URL(text);
   const decoded = [username, password].map(percentDecoded);
@@ -103,13 +103,13 @@ function inAddress(text: string): readonly string[] {
     .map(percentDecoded)
     .filter((part) => part.length >= 12);
   const inQuery = [...searchParams].flatMap(([name, value]) =>
-    mayBeSecretName(name) || !isPlain(value) ? [value] : [],
+    mayBeSecretName(name) || !isNonSecretValue(value) ? [value] : [],
   );
   const user = password === "" ? decoded : decoded.slice(1);
   return [
     ...user.filter((part) => part.length >= 6),
     ...inQuery,
-    ...inPath.filter((part) => !isPlain(part)),
+    ...inPath.filter((part) => !isNonSecretValue(part)),
   ].filter((part) => part !== "");
 }
 

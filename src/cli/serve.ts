@@ -1,30 +1,33 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
 import type { ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
-import { workersObstacle } from "../config/workers.js";
-import { callsSoFar } from "../core/call.js";
+import { workersConflict } from "../config/workers.js";
+import { callCount } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Gateway } from "../gateway.js";
-import { giveBackSpareMemory } from "../telemetry/spare-memory.js";
+import type { Gateway } from "../gateway/gateway.js";
+import { collectWhenIdle } from "../telemetry/idle-collection.js";
+import type { CommandContext, Log, WorkersRequest } from "./command-context.js";
 import { messageOf } from "./error-facts.js";
-import { EXIT, fromPerson, UsageError } from "./exit.js";
+import { asUsageError, EXIT, UsageError } from "./exit.js";
 import {
   type ConfigFlags,
   type ListenFlags,
   listenOverrides,
-  orphansFrom,
+  orphanPolicyFrom,
   type ReapFlag,
   workerCount,
 } from "./flags.js";
-import { type OpenConfig, openConfig } from "./open-config.js";
-import { followConfig } from "./reload.js";
-import type { Log, Shell, WorkersOrder } from "./shell.js";
-import { ended } from "./stop.js";
+import { type OpenedConfig, openConfig } from "./open-config.js";
+import { watchAndReload } from "./reload.js";
+import { untilStopped } from "./stop.js";
 
 /** What can be started, fails, and is stopped: one gateway, or several workers as one. */
-type Served = Pick<Gateway, "start" | "stop" | "failed">;
+type Runnable = Pick<Gateway, "start" | "stop" | "failed">;
 
-export async function serve(flags: ConfigFlags & ListenFlags & ReapFlag, shell: Shell): Promise<number> {
+export async function serve(
+  flags: ConfigFlags & ListenFlags & ReapFlag,
+  shell: CommandContext,
+): Promise<number> {
   const overrides = listenOverrides(flags, shell.env);
   const count = workersOf(flags, shell);
   const log = await shell.openLog();
@@ -35,56 +38,61 @@ export async function serve(flags: ConfigFlags & ListenFlags & ReapFlag, shell: 
   const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
   const { config } = opened.loaded;
   // When a worker is started again, the file may be another one than the first process found.
-  const obstacle = shell.worker === undefined ? undefined : workersObstacle(config);
-  if (obstacle !== undefined) return refuse(obstacle, log);
-  const orphans = orphansFrom(flags, shell.env);
+  const obstacle = shell.worker === undefined ? undefined : workersConflict(config);
+  if (obstacle !== undefined) return refuseWorkers(obstacle, log);
+  const orphans = orphanPolicyFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
   // Of several workers it is the first process that looks after what earlier ones left behind.
   const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
-  return run(gateway, shell, own, () => followConfig(gateway, opened, shell, log));
+  return run(gateway, shell, own, () => watchAndReload(gateway, opened, shell, log));
 }
 
 /** One stdio server as HTTP, its names as they are. */
 export async function serveCommand(
   flags: ListenFlags & ReapFlag,
   [command, ...args]: readonly string[],
-  shell: Shell,
+  shell: CommandContext,
 ): Promise<number> {
   if (command === undefined || command === "") throw new UsageError("after -- comes the command of a server");
   const overrides = listenOverrides(flags, shell.env);
   const count = workersOf(flags, shell);
-  const config = fromPerson(() => configOfCommand(command, args, { cwd: shell.cwd, overrides }));
+  const config = asUsageError(() => configOfCommand(command, args, { cwd: shell.cwd, overrides }));
   const log = await shell.openLog();
-  const orphans = orphansFrom(flags, shell.env);
+  const orphans = orphanPolicyFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
   const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
   return run(gateway, shell, log, () => () => {});
 }
 
-const workersOf = (flags: ListenFlags, shell: Shell): number =>
+const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
   shell.worker === undefined ? workerCount(flags, shell.env) : 1;
 
 /** The same command line in several processes, each of which finds that it is a worker. */
-async function serveByWorkers(order: WorkersOrder, shell: Shell, log: Log): Promise<number> {
-  const obstacle = workersObstacle(order.config);
-  if (obstacle !== undefined) return refuse(obstacle, log);
+async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log: Log): Promise<number> {
+  const obstacle = workersConflict(order.config);
+  if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const primary = await shell.createPrimary(order, log);
   return run(primary, shell, log, () => shell.signals.onHangup(() => primary.reload()));
 }
 
-function refuse(obstacle: string, log: Log): number {
+function refuseWorkers(obstacle: string, log: Log): number {
   log.error({}, obstacle);
   return EXIT.config;
 }
 
 /** All workers listen at the same place, and what they were started with stays in effect. */
-const asWorker = (opened: OpenConfig, listen: ListenConfig): OpenConfig => ({
+const asWorker = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => ({
   ...opened,
   loaded: { ...opened.loaded, config: { ...opened.loaded.config, listen } },
 });
 
-async function run(served: Served, shell: Shell, log: Log, follow: () => () => void): Promise<number> {
-  const ending = ended(served, shell, log);
+async function run(
+  served: Runnable,
+  shell: CommandContext,
+  log: Log,
+  follow: () => () => void,
+): Promise<number> {
+  const stopped = untilStopped(served, shell, log);
   const started = served.start().then(({ url, adminUrl }) => {
     if (shell.worker === undefined) log.info({ url, adminUrl }, `ready: ${url} (admin: ${adminUrl})`);
     else shell.worker.announce(url);
@@ -92,7 +100,7 @@ async function run(served: Served, shell: Shell, log: Log, follow: () => () => v
   });
   try {
     // A signal may come first; then nobody waits for a gateway that is half started.
-    const early = await Promise.race([started, ending]);
+    const early = await Promise.race([started, stopped]);
     if (early !== undefined) return early;
   } catch (error) {
     // Where it can be told what to do, the stack is of no use to anybody.
@@ -105,11 +113,11 @@ async function run(served: Served, shell: Shell, log: Log, follow: () => () => v
     return EXIT.failed;
   }
   const unfollow = follow();
-  const keep = giveBackSpareMemory(log, () => callsSoFar() === 0);
+  const stopCollecting = collectWhenIdle(log, () => callCount() === 0);
   try {
-    return await ending;
+    return await stopped;
   } finally {
-    keep();
+    stopCollecting();
     unfollow();
   }
 }

@@ -1,24 +1,24 @@
 /** The signals that the process is sent, one by one, to whoever waits for them. */
-import type { Signals } from "./shell.js";
+import type { Signals } from "./command-context.js";
 
 interface SignalSource {
-  on(signal: NodeJS.Signals, heard: (signal: NodeJS.Signals) => void): unknown;
-  off(signal: NodeJS.Signals, heard: (signal: NodeJS.Signals) => void): unknown;
+  on(signal: NodeJS.Signals, handler: (signal: NodeJS.Signals) => void): unknown;
+  off(signal: NodeJS.Signals, handler: (signal: NodeJS.Signals) => void): unknown;
 }
 
-const ENDING: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"];
+const TERMINATING: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"];
 
 /** SIGTERM and SIGINT end the process by themselves until somebody waits for the first of them. */
 export function takeSignals(source: SignalSource): Signals {
-  const heard: NodeJS.Signals[] = [];
-  const waiting: ((signal: NodeJS.Signals) => void)[] = [];
+  const received: NodeJS.Signals[] = [];
+  const waiters: ((signal: NodeJS.Signals) => void)[] = [];
   let taken = false;
   const take = (): void => {
     taken = true;
-    for (const signal of ENDING) {
+    for (const signal of TERMINATING) {
       source.on(signal, () => {
-        const next = waiting.shift();
-        if (next === undefined) heard.push(signal);
+        const next = waiters.shift();
+        if (next === undefined) received.push(signal);
         else next(signal);
       });
     }
@@ -27,8 +27,8 @@ export function takeSignals(source: SignalSource): Signals {
     next: () =>
       new Promise((resolve) => {
         if (!taken) take();
-        const signal = heard.shift();
-        if (signal === undefined) waiting.push(resolve);
+        const signal = received.shift();
+        if (signal === undefined) waiters.push(resolve);
         else resolve(signal);
       }),
     onHangup: (reload) => {

@@ -1,21 +1,21 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 import { configOfUrl } from "../config/from-command.js";
-import { callsSoFar } from "../core/call.js";
-import type { Gateway } from "../gateway.js";
-import { giveBackSpareMemory } from "../telemetry/spare-memory.js";
-import { EXIT, fromPerson, UsageError } from "./exit.js";
-import { type ConfigFlags, orphansFrom, type ReapFlag } from "./flags.js";
+import { callCount } from "../core/call.js";
+import type { Gateway } from "../gateway/gateway.js";
+import { collectWhenIdle } from "../telemetry/idle-collection.js";
+import type { CommandContext, Log } from "./command-context.js";
+import { asUsageError, EXIT, UsageError } from "./exit.js";
+import { type ConfigFlags, orphanPolicyFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
-import { followConfig } from "./reload.js";
-import type { Log, Shell } from "./shell.js";
-import { ended } from "./stop.js";
+import { watchAndReload } from "./reload.js";
+import { untilStopped } from "./stop.js";
 
-export async function stdio(flags: ConfigFlags & ReapFlag, shell: Shell): Promise<number> {
+export async function stdio(flags: ConfigFlags & ReapFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
-  const gateway = await shell.createGateway(opened.loaded.config, log, orphansFrom(flags, shell.env));
-  const unfollow = followConfig(gateway, opened, shell, log);
+  const gateway = await shell.createGateway(opened.loaded.config, log, orphanPolicyFrom(flags, shell.env));
+  const unfollow = watchAndReload(gateway, opened, shell, log);
   try {
     return await run(gateway, shell, log);
   } finally {
@@ -27,13 +27,13 @@ export async function stdio(flags: ConfigFlags & ReapFlag, shell: Shell): Promis
 export async function connect(
   url: string,
   flags: { readonly header?: readonly string[] },
-  shell: Shell,
+  shell: CommandContext,
 ): Promise<number> {
   const lines = flags.header ?? (shell.env.CARDEA_HEADER ?? "").split("\n").filter((line) => line !== "");
   const headers = Object.fromEntries(lines.map(parseHeader));
   const log = await shell.openLog();
-  log.hide(Object.values(headers));
-  const config = fromPerson(() => configOfUrl(url, headers, { cwd: shell.cwd }));
+  log.addSecrets(Object.values(headers));
+  const config = asUsageError(() => configOfUrl(url, headers, { cwd: shell.cwd }));
   // Everybody on this machine can read the list of processes.
   if (flags.header !== undefined) process.title = "cardea connect";
   return run(await shell.createGateway(config, log), shell, log);
@@ -48,9 +48,9 @@ function parseHeader(line: string): [string, string] {
   return [name, value];
 }
 
-async function run(gateway: Gateway, shell: Shell, log: Log): Promise<number> {
+async function run(gateway: Gateway, shell: CommandContext, log: Log): Promise<number> {
   // There is nobody to ask for credentials here: whoever sets the environment started us (basic/authorization).
   const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
-  const keep = giveBackSpareMemory(log, () => callsSoFar() === 0);
-  return ended(gateway, shell, log, hostGone).finally(keep);
+  const stopCollecting = collectWhenIdle(log, () => callCount() === 0);
+  return untilStopped(gateway, shell, log, hostGone).finally(stopCollecting);
 }

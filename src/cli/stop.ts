@@ -1,13 +1,13 @@
 /** What ends a gateway: a signal (the first one drains, the second ends at once), a required server, its only host. */
 import { constants } from "node:os";
-import type { Gateway } from "../gateway.js";
+import type { Gateway } from "../gateway/gateway.js";
+import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import type { Log, Shell } from "./shell.js";
 
 /** What stopping at once may still take, in ms, before the process goes without it. */
-const AT_ONCE_MS = 1_000;
+const IMMEDIATE_STOP_MS = 1_000;
 
-type Ending = Pick<Gateway, "stop" | "failed">;
+type StoppableGateway = Pick<Gateway, "stop" | "failed">;
 
 const NEVER = new Promise<never>(() => {});
 
@@ -15,9 +15,9 @@ const NEVER = new Promise<never>(() => {});
  * Waits for what ends a gateway, and resolves, once it has stopped, to the exit code. `hostGone` resolves when its only
  * host has gone; that of a gateway which is being stopped goes, too, and says nothing about why.
  */
-export function ended(
-  gateway: Ending,
-  shell: Shell,
+export function untilStopped(
+  gateway: StoppableGateway,
+  shell: CommandContext,
   log: Log,
   hostGone: Promise<void> = NEVER,
 ): Promise<number> {
@@ -39,30 +39,35 @@ export function ended(
   ]);
 }
 
-async function stopOnSignal(gateway: Ending, shell: Shell, log: Log, begin: () => void): Promise<number> {
+async function stopOnSignal(
+  gateway: StoppableGateway,
+  shell: CommandContext,
+  log: Log,
+  begin: () => void,
+): Promise<number> {
   const signal = await shell.signals.next();
   begin();
   log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
   const drained = gateway.stop().then(() => EXIT.done);
   const second = shell.signals.next().then(async (again) => {
     log.warn({ signal: again }, `${again} again: stopping at once`);
-    await within(AT_ONCE_MS, gateway.stop({ immediate: true }));
+    await settledWithin(IMMEDIATE_STOP_MS, gateway.stop({ immediate: true }));
     return 128 + constants.signals[again];
   });
   return Promise.race([drained, second]);
 }
 
 /** A server that the config calls `required` is not there. */
-async function stopWithoutRequired(gateway: Ending, log: Log, begin: () => void): Promise<number> {
+async function stopWithoutRequired(gateway: StoppableGateway, log: Log, begin: () => void): Promise<number> {
   const error = await gateway.failed;
   begin();
   log.error({ code: error.code, server: error.options.server }, error.message);
-  await within(AT_ONCE_MS, gateway.stop({ immediate: true }));
+  await settledWithin(IMMEDIATE_STOP_MS, gateway.stop({ immediate: true }));
   return EXIT.unavailable;
 }
 
 /** Resolves when `work` has ended or the time is over; a failure of `work` is left to its owner. */
-export async function within(ms: number, work: Promise<unknown>): Promise<void> {
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);

@@ -1,7 +1,7 @@
 /** What is allowed in a config, and may still surprise whoever wrote it. */
 import { basename } from "node:path";
 import { isLoopback } from "../core/loopback.js";
-import { namesStart, ownerInstead } from "./collisions.js";
+import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import type { Config, ServerConfig } from "./config.js";
 import type { Path } from "./tree.js";
 
@@ -35,11 +35,11 @@ export function advise(config: Config): readonly Advice[] {
 type Found = { readonly path: Path; readonly message: string };
 
 /** Hosts count their own prefix in: `mcp__cardea__` before a name, 64 in all; in Cursor 60 with the server's name. */
-const SHORTEST_LIMIT = 50;
+const SAFE_MAX_LENGTH = 50;
 
 function adviseNaming({ naming }: Config): readonly Found[] {
-  if (naming.maxLength <= SHORTEST_LIMIT) return [];
-  const message = `naming.maxLength is over ${SHORTEST_LIMIT}: Cursor drops tools whose server and tool name are longer together, Claude and VS Code stop at 64 with mcp__SERVER__ before it`;
+  if (naming.maxLength <= SAFE_MAX_LENGTH) return [];
+  const message = `naming.maxLength is over ${SAFE_MAX_LENGTH}: Cursor drops tools whose server and tool name are longer together, Claude and VS Code stop at 64 with mcp__SERVER__ before it`;
   return [{ path: ["naming", "maxLength"], message }];
 }
 
@@ -53,10 +53,10 @@ function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Fo
 /** Names of `a` that begin with `b__` would be those of `a__b`. */
 function adviseSharedPrefix({ prefix }: ServerConfig, { servers, naming }: Config): readonly Found[] {
   if (prefix === "") return [];
-  const start = namesStart(prefix, naming);
+  const start = namePrefix(prefix, naming);
   return servers.flatMap((other): readonly Found[] => {
     if (other.prefix === "" || other.prefix === prefix) return [];
-    const theirs = namesStart(other.prefix, naming);
+    const theirs = namePrefix(other.prefix, naming);
     if (!theirs.startsWith(start)) return [];
     const rest = theirs.slice(start.length);
     const message = `its prefix begins that of ${JSON.stringify(other.name)}: names that begin with ${theirs} are those of ${JSON.stringify(other.name)}, and what it itself calls ${rest}… gets a hash ending`;
@@ -66,7 +66,7 @@ function adviseSharedPrefix({ prefix }: ServerConfig, { servers, naming }: Confi
 
 function adviseOverrides(server: ServerConfig, config: Config): readonly Found[] {
   return Object.entries(server.overrides ?? {}).flatMap(([own, { name }]): readonly Found[] => {
-    const owner = name === undefined ? undefined : ownerInstead(server, name, config);
+    const owner = name === undefined ? undefined : otherPrefixOwner(server, name, config);
     if (owner === undefined) return [];
     const message = `begins like the names of server ${JSON.stringify(owner)}, so it gets a hash ending`;
     return [{ path: ["overrides", own, "name"], message }];

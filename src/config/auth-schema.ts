@@ -11,7 +11,7 @@ const TOKEN_ALGORITHMS = [
 /** A SHA-256 in hexadecimal, as `cardea key` and `sha256sum` print it. */
 const KEY_HASH = /^(?:sha256:)?[0-9a-f]{64}$/i;
 
-const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
+const EXPIRY = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** A variable may stand where an editor would otherwise see a wrong value. */
 const orVariable = (pattern: RegExp): string => `${pattern.source}|\\$\\{`;
@@ -50,10 +50,10 @@ const key = z.strictObject({
   groups: z.array(z.string().min(1)).default([]).describe("The groups of its principal."),
   expires: z
     .string()
-    .refine((text) => TIME.test(text) && !Number.isNaN(Date.parse(text)), {
+    .refine((text) => EXPIRY.test(text) && !Number.isNaN(Date.parse(text)), {
       error: 'must be a date or a time such as "2027-01-31" or "2027-01-31T12:00:00Z"',
     })
-    .meta({ pattern: orVariable(TIME) })
+    .meta({ pattern: orVariable(EXPIRY) })
     .exactOptional()
     .describe("From then on the key is refused; a date alone is its first moment in UTC. Default: never."),
 });

@@ -9,14 +9,14 @@ export function closest(word: string, known: readonly string[]): string | undefi
   let best: { readonly word: string; readonly edits: number } | undefined;
   for (const candidate of known) {
     if (Math.abs(candidate.length - word.length) > budget) continue;
-    const edits = distance(word.toLowerCase(), candidate.toLowerCase());
+    const edits = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (edits <= budget && (best === undefined || edits < best.edits)) best = { word: candidate, edits };
   }
   return best?.word;
 }
 
 /** Edits (insert, delete, replace, swap of neighbours) from one to the other. */
-function distance(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let above = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i += 1) {

@@ -7,22 +7,22 @@ export function uriPrefix(prefix: string): string {
 }
 
 /** What names begin with under this prefix, in the characters that hosts accept. */
-export const namesStart = (prefix: string, { separator }: Pick<Config["naming"], "separator">): string =>
+export const namePrefix = (prefix: string, { separator }: Pick<Config["naming"], "separator">): string =>
   (prefix + separator).replace(/[^A-Za-z0-9_-]/gu, "_");
 
 /**
  * The other server that has the prefix with which the name of a tool or prompt of `server` begins; undefined where there
  * is none. The catalog gives such a name a hash ending (catalog/name-owners.ts).
  */
-export function ownerInstead(
+export function otherPrefixOwner(
   server: Pick<ServerConfig, "name" | "prefix">,
   own: string,
   { servers, naming }: Pick<Config, "servers" | "naming">,
 ): string | undefined {
-  const exposed = server.prefix === "" ? own : namesStart(server.prefix, naming) + own;
+  const exposed = server.prefix === "" ? own : namePrefix(server.prefix, naming) + own;
   const owner = [...servers, ...(naming.reserved ?? [])]
-    .filter(({ prefix }) => prefix !== "" && exposed.startsWith(namesStart(prefix, naming)))
-    .sort((a, b) => namesStart(b.prefix, naming).length - namesStart(a.prefix, naming).length)[0];
+    .filter(({ prefix }) => prefix !== "" && exposed.startsWith(namePrefix(prefix, naming)))
+    .sort((a, b) => namePrefix(b.prefix, naming).length - namePrefix(a.prefix, naming).length)[0];
   return owner?.name === server.name ? undefined : owner?.name;
 }
 

@@ -8,7 +8,7 @@ import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { parseDuration } from "./units.js";
 
 /** What a server says that cannot be: a sentence, and the key it is about where there is one. */
-export class Contradiction extends Error {
+export class ServerConfigError extends Error {
   constructor(
     message: string,
     readonly key?: string,
@@ -17,25 +17,25 @@ export class Contradiction extends Error {
   }
 }
 
-export interface Surroundings {
+export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;
   readonly readFile: (path: string) => string;
 }
 
 /** @throws Contradiction */
-export function completeServer(name: string, shape: ServerShape, around: Surroundings): ServerConfig {
+export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   return {
     name,
-    transport: transportOf(shape, around),
+    transport: transportOf(shape, context),
     prefix: shape.prefix ?? name,
     protocol: shape.protocol,
     lease: shape.lease,
     required: shape.required,
     timeoutMs: milliseconds(shape.timeout),
     connectTimeoutMs: milliseconds(shape.connectTimeout),
-    ...(shape.roots !== undefined && { roots: shape.roots.map((root) => rootOf(root, around.folder)) }),
+    ...(shape.roots !== undefined && { roots: shape.roots.map((root) => rootOf(root, context.folder)) }),
     tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
     prompts: shape.prompts,
     resources: shape.resources,
@@ -44,36 +44,37 @@ export function completeServer(name: string, shape: ServerShape, around: Surroun
   };
 }
 
-function transportOf(shape: ServerShape, around: Surroundings): TransportConfig {
+function transportOf(shape: ServerShape, context: FileContext): TransportConfig {
   const urlKeys = (["url", "serverUrl", "httpUrl"] as const).filter((key) => shape[key] !== undefined);
   const [urlKey, secondUrl] = urlKeys;
-  if (secondUrl !== undefined) throw new Contradiction(`has both "${urlKey}" and "${secondUrl}"`, secondUrl);
+  if (secondUrl !== undefined)
+    throw new ServerConfigError(`has both "${urlKey}" and "${secondUrl}"`, secondUrl);
 
   const type = shape.type === undefined ? undefined : SERVER_TYPES[shape.type];
   if (type === undefined && shape.command !== undefined && urlKey !== undefined) {
-    throw new Contradiction(`has both "command" and "${urlKey}"; it can be one or the other`, urlKey);
+    throw new ServerConfigError(`has both "command" and "${urlKey}"; it can be one or the other`, urlKey);
   }
   if (type === undefined && shape.command === undefined && urlKey === undefined) {
-    throw new Contradiction('needs a "command" or a "url"');
+    throw new ServerConfigError('needs a "command" or a "url"');
   }
   if (type === "stdio" || (type === undefined && shape.command !== undefined)) {
     if (urlKey !== undefined)
-      throw new Contradiction(`has "${urlKey}", which a stdio server has not`, urlKey);
-    return stdio(shape, around);
+      throw new ServerConfigError(`has "${urlKey}", which a stdio server has not`, urlKey);
+    return stdio(shape, context);
   }
   if (shape.command !== undefined) {
-    throw new Contradiction('has "command", which a server reached by HTTP has not', "command");
+    throw new ServerConfigError('has "command", which a server reached by HTTP has not', "command");
   }
   const url = urlKey === undefined ? undefined : shape[urlKey];
-  if (urlKey === undefined || url === undefined) throw new Contradiction('needs a "url"');
+  if (urlKey === undefined || url === undefined) throw new ServerConfigError('needs a "url"');
   return { kind: "http", url: checkedUrl(url, urlKey), headers: shape.headers, sse: type === "sse" };
 }
 
-function stdio(shape: ServerShape, { folder, readFile }: Surroundings): TransportConfig {
-  if (shape.command === undefined) throw new Contradiction('needs a "command"');
-  const cwd = shape.cwd === undefined ? folder : absolute(shape.cwd, folder);
+function stdio(shape: ServerShape, { folder, readFile }: FileContext): TransportConfig {
+  if (shape.command === undefined) throw new ServerConfigError('needs a "command"');
+  const cwd = shape.cwd === undefined ? folder : absolutePath(shape.cwd, folder);
   // Which folder a relative program is looked for in differs by platform; an absolute one is the same everywhere.
-  const command = /^\.{1,2}[/\\]|^~\//.test(shape.command) ? absolute(shape.command, cwd) : shape.command;
+  const command = /^\.{1,2}[/\\]|^~\//.test(shape.command) ? absolutePath(shape.command, cwd) : shape.command;
   const env =
     shape.envFile === undefined
       ? shape.env
@@ -83,21 +84,21 @@ function stdio(shape: ServerShape, { folder, readFile }: Surroundings): Transpor
 
 function fileEnvironment(file: string, folder: string, readFile: (path: string) => string) {
   try {
-    return parseEnvFile(readFile(absolute(file, folder)));
+    return parseEnvFile(readFile(absolutePath(file, folder)));
   } catch {
-    throw new Contradiction(`names an "envFile" that cannot be read`, "envFile");
+    throw new ServerConfigError(`names an "envFile" that cannot be read`, "envFile");
   }
 }
 
 /** The message must not show the address: it may carry a key. */
 function checkedUrl(text: string, key: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) throw new Contradiction(`has a "${key}" that is not a complete address`, key);
+  if (url === undefined) throw new ServerConfigError(`has a "${key}" that is not a complete address`, key);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new Contradiction(`has a "${key}" that is neither http: nor https:`, key);
+    throw new ServerConfigError(`has a "${key}" that is neither http: nor https:`, key);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new Contradiction(
+    throw new ServerConfigError(
       `has a "${key}" with a user name or password in it; send them in an Authorization header`,
       key,
     );
@@ -111,13 +112,16 @@ function checkedOverrides(overrides: Overrides): Overrides {
     const both = Object.keys(given?.fixed ?? {}).find((key) => Object.hasOwn(given?.defaults ?? {}, key));
     if (both !== undefined) {
       const what = `argument ${JSON.stringify(both)} of ${JSON.stringify(tool)}`;
-      throw new Contradiction(`has "overrides" in which ${what} is both fixed and a default`, "overrides");
+      throw new ServerConfigError(
+        `has "overrides" in which ${what} is both fixed and a default`,
+        "overrides",
+      );
     }
     if (name === undefined) continue;
     const other = names.get(name);
     if (other !== undefined) {
       const who = `${JSON.stringify(other)} and ${JSON.stringify(tool)}`;
-      throw new Contradiction(`has "overrides" that give ${who} the same name`, "overrides");
+      throw new ServerConfigError(`has "overrides" that give ${who} the same name`, "overrides");
     }
     names.set(name, tool);
   }
@@ -129,16 +133,16 @@ type Root = NonNullable<ServerConfig["roots"]>[number];
 
 /** Servers know roots as `file:` URIs and as nothing else (2025-11-25: client/roots, "Root"). */
 function rootOf(root: NonNullable<ServerShape["roots"]>[number], folder: string): Root {
-  const { uri: place, name } = typeof root === "string" ? { uri: root, name: undefined } : root;
-  const isUri = /^[a-z][a-z0-9+.-]+:/i.test(place);
-  if (isUri && !(/^file:/i.test(place) && URL.canParse(place))) {
-    throw new Contradiction(`has "roots" that are neither folders nor file: URIs`, "roots");
+  const { uri: location, name } = typeof root === "string" ? { uri: root, name: undefined } : root;
+  const isUri = /^[a-z][a-z0-9+.-]+:/i.test(location);
+  if (isUri && !(/^file:/i.test(location) && URL.canParse(location))) {
+    throw new ServerConfigError(`has "roots" that are neither folders nor file: URIs`, "roots");
   }
-  const uri = isUri ? new URL(place).href : pathToFileURL(absolute(place, folder)).href;
+  const uri = isUri ? new URL(location).href : pathToFileURL(absolutePath(location, folder)).href;
   return name === undefined ? { uri } : { uri, name };
 }
 
-const absolute = (path: string, folder: string): string =>
+const absolutePath = (path: string, folder: string): string =>
   resolve(folder, path.startsWith("~/") ? homedir() + path.slice(1) : path);
 
 function milliseconds(duration: string): number {

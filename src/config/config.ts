@@ -163,11 +163,11 @@ export interface PolicyConfig {
 }
 
 /** What is judged: a host's call, or one kind of question from a server. */
-export type JudgedKind = "call" | "sampling" | "elicitation" | "roots";
+export type InteractionKind = "call" | "sampling" | "elicitation" | "roots";
 
 /** What a rule or limit is about. What is not given does not narrow it. */
-export interface SubjectConfig {
-  readonly on: JudgedKind;
+export interface MatcherConfig {
+  readonly on: InteractionKind;
   /** Globs over exposed names and URIs. Where one of these four is given, the kinds that are not do not match. */
   readonly tools?: readonly string[];
   readonly prompts?: readonly string[];
@@ -186,7 +186,7 @@ export interface SubjectConfig {
   readonly annotations?: Readonly<Record<string, boolean>>;
 }
 
-export interface RuleConfig extends SubjectConfig {
+export interface RuleConfig extends MatcherConfig {
   /** As in the file, or `rule-N` with its place there. */
   readonly name: string;
   /** A CEL expression. */
@@ -220,7 +220,7 @@ export interface RedactionConfig {
   readonly patterns: readonly string[];
 }
 
-export interface LimitConfig extends SubjectConfig {
+export interface LimitConfig extends MatcherConfig {
   /** As in the file, or `limit-N` with its place there. */
   readonly name: string;
   readonly rate?: { readonly count: number; readonly windowMs: number };

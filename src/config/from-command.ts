@@ -1,6 +1,6 @@
 /** Makes a config of a command line: one server, its names as they are. */
 import { basename } from "node:path";
-import { Contradiction, completeServer } from "./complete-server.js";
+import { completeServer, ServerConfigError } from "./complete-server.js";
 import type { Config } from "./config.js";
 import { type ListenOverrides, readConfig } from "./read.js";
 import { serverSchema } from "./server-schema.js";
@@ -20,7 +20,7 @@ export function configOfCommand(
   args: readonly string[],
   options: CommandConfigOptions,
 ): Config {
-  return around(nameOfCommand(command, args), { command, args }, options);
+  return configOfServer(nameOfCommand(command, args), { command, args }, options);
 }
 
 /**
@@ -34,10 +34,10 @@ export function configOfUrl(
   options: CommandConfigOptions,
 ): Config {
   const name = URL.canParse(url) ? new URL(url).hostname : "server";
-  return around(name, { url, headers }, options);
+  return configOfServer(name, { url, headers }, options);
 }
 
-function around(name: string, server: object, { cwd, overrides = {} }: CommandConfigOptions): Config {
+function configOfServer(name: string, server: object, { cwd, overrides = {} }: CommandConfigOptions): Config {
   const shape = serverSchema.safeParse({ ...server, prefix: "" });
   if (!shape.success) {
     const [issue] = shape.error.issues;
@@ -54,7 +54,8 @@ function around(name: string, server: object, { cwd, overrides = {} }: CommandCo
   try {
     return { ...config, servers: [completeServer(name, shape.data, { folder: cwd, readFile })] };
   } catch (error) {
-    if (error instanceof Contradiction) throw new RangeError(`the server ${error.message}`, { cause: error });
+    if (error instanceof ServerConfigError)
+      throw new RangeError(`the server ${error.message}`, { cause: error });
     throw error;
   }
 }

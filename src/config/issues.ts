@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { closest } from "./closest.js";
 import { type Fault, keyOffset, type Path, type Tree, treeAt } from "./tree.js";
-import { subject } from "./variables.js";
+import { describePath } from "./variables.js";
 
 type Issue = z.core.$ZodIssue;
 
@@ -15,13 +15,13 @@ export function faultsOf(
 ): readonly Fault[] {
   return issues.flatMap((found) => {
     const issue =
-      found.code === "invalid_union" ? likeliest(found, treeAt(root, pathOf(base, found))) : found;
+      found.code === "invalid_union" ? mostLikelyIssue(found, treeAt(root, pathOf(base, found))) : found;
     const at = pathOf(base, issue);
     if (issue.code === "unrecognized_keys") {
       const known = keysAt(schema, issue.path);
       return issue.keys.map((key) => ({
         offset: keyOffset(root, at, key),
-        message: `${subject(at)} has an unknown key ${JSON.stringify(key)}${suggestion(key, known)}`,
+        message: `${describePath(at)} has an unknown key ${JSON.stringify(key)}${suggestion(key, known)}`,
       }));
     }
     if (issue.code === "invalid_key") {
@@ -29,10 +29,13 @@ export function faultsOf(
       const owner = at.slice(0, -1);
       return {
         offset: keyOffset(root, owner, key),
-        message: `${subject(owner)} has a key ${JSON.stringify(key)} that ${issue.issues[0]?.message ?? "is not taken"}`,
+        message: `${describePath(owner)} has a key ${JSON.stringify(key)} that ${issue.issues[0]?.message ?? "is not taken"}`,
       };
     }
-    return { offset: treeAt(root, at).offset, message: `${subject(at)} ${sentence(issue, root, at)}` };
+    return {
+      offset: treeAt(root, at).offset,
+      message: `${describePath(at)} ${issueMessage(issue, root, at)}`,
+    };
   });
 }
 
@@ -46,7 +49,7 @@ export function suggestion(word: string, known: readonly string[]): string {
   return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
 }
 
-function sentence(issue: Issue, root: Tree, at: Path): string {
+function issueMessage(issue: Issue, root: Tree, at: Path): string {
   const owner = treeAt(root, at.slice(0, -1));
   const key = at.at(-1);
   if (owner.kind === "object" && typeof key === "string" && !owner.members.has(key)) return "is missing";
@@ -73,7 +76,7 @@ function sentence(issue: Issue, root: Tree, at: Path): string {
 }
 
 /** The complaint of the alternative that the value comes nearest to: the one that took its type. */
-function likeliest(issue: Extract<Issue, { code: "invalid_union" }>, value: Tree): Issue {
+function mostLikelyIssue(issue: Extract<Issue, { code: "invalid_union" }>, value: Tree): Issue {
   const chosen = issue.errors.find(
     (errors) => !errors.some((error) => error.code === "invalid_type" && error.path.length === 0),
   );

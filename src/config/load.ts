@@ -1,7 +1,7 @@
 /** Loads a config file from the disk. */
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Inspect, inspectRules } from "./inspect-rules.js";
+import { type CheckRules, checkRules } from "./check-rules.js";
 import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
 
 /** A host's own settings file may be long; nothing longer than this is a config. */
@@ -17,13 +17,13 @@ export async function readConfigFile(
     problems: [{ file, line: 1, column: 1, message }],
     warnings: [],
     rules: {},
-    remark: (_, more) => ({ file, line: 1, column: 1, message: more }),
+    problemAt: (_, more) => ({ file, line: 1, column: 1, message: more }),
   });
   let bytes: Buffer;
   try {
     bytes = await readFile(resolve(cwd, file));
   } catch (error) {
-    return bad(`the config file cannot be read: ${whyUnreadable(error)}`);
+    return bad(`the config file cannot be read: ${readErrorMessage(error)}`);
   }
   if (bytes.length > MAX_BYTES) return bad("the file is larger than 16 MiB, which no config is");
   try {
@@ -35,26 +35,26 @@ export async function readConfigFile(
 
 export async function loadConfig(
   file: string,
-  inspect: Inspect,
+  check: CheckRules,
   options: ReadOptions = {},
 ): Promise<GoodConfig | BadConfig> {
   const content = await readConfigFile(file, options.cwd);
   if (!("text" in content)) return content;
-  const read = await inspectRules(readConfig(content.text, file, options), inspect);
-  if (!(await isWrittenByAnybody(resolve(options.cwd ?? process.cwd(), file)))) return read;
+  const read = await checkRules(readConfig(content.text, file, options), check);
+  if (!(await isWorldWritable(resolve(options.cwd ?? process.cwd(), file)))) return read;
   const message =
     "every user of this machine may write this file, and so start programs as whoever runs the gateway";
   return { ...read, warnings: [...read.warnings, { file, line: 1, column: 1, message }] };
 }
 
 /** Where the system tells; Windows does not, by these means. */
-async function isWrittenByAnybody(path: string): Promise<boolean> {
+async function isWorldWritable(path: string): Promise<boolean> {
   const { mode } = await stat(path);
   return process.platform !== "win32" && (mode & 0o002) !== 0;
 }
 
 /** What the system says of a file that cannot be read, in words. */
-export function whyUnreadable(error: unknown): string {
+export function readErrorMessage(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOENT") return "there is no such file";
   if (code === "EACCES" || code === "EPERM") return "permission denied";

@@ -3,10 +3,10 @@ import { z } from "zod";
 import { duration, globs } from "./server-schema.js";
 import { parseRate } from "./units.js";
 
-const words = z.array(z.string().min(1));
+const nonEmptyStrings = z.array(z.string().min(1));
 
 /** What a rule or a limit is about. */
-const subject = {
+const matcherKeys = {
   on: z
     .enum(["call", "sampling", "elicitation", "roots"])
     .default("call")
@@ -27,8 +27,8 @@ const subject = {
     ),
   servers: globs.exactOptional().describe("Globs over the servers' keys."),
   principals: globs.exactOptional().describe("Globs over the ids of principals."),
-  groups: words.exactOptional().describe("The principal must be in one of these groups."),
-  scopes: words.exactOptional().describe("The principal's token must have all of these scopes."),
+  groups: nonEmptyStrings.exactOptional().describe("The principal must be in one of these groups."),
+  scopes: nonEmptyStrings.exactOptional().describe("The principal's token must have all of these scopes."),
   annotations: z
     .record(z.string().min(1), z.boolean())
     .exactOptional()
@@ -71,7 +71,7 @@ const rule = z.strictObject({
     .max(64)
     .exactOptional()
     .describe("What refusals, metrics and decisions call it. Default: `rule-N`, with its place in the list."),
-  ...subject,
+  ...matcherKeys,
   when: z
     .string()
     .min(1)
@@ -136,7 +136,7 @@ const limit = z.strictObject({
     .max(64)
     .exactOptional()
     .describe("What refusals and metrics call it. Default: `limit-N`, with its place in the list."),
-  ...subject,
+  ...matcherKeys,
   rate: rateText("How many calls may start in a time, spread evenly: what is used up comes back bit by bit."),
   burst: z
     .int()

@@ -18,7 +18,7 @@ export function formatProblem({ file, line, column, message }: Problem): string 
 }
 
 /** Turns offsets of one text into lines and columns. */
-export class Places {
+export class SourcePositions {
   readonly #file: string;
   readonly #lineStarts: readonly number[];
 

@@ -1,6 +1,6 @@
 /** Reads JSON, with or without comments and trailing commas, into a tree. */
 import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import { type Fault, MAX_DEPTH, type Member, type Reading, type Tree } from "./tree.js";
+import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "./tree.js";
 
 /** What the parser's words mean to the person who has to mend the file. */
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character must be written as an escape",
 };
 
-export function readJson(text: string): Reading {
+export function readJson(text: string): ParseResult {
   const tooDeep = firstTooDeep(text);
   if (tooDeep !== undefined) {
     return { faults: [{ offset: tooDeep, message: `nested more than ${MAX_DEPTH} levels deep` }] };

@@ -5,7 +5,7 @@ import { suggestion } from "./issues.js";
 import { serverNames } from "./read-servers.js";
 import { profileSchema } from "./schema.js";
 import { treeAt } from "./tree.js";
-import { subject } from "./variables.js";
+import { describePath } from "./variables.js";
 
 export function readProfiles(
   findings: Findings,
@@ -27,7 +27,7 @@ export function readProfiles(
     if (shape === undefined) continue;
     for (const [index, server] of (shape.servers ?? []).entries()) {
       if (named.includes(server)) continue;
-      const message = `${subject(path)} names a server that is not there${suggestion(server, named)}`;
+      const message = `${describePath(path)} names a server that is not there${suggestion(server, named)}`;
       findings.add([...path, "servers", index], message);
     }
     // A disabled server may stay in a profile; it is just not there.

@@ -1,15 +1,15 @@
 /** Reads the servers of a file, in its order, one by one: their names may be anything. */
 import { prefixCollisions } from "./collisions.js";
-import { Contradiction, completeServer, type Surroundings } from "./complete-server.js";
+import { completeServer, type FileContext, ServerConfigError } from "./complete-server.js";
 import type { ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import { SERVER_KEYS } from "./schema.js";
 import { serverSchema } from "./server-schema.js";
 import { type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
-import { subject } from "./variables.js";
+import { describePath } from "./variables.js";
 
 /** The servers that are not disabled. */
-export function readServers(findings: Findings, around: Surroundings): readonly ServerConfig[] {
+export function readServers(findings: Findings, context: FileContext): readonly ServerConfig[] {
   const found = new Map<string, { readonly key: string; readonly server: ServerConfig | undefined }>();
   for (const [key, { value }] of findings.tree.members) {
     if (!isServerKey(key)) continue;
@@ -19,7 +19,7 @@ export function readServers(findings: Findings, around: Surroundings): readonly 
     }
     for (const name of value.members.keys()) {
       if (found.has(name)) findings.add([key], `server ${JSON.stringify(name)} stands here twice`, name);
-      else found.set(name, { key, server: readServer(findings, key, name, around) });
+      else found.set(name, { key, server: readServer(findings, key, name, context) });
     }
   }
   const servers = [...found.values()].flatMap(({ server }) => (server === undefined ? [] : [server]));
@@ -77,7 +77,7 @@ function readServer(
   findings: Findings,
   key: string,
   name: string,
-  around: Surroundings,
+  context: FileContext,
 ): ServerConfig | undefined {
   if (name === "" || name.length > 200 || /\p{C}/u.test(name)) {
     findings.add([key], "a server's name must have 1 to 200 characters, none of them hidden", name);
@@ -88,14 +88,14 @@ function readServer(
   const shape = findings.check(serverSchema, tree, path);
   if (shape === undefined || isDisabled(tree)) return undefined;
   try {
-    return completeServer(name, shape, around);
+    return completeServer(name, shape, context);
   } catch (error) {
-    if (!(error instanceof Contradiction)) throw error;
+    if (!(error instanceof ServerConfigError)) throw error;
     const { key: at } = error;
-    const message = `${subject(path)} ${error.message}`;
+    const message = `${describePath(path)} ${error.message}`;
     if (at === undefined || tree.kind !== "object" || !tree.members.has(at))
       findings.add([key], message, name);
-    else if (!findings.isTold([...path, at])) findings.add(path, message, at);
+    else if (!findings.isReported([...path, at])) findings.add(path, message, at);
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** Reads YAML 1.2 into a tree, with aliases and merge keys already followed. */
 import { createRequire } from "node:module";
 import type { Document, ParsedNode, YAMLMap } from "yaml";
-import { type Fault, MAX_DEPTH, type Member, type ObjectTree, type Reading, type Tree } from "./tree.js";
+import { type Fault, MAX_DEPTH, type Member, type ObjectTree, type ParseResult, type Tree } from "./tree.js";
 
 /** What the parser's codes mean; its own messages quote the text, which may be a secret. */
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -28,7 +28,7 @@ type Library = typeof import("yaml");
 
 const require = createRequire(import.meta.url);
 
-export function readYaml(text: string): Reading {
+export function readYaml(text: string): ParseResult {
   // Most configs are JSON, and what is loaded stays in memory.
   const yaml = require("yaml") as Library;
   try {
@@ -47,12 +47,13 @@ export function readYaml(text: string): Reading {
     return { tree, faults: [...faults, ...converter.faults] };
   } catch (error) {
     // Also the parser's own limit: 20,000 nested brackets end in a RangeError.
-    if (error instanceof TooMuch) return { faults: [{ offset: error.offset, message: error.message }] };
+    if (error instanceof YamlLimitError)
+      return { faults: [{ offset: error.offset, message: error.message }] };
     return { faults: [{ offset: 0, message: "this cannot be read as YAML" }] };
   }
 }
 
-class TooMuch extends Error {
+class YamlLimitError extends Error {
   constructor(
     readonly offset: number,
     message: string,
@@ -75,9 +76,10 @@ class Converter {
   convert(node: ParsedNode | null, depth: number): Tree {
     const offset = node?.range[0] ?? 0;
     this.#nodes += 1;
-    if (this.#nodes > MAX_NODES) throw new TooMuch(offset, "too many values; do its aliases multiply?");
+    if (this.#nodes > MAX_NODES)
+      throw new YamlLimitError(offset, "too many values; do its aliases multiply?");
     // An alias of what it stands in ends here, too.
-    if (depth > MAX_DEPTH) throw new TooMuch(offset, `nested more than ${MAX_DEPTH} levels deep`);
+    if (depth > MAX_DEPTH) throw new YamlLimitError(offset, `nested more than ${MAX_DEPTH} levels deep`);
     if (this.#yaml.isAlias(node)) {
       const target = node.resolve(this.#document);
       if (target === undefined) {

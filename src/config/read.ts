@@ -1,23 +1,23 @@
 /** Turns the text of a config file into a complete config, or into everything that is wrong with it. */
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
+import type { Rules } from "./check-rules.js";
 import { completeAuth } from "./complete-auth.js";
 import { completeLimits, completePolicy } from "./complete-policy.js";
 import type { Config } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { Findings } from "./findings.js";
-import { isHostFile, stripHostFile } from "./foreign.js";
-import type { Rules } from "./inspect-rules.js";
+import { isHostFile, stripHostFile } from "./host-config-file.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
-import { Places, type Problem } from "./problem.js";
+import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";
 import { disabledServers, isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
-import { type Fault, type Path, plain, type Reading, type Tree, treeAt } from "./tree.js";
+import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration } from "./units.js";
-import { subject } from "./variables.js";
+import { describePath } from "./variables.js";
 
 /** Flags and environment variables that beat what the file says. */
 export interface ListenOverrides {
@@ -49,7 +49,7 @@ export interface GoodConfig {
   readonly secrets: readonly string[];
   readonly rules: Rules;
   /** Says something of one place of the file. */
-  readonly remark: (path: Path, message: string) => Problem;
+  readonly problemAt: (path: Path, message: string) => Problem;
   /** Where a server stands in the file. */
   readonly serverPath: (name: string) => Path;
 }
@@ -60,22 +60,22 @@ export interface BadConfig {
   readonly warnings: readonly Problem[];
   /** Those that have their shape. */
   readonly rules: Rules;
-  readonly remark: (path: Path, message: string) => Problem;
+  readonly problemAt: (path: Path, message: string) => Problem;
 }
 
 /** `file` is the file's name as the person gave it. Never throws: whatever is wrong becomes a problem. */
 export function readConfig(text: string, file: string, options: ReadOptions = {}): GoodConfig | BadConfig {
   const source = text.replace(/^\uFEFF/, "");
-  const places = new Places(file, source);
+  const positions = new SourcePositions(file, source);
   const bad = (
     faults: readonly Fault[],
-    found: Partial<Pick<BadConfig, "warnings" | "rules" | "remark">> = {},
+    found: Partial<Pick<BadConfig, "warnings" | "rules" | "problemAt">> = {},
   ): BadConfig => ({
     ok: false,
-    problems: places.problems(faults),
+    problems: positions.problems(faults),
     warnings: [],
     rules: {},
-    remark: (_, message) => places.problem({ offset: 0, message }),
+    problemAt: (_, message) => positions.problem({ offset: 0, message }),
     ...found,
   });
 
@@ -101,7 +101,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings);
   const listen = shape && listenOf(shape, options.overrides ?? {});
-  const conflict = listen && samePlace(listen);
+  const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
   const servers = readServers(findings, { folder, readFile });
@@ -109,9 +109,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const profiles = readProfiles(findings, servers);
   const found = {
     rules: readRules(findings),
-    warnings: places.problems(warnings),
-    remark: (at: Path, message: string) =>
-      places.problem({ offset: treeAt(findings.tree, at).offset, message }),
+    warnings: positions.problems(warnings),
+    problemAt: (at: Path, message: string) =>
+      positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
   if (findings.faults.length > 0 || shape === undefined || listen === undefined)
     return bad(findings.faults, found);
@@ -140,7 +140,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
 }
 
 /** The extension decides; where it says nothing, the first character does. */
-export function parse(text: string, file: string): Reading {
+export function parse(text: string, file: string): ParseResult {
   const extension = extname(file).toLowerCase();
   if (extension === ".yaml" || extension === ".yml") return readYaml(text);
   if (extension === ".json" || extension === ".jsonc" || /^\s*[{[/]/.test(text)) return readJson(text);
@@ -158,8 +158,8 @@ function readSettings(findings: Findings): FileShape | undefined {
 /** `policy` and `limits`; what has not their shape was told with the other settings and counts as not there. */
 function readRules(findings: Findings): Rules {
   const [policy, limits] = ["policy", "limits"].map((key) => findings.tree.members.get(key)?.value);
-  const policyShape = policy && policySchema.safeParse(plain(policy)).data;
-  const limitsShape = limits && limitsSchema.safeParse(plain(limits)).data;
+  const policyShape = policy && policySchema.safeParse(plainValue(policy)).data;
+  const limitsShape = limits && limitsSchema.safeParse(plainValue(limits)).data;
   return {
     ...(policyShape !== undefined && { policy: completePolicy(policyShape) }),
     ...(limitsShape !== undefined && { limits: completeLimits(limitsShape) }),
@@ -176,7 +176,7 @@ function refuseProto(findings: Findings, tree: Tree, path: Path): void {
   const names = path.length === 1 && (isServerKey(top) || top === "profiles");
   for (const [key, { value }] of tree.members) {
     if (key === "__proto__" && !names) {
-      findings.add(path, `${subject(path)} has an unknown key "__proto__"`, key);
+      findings.add(path, `${describePath(path)} has an unknown key "__proto__"`, key);
     }
     refuseProto(findings, value, [...path, key]);
   }
@@ -189,10 +189,10 @@ function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): 
 }
 
 /** What is said of two listeners that cannot both be there; ports that are picked freely never meet. */
-function samePlace({ http, admin }: Config["listen"]): string | undefined {
+function portConflict({ http, admin }: Config["listen"]): string | undefined {
   const [one, other] = [http.host, admin.host].map((host) => host.toLowerCase());
-  const meet = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");
-  if (http.port === 0 || http.port !== admin.port || !meet) return undefined;
+  const overlap = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");
+  if (http.port === 0 || http.port !== admin.port || !overlap) return undefined;
   return `listen.http and listen.admin would both be at port ${http.port}; one of them needs another (--port, --admin-port)`;
 }
 

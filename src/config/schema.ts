@@ -21,7 +21,7 @@ const port = z.union([
 const host = z.string().min(1);
 
 /** Paths of the listener's own, where nothing else can be; and one that every client can send as it stands. */
-const TAKEN = /^\/(healthz|readyz|\.well-known)(\/|$)/;
+const RESERVED_PATH = /^\/(healthz|readyz|\.well-known)(\/|$)/;
 const SSE_PATHS: readonly string[] = ["/sse", "/messages"];
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
 
@@ -40,7 +40,7 @@ const http = z
     path: z
       .string()
       .regex(PATH, { error: 'must be a path such as "/mcp", without a slash at its end' })
-      .refine((path) => !TAKEN.test(path), { error: "is a path that the listener has for itself" })
+      .refine((path) => !RESERVED_PATH.test(path), { error: "is a path that the listener has for itself" })
       .meta(orVariable(PATH))
       .default("/mcp")
       .describe("Where MCP is spoken; one server or profile alone is at this path, a slash and its name."),
@@ -96,33 +96,33 @@ const admin = z.strictObject({
     ),
 });
 
-const calls = (least: number) => z.int().min(least).max(1_000_000);
+const callCount = (least: number) => z.int().min(least).max(1_000_000);
 
 const parkedCalls = z.strictObject({
-  total: calls(0)
+  total: callCount(0)
     .default(2_000)
     .describe(
       "How many may wait at once. With 0 none may: the host is told that the call needs what it cannot have (-32021).",
     ),
-  perPrincipal: calls(1)
+  perPrincipal: callCount(1)
     .default(500)
     .describe(
       "How many of them may be one principal's. Where it has its share of these, of `total` or of `perServer`, its own oldest is given up to make room for its next; nobody else's is. Where nobody says who they are, the next one does not wait: its server is told that too many do.",
     ),
-  perServer: calls(1).default(500).describe("How many of them may be one server's."),
+  perServer: callCount(1).default(500).describe("How many of them may be one server's."),
   answerTimeout: duration(
     "How long a call waits for its answers; then it is given up, and its server is told. A host with a session is asked for two thirds of it, so that the server hears what happened.",
   ).default("15m"),
 });
 
-const exposed = "exposed names";
+const EXPOSED_NAMES = "exposed names";
 
 const profile = z.strictObject({
   servers: z.array(z.string()).optional().describe("The servers it shows, by their keys. Default: all."),
-  tools: nameFilter(exposed)
+  tools: nameFilter(EXPOSED_NAMES)
     .default({ allow: ["*"], deny: [] })
     .describe("Which of their tools it shows."),
-  prompts: nameFilter(exposed)
+  prompts: nameFilter(EXPOSED_NAMES)
     .default({ allow: ["*"], deny: [] })
     .describe("Which of their prompts it shows."),
   resources: nameFilter("exposed URIs and URI templates")

@@ -71,7 +71,7 @@ const root = z.strictObject({
   name: z.string().optional().describe("What a person calls it."),
 });
 
-const own = "the server's own names";
+const OWN_NAMES = "the server's own names";
 
 export const serverSchema = z.strictObject({
   type: z
@@ -137,13 +137,13 @@ export const serverSchema = z.strictObject({
       "Folders (relative to the config file's) or `file:` URIs that it is told when it asks for roots and no host can be asked. Default: it is told that nobody has any.",
     ),
   tools: z
-    .union([nameFilter(own), globs])
+    .union([nameFilter(OWN_NAMES), globs])
     .default({ allow: ["*"], deny: [] })
     .describe("Which of its tools are shown. A plain list, as Copilot writes it, is the same as `allow`."),
   disabledTools: globs
     .default([])
     .describe("More globs for `tools.deny`, as Windsurf and Cursor write them."),
-  prompts: nameFilter(own)
+  prompts: nameFilter(OWN_NAMES)
     .default({ allow: ["*"], deny: [] })
     .describe("Which of its prompts are shown."),
   resources: nameFilter("the server's own URIs and URI templates")

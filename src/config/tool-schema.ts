@@ -25,7 +25,7 @@ export const checksSchema = z.strictObject({
 });
 
 /** Shown names may hold anything that can be seen. */
-const SHOWN = /^[^\p{C}]*$/u;
+const VISIBLE_TEXT = /^[^\p{C}]*$/u;
 
 const values = z.record(z.string().min(1), z.unknown());
 
@@ -46,7 +46,7 @@ export const overridesSchema = z.record(
     .strictObject({
       name: z
         .string()
-        .regex(SHOWN, { error: "cannot hold control characters" })
+        .regex(VISIBLE_TEXT, { error: "cannot hold control characters" })
         .min(1)
         .max(128)
         .exactOptional()

@@ -33,7 +33,7 @@ export interface Fault {
 }
 
 /** What came of reading a text: a tree, or what is wrong with it; both when only some keys are wrong. */
-export interface Reading {
+export interface ParseResult {
   readonly tree?: Tree;
   readonly faults: readonly Fault[];
 }
@@ -59,15 +59,15 @@ export function keyOffset(tree: Tree, path: Path, key: string): number {
 }
 
 /** The plain value of a tree. A key named `__proto__` is left out: as a setting it can mean nothing. */
-export function plain(tree: Tree): unknown {
+export function plainValue(tree: Tree): unknown {
   switch (tree.kind) {
     case "scalar":
       return tree.value;
     case "array":
-      return tree.items.map(plain);
+      return tree.items.map(plainValue);
     case "object": {
       const object: Record<string, unknown> = {};
-      for (const [key, { value }] of tree.members) if (key !== "__proto__") object[key] = plain(value);
+      for (const [key, { value }] of tree.members) if (key !== "__proto__") object[key] = plainValue(value);
       return object;
     }
   }

@@ -1,7 +1,7 @@
 /** Durations and rates as people write them: `30s`, `10/min`. */
 
 const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const WINDOWS: Readonly<Record<string, number>> = {
+const RATE_WINDOWS_MS: Readonly<Record<string, number>> = {
   s: 1_000,
   min: 60_000,
   h: 3_600_000,
@@ -32,5 +32,5 @@ export function parseRate(text: string): Rate | undefined {
   const [, amount, unit] = RATE.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return undefined;
   const count = Number(amount);
-  return count > 0 ? { count, windowMs: WINDOWS[unit] ?? 0 } : undefined;
+  return count > 0 ? { count, windowMs: RATE_WINDOWS_MS[unit] ?? 0 } : undefined;
 }

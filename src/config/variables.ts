@@ -35,7 +35,7 @@ export function expandVariables(tree: Tree, path: Path, sources: VariableSources
         ? resolve(inside, sources)
         : { problem: "has a variable whose } is missing" };
       if ("problem" in outcome) {
-        faults.push({ offset, message: `${subject(at)} ${outcome.problem}` });
+        faults.push({ offset, message: `${describePath(at)} ${outcome.problem}` });
         return "";
       }
       secrets.push(outcome.value);
@@ -64,7 +64,7 @@ export function expandVariables(tree: Tree, path: Path, sources: VariableSources
 }
 
 /** How a place is named in a message: by its server where it has one. */
-export function subject(path: Path): string {
+export function describePath(path: Path): string {
   const [top, name, ...rest] = path;
   if ((top === "mcpServers" || top === "servers" || top === "context_servers") && name !== undefined) {
     const server = `server ${JSON.stringify(name)}`;

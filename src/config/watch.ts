@@ -37,55 +37,55 @@ export function watchConfig(
   const { pollMs = 5_000, settleMs = 100, read = () => readConfigFile(file) } = options;
   let known = options.current === undefined ? undefined : fingerprint({ text: options.current });
   let candidate: string | undefined;
-  let insist = false;
+  let reportUnchanged = false;
   let closed = false;
-  let looking = false;
-  let again = false;
-  let settle: NodeJS.Timeout | undefined;
+  let isPolling = false;
+  let pollAgain = false;
+  let settleTimer: NodeJS.Timeout | undefined;
   let folder: FSWatcher | undefined;
 
-  const look = async (): Promise<void> => {
-    if (looking) {
-      again = true;
+  const poll = async (): Promise<void> => {
+    if (isPolling) {
+      pollAgain = true;
       return;
     }
-    looking = true;
+    isPolling = true;
     let content: FileContent;
     try {
       content = await read();
     } finally {
-      looking = false;
+      isPolling = false;
     }
     if (closed) return;
     const print = fingerprint(content);
-    if (again) {
-      again = false;
-      lookSoon();
-    } else if (print === known && !insist) {
+    if (pollAgain) {
+      pollAgain = false;
+      pollSoon();
+    } else if (print === known && !reportUnchanged) {
       candidate = undefined;
     } else if (print === candidate) {
       candidate = undefined;
       known = print;
-      insist = false;
+      reportUnchanged = false;
       changed(content);
     } else {
       // Seen once; believed when it is still the same a moment later.
       candidate = print;
-      lookSoon();
+      pollSoon();
     }
   };
 
   // What stands there cannot be told now; the next look tries again.
-  const lookNow = (): void => void look().catch(() => {});
-  const lookSoon = (): void => {
-    clearTimeout(settle);
-    settle = setTimeout(lookNow, settleMs);
+  const pollNow = (): void => void poll().catch(() => {});
+  const pollSoon = (): void => {
+    clearTimeout(settleTimer);
+    settleTimer = setTimeout(pollNow, settleMs);
   };
 
   const open = (): void => {
     if (folder !== undefined || closed) return;
     try {
-      folder = watch(dirname(file), { persistent: false }, lookSoon);
+      folder = watch(dirname(file), { persistent: false }, pollSoon);
       folder.on("error", drop);
     } catch {
       // No watch to be had (no such folder now, or no watches left): looking now and then must do.
@@ -98,21 +98,21 @@ export function watchConfig(
   };
 
   open();
-  const poll = setInterval(() => {
+  const pollTimer = setInterval(() => {
     open();
-    lookNow();
+    pollNow();
   }, pollMs);
-  poll.unref();
+  pollTimer.unref();
 
   return {
     check: () => {
-      insist = true;
-      lookSoon();
+      reportUnchanged = true;
+      pollSoon();
     },
     close: () => {
       closed = true;
-      clearInterval(poll);
-      clearTimeout(settle);
+      clearInterval(pollTimer);
+      clearTimeout(settleTimer);
       drop();
     },
   };

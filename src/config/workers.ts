@@ -2,7 +2,7 @@
 import type { Config } from "./config.js";
 
 /** A sentence; undefined where nothing is in the way. */
-export function workersObstacle({ limits = [] }: Pick<Config, "limits">): string | undefined {
+export function workersConflict({ limits = [] }: Pick<Config, "limits">): string | undefined {
   // Each worker would count for itself, and a limit that lets several times as much through is none.
   const counting = limits.find(
     ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,

@@ -37,7 +37,7 @@ export interface Call {
   /** Where its target leads in the client's own view; absent when the method has no target or nobody owns it. */
   readonly route?: Route | undefined;
   /** Present when this call resumes a round that ended in `input_required`. */
-  readonly answers?: InputAnswers | undefined;
+  readonly inputResponses?: InputResponses | undefined;
   /** The least severe log level the client asked for; absent when it asked for none. */
   readonly logLevel?: LogLevel | undefined;
   /** `Mcp-Param-*` headers that no schema explains; they are carried on to an HTTP upstream (SEP-2243). */
@@ -47,7 +47,7 @@ export interface Call {
   /** Progress and log messages that belong to this call and to nothing else. */
   readonly notify: (notice: Notice) => void;
   /** Called when its server has shown in some other way that it is at work. */
-  readonly alive?: (() => void) | undefined;
+  readonly onActivity?: (() => void) | undefined;
 }
 
 let lastCallId = 0;
@@ -59,7 +59,7 @@ export function nextCallId(): number {
 }
 
 /** How many calls there have been in this process. */
-export const callsSoFar = (): number => lastCallId;
+export const callCount = (): number => lastCallId;
 
 /** What a call is about: something that a server lists, or (`methods`) nothing but the method itself. */
 export type RouteKind = ListKind | "methods";
@@ -76,32 +76,32 @@ export interface Route {
    * Its name or URI in the gateway as a whole, where `exposed` is not that: `/mcp/NAME` shows a server's own
    * names. Rules and limits are written against this one, whichever way a client comes in.
    */
-  readonly whole?: string;
+  readonly aggregateName?: string;
   /**
    * Where its name in the whole begins with the prefix of another server: the same name without that. What allows the
    * call must allow both, so a rule that allows `files__*` is about nothing but the server `files`.
    */
-  readonly apart?: string;
+  readonly unambiguousName?: string;
   readonly kind: RouteKind;
   /** Of a method without a target: what its parameters name at this server. Each is judged together with the method. */
-  readonly named?: readonly Named[];
+  readonly namedTargets?: readonly NamedTarget[];
   /** The server's own list entry; absent where a URI was routed by its form alone. */
   readonly item?: JsonObject;
   /** The entry as hosts see it, but for its name, where the config shows it otherwise. */
-  readonly shown?: JsonObject;
+  readonly overriddenItem?: JsonObject;
   /** What the config puts into the arguments of every call. */
-  readonly given?: GivenArguments;
+  readonly configuredArguments?: ConfiguredArguments;
 }
 
 /** Something that the parameters of a method name, or may name. */
-export interface Named {
+export interface NamedTarget {
   readonly route: Route;
   /** False where the text may be no name at all: then rules that name such things count, and the default does not. */
   readonly surely: boolean;
 }
 
 /** Arguments of a tool that come from the config. */
-export interface GivenArguments {
+export interface ConfiguredArguments {
   /** For those that a client leaves out. */
   readonly defaults: JsonObject;
   /** Whatever a client sends. */
@@ -117,7 +117,7 @@ export interface Notice {
 export const APPROVAL_KEY = "cardea/approval";
 
 /** The client's answers to an earlier `input_required`, by the keys of its requests. */
-export interface InputAnswers {
+export interface InputResponses {
   readonly responses: JsonObject;
   /**
    * The errors of requests that the client refused or could not be asked, by the same keys. A server that waits

@@ -3,7 +3,7 @@ import { createHash, type Hash } from "node:crypto";
 import { canonicalText } from "../wire/canonical.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import { writeJson } from "../wire/json-text.js";
-import type { Steps } from "./large-work.js";
+import type { Steps } from "./cooperative-yield.js";
 import { sortedKeys } from "./sorted-keys.js";
 import { nowOrInTurns, Work } from "./steps.js";
 
@@ -14,25 +14,25 @@ import { nowOrInTurns, Work } from "./steps.js";
 export const canonicalDigest = (value: unknown): string | Promise<string> => nowOrInTurns(digesting(value));
 
 function* digesting(value: unknown): Steps<string> {
-  const text = new HashedText();
-  yield* write(value, text);
+  const text = new DigestBuilder();
+  yield* writeSteps(value, text);
   return text.digest();
 }
 
 /** To write a member takes about as long as to search so many characters. */
 const MEMBER = 8;
 /** Characters that are hashed together. */
-const HASHED = 65_536;
+const HASH_CHUNK = 65_536;
 
-class HashedText {
+class DigestBuilder {
   readonly work = new Work();
   readonly #hash: Hash = createHash("sha256");
-  #waiting = "";
+  #buffered = "";
 
   /** True when a turn's work was done. */
   add(piece: string): boolean {
-    this.#waiting += piece;
-    if (this.#waiting.length > HASHED) this.#flush();
+    this.#buffered += piece;
+    if (this.#buffered.length > HASH_CHUNK) this.#flush();
     return this.work.isTurn(MEMBER + piece.length);
   }
 
@@ -42,13 +42,13 @@ class HashedText {
   }
 
   #flush(): void {
-    this.#hash.update(this.#waiting);
-    this.#waiting = "";
+    this.#hash.update(this.#buffered);
+    this.#buffered = "";
   }
 }
 
-function* write(value: unknown, text: HashedText): Steps<void> {
-  if (!isNested(value)) {
+function* writeSteps(value: unknown, text: DigestBuilder): Steps<void> {
+  if (!isContainer(value)) {
     if (text.add(canonicalText(value))) yield;
     return;
   }
@@ -60,13 +60,13 @@ function* write(value: unknown, text: HashedText): Steps<void> {
     const key = keys?.[at];
     const inner: unknown = (value as Readonly<Record<string | number, unknown>>)[key ?? at];
     const head = `${at === 0 ? "" : ","}${key === undefined ? "" : `${writeJson(key)}:`}`;
-    if (isNested(inner)) {
+    if (isContainer(inner)) {
       if (text.add(head)) yield;
-      yield* write(inner, text);
+      yield* writeSteps(inner, text);
     } else if (text.add(head + canonicalText(inner))) yield;
   }
   if (text.add(isList ? "]" : "}")) yield;
 }
 
-const isNested = (value: unknown): value is object =>
+const isContainer = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !(value instanceof ExactNumber);

@@ -3,9 +3,9 @@
 import type { Envelope } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
+import { membersFault, paramsFault } from "./ambiguous-members.js";
 import { GatewayError } from "./errors.js";
-import { membersFault, paramsFault } from "./look-alikes.js";
-import { ANSWER, type Members } from "./members.js";
+import { INPUT_RESPONSE, type Members } from "./members.js";
 
 /** @throws GatewayError -32602 that names the member, for a request or a notification */
 export function checkParams(method: string, params: JsonObject | undefined): void {
@@ -20,8 +20,8 @@ export function checkMembers(object: JsonObject, members: Members, path: string)
 }
 
 /** What is wrong with a response to a question, as a sentence. */
-export const answerFault = ({ result }: Envelope): string | undefined =>
-  result === undefined ? undefined : membersFault(result, ANSWER, "");
+export const responseFault = ({ result }: Envelope): string | undefined =>
+  result === undefined ? undefined : membersFault(result, INPUT_RESPONSE, "");
 
 export const invalidParams = (sentence: string): GatewayError =>
   new GatewayError("bad_request", "downstream", sentence, { rpc: CODE.invalidParams });

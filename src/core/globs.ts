@@ -1,6 +1,6 @@
 /** Globs over names and URIs (`*`, `?`, `{a,b}`), matched in time linear in the name, whatever the pattern. */
 
-import { ANY, GlobMachine, type State } from "./glob-machine.js";
+import { ANY, GlobAutomaton, type State } from "./glob-automaton.js";
 
 /** Which names pass: those that an `allow` glob matches and no `deny` glob does. */
 export interface NameFilter {
@@ -9,10 +9,10 @@ export interface NameFilter {
 }
 
 /** Whether a name passes a filter. */
-export type NameTest = (name: string) => boolean;
+export type NameMatcher = (name: string) => boolean;
 
 /** Compiles a filter once, so that judging a name costs only the matching. */
-export function nameTest(filter: NameFilter): NameTest {
+export function nameMatcher(filter: NameFilter): NameMatcher {
   const allow = filter.allow.map(glob);
   const deny = filter.deny.map(glob);
   return (name) => allow.some((matches) => matches(name)) && !deny.some((matches) => matches(name));
@@ -22,16 +22,16 @@ export function nameTest(filter: NameFilter): NameTest {
  * Compiles one glob. `*` matches any run of characters, `?` exactly one, `{a,b}` either part, which may hold
  * wildcards and braces of its own. Braces without a comma and braces that never close are plain characters.
  */
-export function glob(pattern: string): NameTest {
+export function glob(pattern: string): NameMatcher {
   if (pattern === "*") return () => true;
   if (!/[*?{]/.test(pattern)) return (name) => name === pattern;
-  if (!/[?{]/.test(pattern)) return stars(pattern.split("*"));
-  const machine = new GlobMachine(compile([...pattern]));
+  if (!/[?{]/.test(pattern)) return starPattern(pattern.split("*"));
+  const machine = new GlobAutomaton(compile([...pattern]));
   return (name) => machine.matches(name);
 }
 
 /** Patterns with no wildcard but `*`, which most are: each part is looked for behind the one before it. */
-function stars(parts: readonly string[]): NameTest {
+function starPattern(parts: readonly string[]): NameMatcher {
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";
   const inner = parts.slice(1, -1);

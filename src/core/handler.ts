@@ -8,20 +8,20 @@ export type Middleware = (next: Handler) => Handler;
 /** Looks on: it changes neither the call nor its reply, and does not throw. */
 export interface Observer {
   /** A call has come. */
-  readonly begins?: (call: Call) => void;
+  readonly onStart?: (call: Call) => void;
   /** Its reply is there, so many ms later. */
-  readonly ends: (call: Call, reply: Reply, ms: number) => void;
+  readonly onEnd: (call: Call, reply: Reply, ms: number) => void;
 }
 
 /** One layer for all `observers`: each that is a layer of its own costs every call 0.2 µs. It sees replies alone. */
-export function observed(observers: readonly Observer[]): Middleware {
+export function observerMiddleware(observers: readonly Observer[]): Middleware {
   return (next) =>
     function observed(call) {
       const start = performance.now();
-      for (const observer of observers) observer.begins?.(call);
+      for (const observer of observers) observer.onStart?.(call);
       return next(call).then((reply) => {
         const ms = performance.now() - start;
-        for (const observer of observers) observer.ends(call, reply, ms);
+        for (const observer of observers) observer.onEnd(call, reply, ms);
         return reply;
       });
     };

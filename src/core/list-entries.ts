@@ -17,7 +17,7 @@ export interface Flaw {
 }
 
 /** A list entry that was left out, or a member of a list result that could not be used. */
-export interface Malformed extends Flaw {
+export interface MalformedEntry extends Flaw {
   readonly list: ListKind;
   /** The entry's own name or URI, cut to 200 characters; absent where it has none, and for the result itself. */
   readonly name?: string;
@@ -38,15 +38,15 @@ export const implementationFlaw = (info: unknown): Flaw | undefined => IMPLEMENT
 export const taskFlaw = (task: unknown): Flaw | undefined => TASK(task, "");
 
 /** What is told of an entry with a flaw; one without a name is told by its place in the list, from 0. */
-export function malformedEntry(list: ListKind, entry: unknown, place: number, flaw: Flaw): Malformed {
+export function malformedEntry(list: ListKind, entry: unknown, place: number, flaw: Flaw): MalformedEntry {
   const said = isObject(entry) ? NAMES[list].map((key) => stringAt(entry, key)) : [];
   const name = said.find((one) => one !== undefined);
-  if (name !== undefined) return { list, name: name.slice(0, LONGEST_NAME), ...flaw };
+  if (name !== undefined) return { list, name: name.slice(0, MAX_NAME_LENGTH), ...flaw };
   const inside = flaw.member === "" ? "" : `.${flaw.member}`;
   return { list, ...flaw, member: `${list}[${place}]${inside}` };
 }
 
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
 /** The members that name an entry, the best one first. */
 const NAMES: Readonly<Record<ListKind, readonly string[]>> = {
@@ -56,7 +56,7 @@ const NAMES: Readonly<Record<ListKind, readonly string[]>> = {
   resourceTemplates: ["uriTemplate", "name"],
 };
 
-const must = (what: string, value: unknown, member: string): Flaw => ({
+const flawOf = (what: string, value: unknown, member: string): Flaw => ({
   member,
   reason: `must be ${what}, not ${kindOf(value)}`,
 });
@@ -70,22 +70,23 @@ function kindOf(value: unknown): string {
   return typeof value === "string" ? "a text of another form" : `a ${typeof value}`;
 }
 
-const text: Rule = (value, at) => (typeof value === "string" ? undefined : must("a string", value, at));
-const flag: Rule = (value, at) => (typeof value === "boolean" ? undefined : must("true or false", value, at));
+const text: Rule = (value, at) => (typeof value === "string" ? undefined : flawOf("a string", value, at));
+const flag: Rule = (value, at) =>
+  typeof value === "boolean" ? undefined : flawOf("true or false", value, at);
 const number: Rule = (value, at) =>
-  Number.isFinite(numberOf(value)) ? undefined : must("a number within the range of doubles", value, at);
-const object: Rule = (value, at) => (isObject(value) ? undefined : must("an object", value, at));
+  Number.isFinite(numberOf(value)) ? undefined : flawOf("a number within the range of doubles", value, at);
+const object: Rule = (value, at) => (isObject(value) ? undefined : flawOf("an object", value, at));
 /** A schema inside another. That a list is one is a mistake that hosts do not look for. */
 const schema: Rule = (value, at) =>
   isObject(value) || Array.isArray(value) || typeof value === "boolean"
     ? undefined
-    : must("a schema", value, at);
+    : flawOf("a schema", value, at);
 
-const share: Rule = (value, at) => {
+const unitInterval: Rule = (value, at) => {
   const given = numberOf(value);
   return given !== undefined && given >= 0 && given <= 1
     ? undefined
-    : must("a number from 0 to 1", value, at);
+    : flawOf("a number from 0 to 1", value, at);
 };
 
 const oneOf =
@@ -93,21 +94,21 @@ const oneOf =
   (value, at) =>
     typeof value === "string" && words.includes(value)
       ? undefined
-      : must(`one of ${words.join(", ")}`, value, at);
+      : flawOf(`one of ${words.join(", ")}`, value, at);
 
 const listOf =
   (rule: Rule): Rule =>
   (value, at) =>
     Array.isArray(value)
       ? first(value.entries(), ([index, one]) => rule(one, `${at}[${index}]`))
-      : must("a list", value, at);
+      : flawOf("a list", value, at);
 
 const mapOf =
   (rule: Rule): Rule =>
   (value, at) =>
     isObject(value)
       ? first(Object.entries(value), ([key, one]) => rule(one, `${at}.${key}`))
-      : must("an object", value, at);
+      : flawOf("an object", value, at);
 
 /** An object with these members; those of `required` must be there. */
 function shape(
@@ -116,7 +117,7 @@ function shape(
 ): Rule {
   const rules = Object.entries({ ...required, ...optional });
   return (value, at) => {
-    if (!isObject(value)) return must("an object", value, at);
+    if (!isObject(value)) return flawOf("an object", value, at);
     return first(rules, ([key, rule]) => {
       const path = at === "" ? key : `${at}.${key}`;
       if (Object.hasOwn(value, key)) return rule(value[key], path);
@@ -143,7 +144,7 @@ const time: Rule = (value, at) => {
   const [year = 0, month = 0, day = 0] = parts?.slice(1).map(Number) ?? [];
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0);
-  return day >= 1 && day <= days ? undefined : must("a date and time with an offset (RFC 3339)", value, at);
+  return day >= 1 && day <= days ? undefined : flawOf("a date and time with an offset (RFC 3339)", value, at);
 };
 
 const ICONS = listOf(
@@ -152,7 +153,7 @@ const ICONS = listOf(
 
 const ANNOTATIONS = shape(
   {},
-  { audience: listOf(oneOf("user", "assistant")), priority: share, lastModified: time },
+  { audience: listOf(oneOf("user", "assistant")), priority: unitInterval, lastModified: time },
 );
 
 const DESCRIBED = { title: text, description: text, icons: ICONS, _meta: object };

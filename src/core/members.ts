@@ -3,48 +3,58 @@
  * the extensions whose methods the gateway serves itself. Everything else in them is free.
  */
 
+import { CaseFoldedNames } from "../wire/case-folding.js";
 import { META } from "../wire/names.js";
-import { Spellings } from "../wire/spellings.js";
 
 /** The members of one object. */
 export interface Members {
   /** By name; undefined for a member that is not looked into. */
-  readonly names: ReadonlyMap<string, Inner | undefined>;
-  readonly spellings: Spellings;
+  readonly names: ReadonlyMap<string, NestedMember | undefined>;
+  readonly folded: CaseFoldedNames;
 }
 
 /** A member that holds objects whose members are defined too. */
-export interface Inner {
+export interface NestedMember {
   readonly name: string;
   /** Whether it must be an object, because something is judged by what is in it. */
-  readonly strict: boolean;
+  readonly mustBeObject: boolean;
   /** What it holds; absent where the members of the object are free. */
   readonly members?: Members;
   /** Whether `members` are those of the object itself, of each value in an object or list, or of a list's alone. */
-  readonly of: "itself" | "values" | "items";
+  readonly appliesTo: "itself" | "values" | "items";
 }
 
-type Given = string | Inner;
+type MemberSpec = string | NestedMember;
 
-function members(...given: readonly Given[]): Members {
+function members(...given: readonly MemberSpec[]): Members {
   const names = new Map(
     given.map((one) => (typeof one === "string" ? ([one, undefined] as const) : ([one.name, one] as const))),
   );
-  return { names, spellings: new Spellings([...names.keys()]) };
+  return { names, folded: new CaseFoldedNames([...names.keys()]) };
 }
 
-const object = (name: string, ...given: readonly Given[]): Inner => ({
+const object = (name: string, ...given: readonly MemberSpec[]): NestedMember => ({
   name,
-  strict: false,
+  mustBeObject: false,
   members: members(...given),
-  of: "itself",
+  appliesTo: "itself",
 });
-const values = (name: string, each: Members): Inner => ({ name, strict: false, members: each, of: "values" });
+const values = (name: string, each: Members): NestedMember => ({
+  name,
+  mustBeObject: false,
+  members: each,
+  appliesTo: "values",
+});
 /** A list of objects, or one of them alone. */
-const items = (name: string, each: Members): Inner => ({ name, strict: false, members: each, of: "items" });
-const strict = (inner: Inner): Inner => ({ ...inner, strict: true });
+const items = (name: string, each: Members): NestedMember => ({
+  name,
+  mustBeObject: false,
+  members: each,
+  appliesTo: "items",
+});
+const strict = (inner: NestedMember): NestedMember => ({ ...inner, mustBeObject: true });
 /** An object whose members are free. */
-const free = (name: string): Inner => ({ name, strict: true, of: "itself" });
+const freeObject = (name: string): NestedMember => ({ name, mustBeObject: true, appliesTo: "itself" });
 
 const meta = object(
   "_meta",
@@ -80,28 +90,28 @@ export const IMPLEMENTATION: Members = members(
 );
 
 /** The answer to a question of any kind. */
-export const ANSWER: Members = members(
+export const INPUT_RESPONSE: Members = members(
   ...["action", "content", "model", "role", "stopReason", "roots", "task", "resultType"],
   meta,
 );
 /** A question as it stands in an `input_required` result. */
-export const QUESTION: Members = members("jsonrpc", "id", "method", "params");
+export const INPUT_REQUEST: Members = members("jsonrpc", "id", "method", "params");
 
 /** What makes a result ask for something. Of the other members of a result some are named here, to be passed over fast. */
-export const ROUND: Members = {
+export const INPUT_REQUIRED_RESULT: Members = {
   ...members(
     ...["resultType", "inputRequests", "requestState", "_meta", "content", "structuredContent", "isError"],
     ...["contents", "messages", "description", "completion", "ttlMs", "cacheScope", "taskId", "status"],
   ),
-  spellings: new Spellings(["resultType", "inputRequests", "requestState"]),
+  folded: new CaseFoldedNames(["resultType", "inputRequests", "requestState"]),
 };
 /** Where the error -32042 of 2025-11-25 names pages. */
-export const PAGES: Members = members("elicitations");
+export const URL_ELICITATIONS: Members = members("elicitations");
 
-const resumed = [values("inputResponses", ANSWER), "requestState"] as const;
-const listed = members("cursor", meta);
-const followed = members("uri", meta);
-const nothing = members(meta);
+const resumeParams = [values("inputResponses", INPUT_RESPONSE), "requestState"] as const;
+const listParams = members("cursor", meta);
+const uriParams = members("uri", meta);
+const metaOnly = members(meta);
 const task = object("task", "ttl");
 
 const contentMembers = [
@@ -144,7 +154,7 @@ const filter = object(
 const taskState = members(
   ...["taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "ttlMs", "pollInterval"],
   ...["pollIntervalMs", "result", "error", "requestState", meta],
-  values("inputRequests", QUESTION),
+  values("inputRequests", INPUT_REQUEST),
 );
 
 /** By method; requests and notifications of either side. */
@@ -158,28 +168,28 @@ export const PARAMS: ReadonlyMap<string, Members> = new Map([
       meta,
     ),
   ],
-  ["ping", nothing],
-  ["server/discover", nothing],
+  ["ping", metaOnly],
+  ["server/discover", metaOnly],
   ["logging/setLevel", members("level", meta)],
-  ["tools/list", listed],
-  ["prompts/list", listed],
-  ["resources/list", listed],
-  ["resources/templates/list", listed],
-  ["tasks/list", listed],
-  ["skills/list", listed],
-  ["tools/call", members("name", free("arguments"), task, meta, ...resumed)],
-  ["prompts/get", members("name", free("arguments"), meta, ...resumed)],
-  ["resources/read", members("uri", meta, ...resumed)],
-  ["resources/subscribe", followed],
-  ["resources/unsubscribe", followed],
+  ["tools/list", listParams],
+  ["prompts/list", listParams],
+  ["resources/list", listParams],
+  ["resources/templates/list", listParams],
+  ["tasks/list", listParams],
+  ["skills/list", listParams],
+  ["tools/call", members("name", freeObject("arguments"), task, meta, ...resumeParams)],
+  ["prompts/get", members("name", freeObject("arguments"), meta, ...resumeParams)],
+  ["resources/read", members("uri", meta, ...resumeParams)],
+  ["resources/subscribe", uriParams],
+  ["resources/unsubscribe", uriParams],
   ["resources/directory/read", members("uri", "cursor", meta)],
-  ["skills/get", followed],
+  ["skills/get", uriParams],
   [
     "completion/complete",
     members(
       object("ref", "type", "name", "title", "uri"),
       strict(object("argument", "name", "value")),
-      strict(object("context", free("arguments"))),
+      strict(object("context", freeObject("arguments"))),
       meta,
     ),
   ],
@@ -187,19 +197,19 @@ export const PARAMS: ReadonlyMap<string, Members> = new Map([
   ["tasks/get", members("taskId", meta)],
   ["tasks/result", members("taskId", meta)],
   ["tasks/cancel", members("taskId", meta)],
-  ["tasks/update", members("taskId", meta, ...resumed)],
-  ["roots/list", nothing],
+  ["tasks/update", members("taskId", meta, ...resumeParams)],
+  ["roots/list", metaOnly],
   ["sampling/createMessage", sampling],
   ["elicitation/create", elicitation],
-  ["notifications/initialized", nothing],
+  ["notifications/initialized", metaOnly],
   ["notifications/cancelled", members("requestId", "reason", meta)],
   ["notifications/progress", members("progressToken", "progress", "total", "message", meta)],
   ["notifications/message", members("level", "logger", "data", meta)],
-  ["notifications/roots/list_changed", nothing],
-  ["notifications/tools/list_changed", nothing],
-  ["notifications/prompts/list_changed", nothing],
-  ["notifications/resources/list_changed", nothing],
-  ["notifications/resources/updated", followed],
+  ["notifications/roots/list_changed", metaOnly],
+  ["notifications/tools/list_changed", metaOnly],
+  ["notifications/prompts/list_changed", metaOnly],
+  ["notifications/resources/list_changed", metaOnly],
+  ["notifications/resources/updated", uriParams],
   ["notifications/elicitation/complete", members("elicitationId", meta)],
   ["notifications/subscriptions/acknowledged", members(filter, meta)],
   ["notifications/tasks/status", taskState],
@@ -207,7 +217,7 @@ export const PARAMS: ReadonlyMap<string, Members> = new Map([
 ]);
 
 /** What the gateway reads in the parameters of any method; see `paramsFault`. */
-export const READ_EVERYWHERE = new Spellings([
+export const COMMON_PARAMS = new CaseFoldedNames([
   ...["_meta", "name", "uri", "ref", "arguments", "taskId", "cursor", "task", "inputResponses"],
   "requestState",
 ]);

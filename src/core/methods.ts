@@ -1,7 +1,7 @@
 /** Which methods are routed to the owner of a target, which parameter names the target, and which are lists or questions. */
 import type { JsonObject } from "../wire/json.js";
 import { objectAt, stringAt } from "../wire/json.js";
-import type { Named, Route } from "./call.js";
+import type { NamedTarget, Route } from "./call.js";
 import type { ListKind } from "./upstream.js";
 
 /** List methods are answered from the catalog. */
@@ -40,7 +40,7 @@ interface TargetedMethod {
   write(params: JsonObject, target: string): JsonObject;
 }
 
-const named = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
+const targetNamedBy = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
   needs: `a "${key}"`,
   read: (params) => {
     const name = stringAt(params, key);
@@ -51,14 +51,14 @@ const named = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
 
 /** Methods whose target decides which server gets them. */
 export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
-  "tools/call": named("tools", "name"),
-  "prompts/get": named("prompts", "name"),
-  "resources/read": named("resources", "uri"),
-  "resources/subscribe": named("resources", "uri"),
-  "resources/unsubscribe": named("resources", "uri"),
+  "tools/call": targetNamedBy("tools", "name"),
+  "prompts/get": targetNamedBy("prompts", "name"),
+  "resources/read": targetNamedBy("resources", "uri"),
+  "resources/subscribe": targetNamedBy("resources", "uri"),
+  "resources/unsubscribe": targetNamedBy("resources", "uri"),
   // Of the skills extension (SEP-2640); folders are resources, and a skill is known by the URI of its first file.
-  "resources/directory/read": named("resources", "uri"),
-  "skills/get": named("resources", "uri"),
+  "resources/directory/read": targetNamedBy("resources", "uri"),
+  "skills/get": targetNamedBy("resources", "uri"),
   "completion/complete": {
     needs: 'a "ref" to it, by "name" or by "uri"',
     read: (params) => {
@@ -91,10 +91,14 @@ export function retarget(method: string, params: JsonObject, target: string): Js
 }
 
 /** The route of a method that has no target, at one server. */
-export const methodRoute = (upstream: string, method: string, named: readonly Named[] = []): Route => ({
+export const methodRoute = (
+  upstream: string,
+  method: string,
+  namedTargets: readonly NamedTarget[] = [],
+): Route => ({
   upstream,
   target: method,
   exposed: method,
   kind: "methods",
-  ...(named.length > 0 && { named }),
+  ...(namedTargets.length > 0 && { namedTargets }),
 });

@@ -12,7 +12,7 @@ export function missingCapability(
   capabilities: JsonObject,
 ): JsonObject | undefined {
   const declared = objectAt(capabilities, kind);
-  const needed = neededFor(kind, params ?? {});
+  const needed = requiredCapability(kind, params ?? {});
   if (declared === undefined) return kind === "elicitation" && needed === FORM ? {} : needed;
   // An empty one stands for forms.
   if (needed === FORM && isEmpty(declared)) return undefined;
@@ -22,10 +22,10 @@ export function missingCapability(
 const FORM: JsonObject = { form: {} };
 const LINK: JsonObject = { url: {} };
 const TOOLS: JsonObject = { tools: {} };
-const NOTHING: JsonObject = {};
+const NO_MEMBERS: JsonObject = {};
 
-function neededFor(kind: QuestionKind, params: JsonObject): JsonObject {
+function requiredCapability(kind: QuestionKind, params: JsonObject): JsonObject {
   if (kind === "elicitation") return params.mode === "url" ? LINK : FORM;
   const hasTools = Object.hasOwn(params, "tools") || Object.hasOwn(params, "toolChoice");
-  return kind === "sampling" && hasTools ? TOOLS : NOTHING;
+  return kind === "sampling" && hasTools ? TOOLS : NO_MEMBERS;
 }

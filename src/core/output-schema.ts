@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from "../wire/json.js";
 import type { Flaw } from "./list-entries.js";
 
 /** Deeper than any schema that a person wrote; compiling it would exhaust the stack. */
-const DEEPEST = 200;
+const MAX_SCHEMA_DEPTH = 200;
 
 const TYPES: ReadonlySet<unknown> = new Set([
   ...["string", "number", "integer", "boolean", "null", "object", "array"],
@@ -20,7 +20,7 @@ const isNumber: Test = (value) => numberOf(value) !== undefined;
 const isBoolean: Test = (value) => typeof value === "boolean";
 const isSchema: Test = (value) => isObject(value) || isBoolean(value);
 const isList: Test = Array.isArray;
-const isPattern: Test = (value) => typeof value === "string" && compiles(value);
+const isPattern: Test = (value) => typeof value === "string" && isRegExp(value);
 const isType: Test = (value) =>
   Array.isArray(value) ? value.every((one) => TYPES.has(one)) : value === "" || TYPES.has(value);
 
@@ -83,10 +83,10 @@ class Compilation {
     const rules = Object.keys(schema).filter((key) => Object.hasOwn(KEYWORDS, key));
     // Without a rule it fits everything, and nobody looks into it.
     if (rules.length === 0) return undefined;
-    if (depth > DEEPEST) return { member, reason: `is nested deeper than ${DEEPEST}` };
-    const own = ownFlaw(schema, rules, member) ?? this.#refFlaw(schema, member, depth);
+    if (depth > MAX_SCHEMA_DEPTH) return { member, reason: `is nested deeper than ${MAX_SCHEMA_DEPTH}` };
+    const own = keywordFlaw(schema, rules, member) ?? this.#refFlaw(schema, member, depth);
     if (own !== undefined) return own;
-    for (const [path, inner] of below(schema)) {
+    for (const [path, inner] of subschemas(schema)) {
       const flaw = this.flaw(inner, `${member}.${path}`, depth + 1);
       if (flaw !== undefined) return flaw;
     }
@@ -98,14 +98,14 @@ class Compilation {
     this.#addresses ??= addressesIn(this.#root);
     // Where parts have addresses of their own, a reference may mean another place than it seems to.
     if (this.#addresses.hasIds || META_SCHEMA.test(ref)) return undefined;
-    const target = ref.startsWith("#/") ? pointedTo(this.#root, ref) : this.#addresses.anchors.get(ref);
+    const target = ref.startsWith("#/") ? resolvePointer(this.#root, ref) : this.#addresses.anchors.get(ref);
     return target === undefined
       ? { member: `${member}.$ref`, reason: "must lead to a part of the schema" }
       : this.flaw(target, `${member}(${ref})`, depth + 1);
   }
 }
 
-function ownFlaw(schema: JsonObject, rules: readonly string[], member: string): Flaw | undefined {
+function keywordFlaw(schema: JsonObject, rules: readonly string[], member: string): Flaw | undefined {
   for (const rule of rules) {
     const [test, what] = KEYWORDS[rule] ?? [];
     if (test?.(schema[rule]) === false) return { member: `${member}.${rule}`, reason: `must be ${what}` };
@@ -125,25 +125,28 @@ function unreadablePattern({
   additionalProperties: others,
 }: JsonObject): string | undefined {
   if (!isObject(named)) return undefined;
-  const isIdle = Object.values(named).every(fitsAll) && (others === undefined || fitsAll(others));
-  return isIdle ? undefined : Object.keys(named).find((pattern) => !compiles(pattern));
+  const isIdle =
+    Object.values(named).every(acceptsEverything) && (others === undefined || acceptsEverything(others));
+  return isIdle ? undefined : Object.keys(named).find((pattern) => !isRegExp(pattern));
 }
 
 /** The schemas inside, with their paths. */
-function* below(schema: JsonObject): Generator<readonly [string, unknown]> {
+function* subschemas(schema: JsonObject): Generator<readonly [string, unknown]> {
   const { additionalItems } = schema;
   if (Array.isArray(schema.items) && isObject(additionalItems)) yield ["additionalItems", additionalItems];
   for (const key of IN_ONE) if (isObject(schema[key])) yield [key, schema[key]];
   if (isObject(schema.if)) {
     // A condition is compiled only where something depends on it.
-    const branches = ["then", "else"].filter((key) => schema[key] !== undefined && !fitsAll(schema[key]));
+    const branches = ["then", "else"].filter(
+      (key) => schema[key] !== undefined && !acceptsEverything(schema[key]),
+    );
     for (const key of branches.length > 0 ? ["if", ...branches] : []) yield [key, schema[key]];
   }
   for (const key of IN_LIST) {
     const list: unknown = schema[key];
     if (!Array.isArray(list)) continue;
     // Of several where any will do, none is looked at when one of them fits everything.
-    if (key === "anyOf" && list.some(fitsAll)) continue;
+    if (key === "anyOf" && list.some(acceptsEverything)) continue;
     for (const [index, one] of list.entries()) yield [`${key}[${index}]`, one];
   }
   for (const key of BY_NAME) {
@@ -156,9 +159,9 @@ function* below(schema: JsonObject): Generator<readonly [string, unknown]> {
   }
 }
 
-const fitsAll: Test = (schema) =>
-  schema === true || (schema !== null && typeof schema !== "boolean" && !hasRules(schema));
-const hasRules: Test = (schema) =>
+const acceptsEverything: Test = (schema) =>
+  schema === true || (schema !== null && typeof schema !== "boolean" && !hasKeywords(schema));
+const hasKeywords: Test = (schema) =>
   isObject(schema) && Object.keys(schema).some((key) => Object.hasOwn(KEYWORDS, key));
 
 const META_SCHEMA = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
@@ -187,17 +190,17 @@ function addressesIn(root: JsonObject): Addresses {
 }
 
 /** What a JSON Pointer in a fragment leads to (RFC 6901, 6). */
-function pointedTo(root: JsonObject, ref: string): unknown {
+function resolvePointer(root: JsonObject, ref: string): unknown {
   let place: unknown = root;
   for (const part of ref.slice(2).split("/")) {
     if (typeof place !== "object" || place === null) return undefined;
-    const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = decodePointer(part).replaceAll("~1", "/").replaceAll("~0", "~");
     place = Object.hasOwn(place, key) ? (place as JsonObject)[key] : undefined;
   }
   return place;
 }
 
-function decoded(part: string): string {
+function decodePointer(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -206,7 +209,7 @@ function decoded(part: string): string {
 }
 
 /** Whether it is a regular expression; it is never run. */
-function compiles(pattern: string): boolean {
+function isRegExp(pattern: string): boolean {
   try {
     return new RegExp(pattern, "u").source !== "";
   } catch {

@@ -5,7 +5,7 @@ const ESCAPES = /(?:%[0-9a-f]{2})+/gi;
 const WIDE_ESCAPE = /%u([0-9a-f]{4})/gi;
 
 /** `text` decoded once. Bytes that are no UTF-8 become U+FFFD, as in Node, Python and browsers. */
-export function decodedOnce(text: string): string {
+export function decodeOnce(text: string): string {
   return text.includes("%") ? text.replace(ESCAPES, (run) => bytesOf(run).toString("utf8")) : text;
 }
 
@@ -16,12 +16,12 @@ export function decodedOnce(text: string): string {
  */
 export function decodings(text: string): readonly string[] {
   if (!text.includes("%")) return NONE;
-  const decoded = decodedOnce(text);
+  const decoded = decodeOnce(text);
   const found = [decoded];
   if (decoded.includes("\uFFFD")) {
     found.push(
       decoded.replaceAll("\uFFFD", ""),
-      text.replace(ESCAPES, (run) => withOverlong(bytesOf(run))),
+      text.replace(ESCAPES, (run) => decodeOverlong(bytesOf(run))),
       text.replace(ESCAPES, (run) => bytesOf(run).toString("latin1")),
     );
   }
@@ -37,7 +37,7 @@ const NONE: readonly string[] = [];
 const bytesOf = (run: string): Buffer => Buffer.from(run.replaceAll("%", ""), "hex");
 
 /** UTF-8 as readers before RFC 3629 took it: `C0 AE` is a full stop. */
-function withOverlong(bytes: Buffer): string {
+function decodeOverlong(bytes: Buffer): string {
   const parts: string[] = [];
   let from = 0;
   for (let at = 0; at < bytes.length; ) {

@@ -11,7 +11,7 @@ export interface Pressure {
  * From which level on something is given up. What costs most for least comes first: a stream takes memory for as
  * long as it lasts; a call that is refused can be made again; a connection that is refused cannot even be told why.
  */
-export const SHEDS = {
+export const SHED_LEVELS = {
   /** No new streams, and no connection is kept for another request. */
   streams: 1,
   /** No new calls; those under way go on. */
@@ -21,6 +21,6 @@ export const SHEDS = {
 } as const satisfies Readonly<Record<string, PressureLevel>>;
 
 /** What was refused; a label of the metric `cardea_overload_refusals_total`. */
-export type Shed = keyof typeof SHEDS;
+export type LoadShedKind = keyof typeof SHED_LEVELS;
 
 export const NO_PRESSURE: Pressure = { level: 0 };

@@ -2,11 +2,11 @@
 import { compareNumbers, isNumber, type JsonNumber } from "../wire/decimal.js";
 import type { Notice } from "./call.js";
 
-export class Progress {
+export class ProgressFilter {
   #last: JsonNumber | undefined;
 
   /** Whether `notice` may go on: progress that is no more than what was told before says nothing to a host. */
-  advances({ params }: Notice): boolean {
+  isIncreasing({ params }: Notice): boolean {
     const value = params?.progress;
     // What is no number is for the host to refuse.
     if (!isNumber(value)) return true;
@@ -16,4 +16,4 @@ export class Progress {
   }
 }
 
-export const PROGRESS = "notifications/progress";
+export const PROGRESS_METHOD = "notifications/progress";

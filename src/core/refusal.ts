@@ -50,7 +50,7 @@ export function refusalError(error: GatewayError): RpcError {
  * little is a matter of HTTP, and whoever chose a JSON-RPC code of their own meant it to be seen.
  */
 export function refusalReply(error: GatewayError, call: Call): Reply {
-  if (call.method !== "tools/call" || call.route === undefined || saysItOnTheWire(error)) {
+  if (call.method !== "tools/call" || call.route === undefined || isProtocolError(error)) {
     const { scopes } = error.options;
     const said = { kind: "error", error: refusalError(error), refusal: error.code } as const;
     return scopes === undefined ? said : { ...said, scopes };
@@ -64,7 +64,8 @@ export function refusalReply(error: GatewayError, call: Call): Reply {
 }
 
 /** What was refused, and whether trying again can help. */
-export const refusalText = (error: GatewayError): string => `${fullStop(error.message)} ${advice(error)}`;
+export const refusalText = (error: GatewayError): string =>
+  `${withFullStop(error.message)} ${retryAdvice(error)}`;
 
 /** The one wording for a target that is not there, or not there for this client. */
 export function unknownTarget(kind: RouteKind, name: string): GatewayError {
@@ -76,7 +77,7 @@ export function unknownTarget(kind: RouteKind, name: string): GatewayError {
 }
 
 /** What several servers list under one name belongs to none of them; at the path of one alone it is that one's. */
-export function contestedTarget(kind: ListKind, name: string, servers: readonly string[]): GatewayError {
+export function ambiguousTarget(kind: ListKind, name: string, servers: readonly string[]): GatewayError {
   const { code, source, options } = unknownTarget(kind, name);
   const message = `several servers have the ${KIND_NOUN[kind]} ${shortened(name)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
   return new GatewayError(code, source, message, options);
@@ -90,7 +91,7 @@ export function unknownMethod(method: string): GatewayError {
 }
 
 /** A method that several servers of the caller's view could be asked to serve. Which of them it is for, nobody guesses. */
-export function contestedMethod(method: string, servers: readonly string[]): GatewayError {
+export function ambiguousMethod(method: string, servers: readonly string[]): GatewayError {
   const { code, source, options } = unknownMethod(method);
   const message = `several servers could be meant by method ${shortened(method)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
   return new GatewayError(code, source, message, options);
@@ -103,7 +104,7 @@ const KIND_NOUN: Readonly<Record<ListKind, string>> = {
   resourceTemplates: "resource template",
 };
 
-const saysItOnTheWire = ({ code, options }: GatewayError): boolean =>
+const isProtocolError = ({ code, options }: GatewayError): boolean =>
   code === "unknown_target" ||
   code === "state_rejected" ||
   options.rpc !== undefined ||
@@ -113,12 +114,12 @@ const saysItOnTheWire = ({ code, options }: GatewayError): boolean =>
  * The server had the call, and nobody knows whether it did what it was asked: that another attempt can come through is
  * no reason to tell a model to make it.
  */
-const WAS_SENT: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
+const MAY_HAVE_RUN: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
 const CHECK_FIRST = "It may have been carried out all the same: check before trying again.";
 
-function advice(error: GatewayError): string {
+function retryAdvice(error: GatewayError): string {
   const { retryAfterMs } = error.options;
-  if (WAS_SENT.has(error.code)) return CHECK_FIRST;
+  if (MAY_HAVE_RUN.has(error.code)) return CHECK_FIRST;
   if (error.retryable && retryAfterMs !== undefined) {
     return `Trying again can help in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
   }
@@ -128,5 +129,5 @@ function advice(error: GatewayError): string {
   return "Trying again will not help.";
 }
 
-const fullStop = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);
+const withFullStop = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);
 const shortened = (name: string): string => (name.length <= 200 ? name : `${name.slice(0, 200)}…`);

@@ -1,5 +1,5 @@
 /** The names of an object's members by code units; of very many without holding others up. */
-import type { Steps } from "./large-work.js";
+import type { Steps } from "./cooperative-yield.js";
 import type { Work } from "./steps.js";
 
 /** Names that are sorted together: some 2 ms. */

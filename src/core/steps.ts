@@ -1,5 +1,5 @@
 /** Work on one message that stops now and then, so that others get their turn. */
-import { inTurns, myTurn, type Steps } from "./large-work.js";
+import { cooperativeYield, runSteps, type Steps } from "./cooperative-yield.js";
 
 /** About 2 ms, in characters searched. */
 const TURN = 32_768;
@@ -27,7 +27,7 @@ export class Work {
 /** Goes through the first step at once, and through the others in turns; a promise only where there are any. */
 export function nowOrInTurns<Value>(steps: Steps<Value>): Value | Promise<Value> {
   const step = steps.next();
-  return step.done === true ? step.value : myTurn().then(() => inTurns(steps));
+  return step.done === true ? step.value : cooperativeYield().then(() => runSteps(steps));
 }
 
 /** Goes through all steps at once; undefined where there are too many for that. */

@@ -18,7 +18,7 @@ export class Stop implements StopSignal {
   #aborted = false;
   #reason: unknown;
   /** Nearly always there are none, one or two. */
-  #listeners: readonly (() => void)[] = NOBODY;
+  #listeners: readonly (() => void)[] = NO_LISTENERS;
 
   get aborted(): boolean {
     return this.#aborted;
@@ -35,12 +35,12 @@ export class Stop implements StopSignal {
 
   addEventListener(_type: "abort", listener: () => void): void {
     if (this.#aborted || this.#listeners.includes(listener)) return;
-    this.#listeners = this.#listeners === NOBODY ? [listener] : [...this.#listeners, listener];
+    this.#listeners = this.#listeners === NO_LISTENERS ? [listener] : [...this.#listeners, listener];
   }
 
   removeEventListener(_type: "abort", listener: () => void): void {
     const [only] = this.#listeners;
-    if (this.#listeners.length === 1 && only === listener) this.#listeners = NOBODY;
+    if (this.#listeners.length === 1 && only === listener) this.#listeners = NO_LISTENERS;
     else if (this.#listeners.includes(listener)) {
       this.#listeners = this.#listeners.filter((other) => other !== listener);
     }
@@ -53,16 +53,16 @@ export class Stop implements StopSignal {
     this.#reason = reason;
     for (const listener of this.#listeners) {
       // Whoever hears of it first may take the others' word away.
-      if (this.#listeners.includes(listener)) tell(listener);
+      if (this.#listeners.includes(listener)) callListener(listener);
     }
-    this.#listeners = NOBODY;
+    this.#listeners = NO_LISTENERS;
   }
 }
 
-const NOBODY: readonly (() => void)[] = [];
+const NO_LISTENERS: readonly (() => void)[] = [];
 
 /** A listener that throws must keep neither the others nor whoever gives up from going on. */
-function tell(listener: () => void): void {
+function callListener(listener: () => void): void {
   try {
     listener();
   } catch (error) {

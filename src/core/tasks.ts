@@ -13,20 +13,20 @@ export const TASK_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a server with these capabilities may begin tasks, in either of the two ways of saying so. */
-export const hasTasks = (capabilities: JsonObject | undefined): boolean =>
+export const supportsTasks = (capabilities: JsonObject | undefined): boolean =>
   objectAt(capabilities, "tasks") !== undefined ||
   objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION) !== undefined;
 
 /** Whether a client may ask such a server, call by call, to run a tool as a task (2025-11-25: basic/utilities/tasks). */
-export const takesTasks = (capabilities: JsonObject | undefined): boolean =>
+export const supportsTaskCalls = (capabilities: JsonObject | undefined): boolean =>
   objectAt(objectAt(objectAt(objectAt(capabilities, "tasks"), "requests"), "tools"), "call") !== undefined;
 
 /** Whether such a server tells which tasks there are. */
-export const listsTasks = (capabilities: JsonObject | undefined): boolean =>
+export const supportsTaskList = (capabilities: JsonObject | undefined): boolean =>
   objectAt(objectAt(capabilities, "tasks"), "list") !== undefined;
 
 /** Some tasks that are followed, by the ids they were asked for with. */
-export interface FollowedTasks {
+export interface TaskSubscription {
   /** Those of which changes will be told; of the others nobody has agreed to tell. */
   readonly ids: readonly string[];
   readonly stop: () => void;

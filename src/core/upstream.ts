@@ -6,9 +6,9 @@ import type { Freshness, Notice } from "./call.js";
 import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { Handler } from "./handler.js";
-import type { Malformed } from "./list-entries.js";
+import type { MalformedEntry } from "./list-entries.js";
 import type { StopSignal } from "./stop.js";
-import type { FollowedTasks, TaskListener } from "./tasks.js";
+import type { TaskListener, TaskSubscription } from "./tasks.js";
 
 export const LIST_KINDS = ["tools", "prompts", "resources", "resourceTemplates"] as const;
 export type ListKind = (typeof LIST_KINDS)[number];
@@ -26,24 +26,24 @@ export interface ServerList {
   readonly items: readonly JsonObject[];
   readonly freshness: Freshness;
   /** True where the server says itself how long the list may be kept. */
-  readonly isTimed?: boolean;
+  readonly hasTtl?: boolean;
   /** Entries that hosts cannot read; they are not among the items. Absent where there is none. */
-  readonly malformed?: readonly Malformed[];
+  readonly malformed?: readonly MalformedEntry[];
 }
 
 /**
  * Whose list it is. Servers may list differently for clients of different capabilities, so lists are kept per
  * audience: `class` is shared by all clients of equal capabilities, `key` is the connection's own.
  */
-export interface Audience {
+export interface ListScope {
   readonly key: string;
-  readonly class: string;
+  readonly capabilityClass: string;
   /** True where its clients hear of resources over their own connection, beside one that is shared by all others. */
-  readonly isApart?: boolean;
+  readonly hasOwnUpdates?: boolean;
 }
 
 /** The audience of clients that cannot be asked anything; they share one connection. */
-export const EVERYBODY: Audience = { key: "shared", class: "shared" };
+export const SHARED_SCOPE: ListScope = { key: "shared", capabilityClass: "shared" };
 
 /** Why a connection had to be opened again; a label of the metric `cardea_upstream_restarts_total`. */
 export type RestartReason = "lost" | "failed_start" | "unresponsive";
@@ -62,9 +62,9 @@ export interface Upstream {
   /** What it says of itself to clients that are served as `client` is. Absent where that is `facts` for everybody. */
   factsFor?(client: Client): ServerFacts | undefined;
   /** The revisions in which it is spoken to at this moment, for people to see. */
-  readonly spoken?: readonly string[];
+  readonly revisions?: readonly string[];
   /** How this server shares its connections: whose lists and connection `client` gets. */
-  audience(client: Client): Audience;
+  listScope(client: Client): ListScope;
   /**
    * Walks all pages of one list, over the connection of `client` (opened when it is not there yet), or over
    * the shared one. A list the server does not offer is empty.
@@ -72,12 +72,12 @@ export interface Upstream {
    */
   list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
   /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
-  follow(uri: string, client: Client | undefined): () => void;
+  subscribe(uri: string, client: Client | undefined): () => void;
   /**
    * The error with which the server refused to tell of a resource that `client` follows; undefined where it did
    * not refuse, or is not there to be asked. Waits for its word. Absent where every resource can be followed.
    */
-  refusal?(uri: string, client: Client): Promise<RpcError | undefined>;
+  subscriptionError?(uri: string, client: Client): Promise<RpcError | undefined>;
   /**
    * Asks to hear when one of these tasks (the server's own ids) changes. Absent, or of no ids, where the server
    * tells of none. Never rejects.
@@ -86,26 +86,26 @@ export interface Upstream {
     ids: readonly string[],
     client: Client,
     listener: TaskListener<string>,
-  ): Promise<FollowedTasks>;
+  ): Promise<TaskSubscription>;
   /**
    * Somebody looks for what this server may have while it is away: it is tried now, where a call would hurry it too.
    * Resolves when that has come to something; never rejects. Absent where nothing can be hurried.
    */
-  seek?(): Promise<void>;
+  connectNow?(): Promise<void>;
   watch(observer: UpstreamObserver): () => void;
   /** Passes on what a client tells outside its calls, such as `notifications/roots/list_changed`. */
-  hear?(client: Client, notice: Notice): void;
+  forwardNotification?(client: Client, notice: Notice): void;
   /** Ends what is kept for one session alone. */
-  release(affinity: string): void;
+  releaseClient(affinity: string): void;
   close(): Promise<void>;
 }
 
 export interface UpstreamObserver {
   /** A connection of this audience is open and its facts are known. */
-  ready(audience: Audience): void;
-  listChanged(kind: ListKind, audience: Audience): void;
-  /** `audience` is whose connection said so; only its clients are told. Without it all are who are not apart. */
-  resourceUpdated(uri: string, audience?: Audience): void;
+  ready(listScope: ListScope): void;
+  listChanged(kind: ListKind, listScope: ListScope): void;
+  /** `listScope` is whose connection said so; only its clients are told. Without it all are who are not apart. */
+  resourceUpdated(uri: string, listScope?: ListScope): void;
   /** The shared connection is gone; the supervisor is about to try again. */
   unavailable(cause: GatewayError): void;
 }

@@ -1,16 +1,16 @@
 /** Globs over URIs: whether they match one, in whatever way it is read. */
-import { glob, type NameFilter, type NameTest } from "./globs.js";
+import { glob, type NameFilter, type NameMatcher } from "./globs.js";
 import { partsOf } from "./uri-parts.js";
-import { isPlain, readingsOf } from "./uri-readings.js";
+import { hasSingleReading, readingsOf } from "./uri-readings.js";
 
 export class UriGlobs {
   readonly #literals: ReadonlySet<string>;
-  readonly #written: readonly NameTest[];
-  readonly #allowing: readonly NameTest[];
-  readonly #restricting: readonly NameTest[];
+  readonly #written: readonly NameMatcher[];
+  readonly #allowing: readonly NameMatcher[];
+  readonly #restricting: readonly NameMatcher[];
 
   constructor(patterns: readonly string[]) {
-    const written = patterns.flatMap((pattern) => [pattern, unescaped(pattern)]);
+    const written = patterns.flatMap((pattern) => [pattern, withoutEscapes(pattern)]);
     this.#literals = new Set(patterns);
     this.#written = compiled(written);
     this.#allowing = compiled([...written, ...patterns.flatMap((pattern) => formsOf(pattern, true))]);
@@ -39,13 +39,13 @@ export class UriGlobs {
 }
 
 /** Compiles a filter over URIs: what passes is allowed in each of its readings, and denied in none. */
-export function uriTest({ allow, deny }: NameFilter): NameTest {
+export function uriTest({ allow, deny }: NameFilter): NameMatcher {
   const everything = allow.includes("*");
   if (everything && deny.length === 0) return () => true;
   const allowed = new UriGlobs(allow);
   const denied = new UriGlobs(deny);
   return (uri) => {
-    if (isPlain(uri)) return allowed.allows(uri) && !denied.restricts(uri);
+    if (hasSingleReading(uri)) return allowed.allows(uri) && !denied.restricts(uri);
     const { all, alike, complete } = readingsOf(uri);
     const isDenied = (reading: string): boolean => denied.restricts(reading);
     if (deny.length > 0 && (!complete || all.some(isDenied) || alike.some(isDenied))) return false;
@@ -54,10 +54,10 @@ export function uriTest({ allow, deny }: NameFilter): NameTest {
   };
 }
 
-const compiled = (patterns: readonly string[]): readonly NameTest[] => [...new Set(patterns)].map(glob);
+const compiled = (patterns: readonly string[]): readonly NameMatcher[] => [...new Set(patterns)].map(glob);
 
 /** The pattern without the escapes that it need not have; those of wildcards and of marks stay. */
-const unescaped = (pattern: string): string =>
+const withoutEscapes = (pattern: string): string =>
   pattern.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
     const text = Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8");
     return /[*?{},/\\%#\p{Cc}\uFFFD]/u.test(text) ? run : text;
@@ -82,6 +82,6 @@ function formsOf(pattern: string, allowing: boolean): readonly string[] {
   const owned = /^file$/i.test(scheme) ? /^(?:localhost)?$/i : /^[^@]*$/;
   if (!allowing && !owned.test(authority ?? "")) return forms;
   const rest = pattern.slice(folder.length);
-  for (const reading of readingsOf(folder).all) forms.push(reading + rest, reading + unescaped(rest));
+  for (const reading of readingsOf(folder).all) forms.push(reading + rest, reading + withoutEscapes(rest));
   return forms;
 }

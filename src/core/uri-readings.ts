@@ -1,5 +1,5 @@
 /** What servers may make of a URI: every way in which their readers take it, in the form in which rules are written. */
-import { decodedOnce, decodings } from "./percent-decoding.js";
+import { decodeOnce, decodings } from "./percent-decoding.js";
 import {
   hasDots,
   isWebScheme,
@@ -27,19 +27,19 @@ export interface UriReadings {
 }
 
 /** No URI that is meant to be read has so many. */
-const MOST_READINGS = 64;
+const MAX_READINGS = 64;
 /** Characters in all readings together, which bounds the work. */
-const MOST_CHARACTERS = 65_536;
+const MAX_CHARACTERS = 65_536;
 
 /**
  * Path segments that do not end with a full stop, of characters that nobody escapes; a host without a port. What is of the
- * web, or a page, is not shown under `files+`: there it is another way to write something else (`readLead`).
+ * web, or a page, is not shown under `files+`: there it is another way to write something else (`addPrefixReadings`).
  */
 const PLAIN =
   /^(?!(?:ui|skill):\/\/[^/]*\/[^/]*[@:])(?:[a-z0-9-]+\+(?!https?:|ui:|skill:))*(?:file:\/\/(?!\/[A-Za-z]:)|(?!file:)[a-z][a-z0-9.-]*:\/\/[a-z_-][a-z0-9_-]*(?:\.[a-z_-][a-z0-9_-]*)*(?=\/))(?:\/[\w~!$&'()*,=:@.-]*[\w~!$&'()*,=:@-])+$/;
 
 /** Whether a URI has but one reading; told quickly, and true of most. */
-export const isPlain = (uri: string): boolean => PLAIN.test(uri);
+export const hasSingleReading = (uri: string): boolean => PLAIN.test(uri);
 
 let last: { readonly uri: string; readonly readings: UriReadings } | undefined;
 
@@ -49,7 +49,7 @@ let last: { readonly uri: string; readonly readings: UriReadings } | undefined;
  * a gateway shows it (`files+file:///x`), and so do its readings then.
  */
 export function readingsOf(uri: string): UriReadings {
-  if (isPlain(uri)) return { all: [uri], alike: [], complete: true };
+  if (hasSingleReading(uri)) return { all: [uri], alike: [], complete: true };
   // Filters, rules and limits look at the same call one after the other.
   if (last?.uri === uri) return last.readings;
   const readings = closure(uri);
@@ -58,8 +58,8 @@ export function readingsOf(uri: string): UriReadings {
 }
 
 function closure(uri: string): UriReadings {
-  const { found, complete } = grown([uri]);
-  const guesses = grown([...found].flatMap(guessesOf));
+  const { found, complete } = closureOf([uri]);
+  const guesses = closureOf([...found].flatMap(looseReadings));
   const alike = new Set(guesses.found);
   for (const reading of [...found, ...guesses.found]) for (const other of alikeOf(reading)) alike.add(other);
   for (const reading of found) alike.delete(reading);
@@ -67,26 +67,29 @@ function closure(uri: string): UriReadings {
 }
 
 /** `uris` with everything that can be made of them. */
-function grown(uris: readonly string[]): { readonly found: ReadonlySet<string>; readonly complete: boolean } {
+function closureOf(uris: readonly string[]): {
+  readonly found: ReadonlySet<string>;
+  readonly complete: boolean;
+} {
   const found = new Set(uris);
   let characters = uris.reduce((sum, { length }) => sum + length, 0);
-  let complete = characters * 2 <= MOST_CHARACTERS;
+  let complete = characters * 2 <= MAX_CHARACTERS;
   const add = (reading: string): void => {
     if (found.has(reading)) return;
     characters += reading.length;
-    if (found.size >= MOST_READINGS || characters > MOST_CHARACTERS) complete = false;
+    if (found.size >= MAX_READINGS || characters > MAX_CHARACTERS) complete = false;
     else found.add(reading);
   };
   // A set hands out what is added to it while it is walked.
   for (const reading of found) {
     if (!complete) break;
-    readOn(reading, add);
+    addReadings(reading, add);
   }
   return { found, complete };
 }
 
 /** Every single step that a reader may take from here. */
-function readOn(uri: string, add: Add): void {
+function addReadings(uri: string, add: Add): void {
   add(stripped(uri));
   for (const decoded of decodings(uri)) add(decoded);
   if (uri.includes("\\")) add(uri.replaceAll("\\", "/"));
@@ -98,26 +101,26 @@ function readOn(uri: string, add: Add): void {
   if (parts === undefined) return;
   const { lead, scheme } = parts;
   add(uriOf({ ...parts, lead: lead.toLowerCase(), scheme: scheme.toLowerCase() }));
-  const parsed = whatwg(parts);
+  const parsed = parseWhatwg(parts);
   // It only adds a slash where there is no path.
-  if (parsed !== undefined && parts.path !== "") add(lead + decodedOnce(parsed.href));
-  readLead(parts, add);
-  readHost(parts, parsed, add);
-  readPath(parts, add);
+  if (parsed !== undefined && parts.path !== "") add(lead + decodeOnce(parsed.href));
+  addPrefixReadings(parts, add);
+  addHostReadings(parts, parsed, add);
+  addPathReadings(parts, add);
 }
 
-/** What turns out to be of the web, or a page, is shown otherwise than under `files+` (catalog/uris.ts). */
-function readLead({ lead, ...own }: UriParts, add: Add): void {
+/** What turns out to be of the web, or a page, is shown otherwise than under `files+` (catalog/uri-namespace.ts). */
+function addPrefixReadings({ lead, ...own }: UriParts, add: Add): void {
   if (lead === "") return;
   if (isWebScheme(own.scheme)) add(uriOf({ ...own, lead: "" }));
-  if (!isKept(own.scheme)) return;
+  if (!keepsScheme(own.scheme)) return;
   const { scheme, authority, path, tail } = own;
   add(
     `${scheme}:${authority === undefined ? "" : "//"}${lead.slice(0, -1)}/${authority ?? ""}${path}${tail}`,
   );
 }
 
-const isKept = (scheme: string): boolean => /^(?:ui|skill)$/i.test(scheme);
+const keepsScheme = (scheme: string): boolean => /^(?:ui|skill)$/i.test(scheme);
 
 type Add = (reading: string) => void;
 
@@ -127,7 +130,7 @@ const leadOf = (uri: string): string => /^(?:[a-z0-9-]+\+)*/.exec(uri)?.[0] ?? "
 const WRAPPED = /^<?(?:url:)?(.*?)>?$/is;
 
 /** What only some readers make of a URI, so that it counts for what restricts alone; each is to be read on. */
-function guessesOf(uri: string): readonly string[] {
+function looseReadings(uri: string): readonly string[] {
   const lead = leadOf(uri);
   const own = uri.slice(lead.length);
   const guesses: string[] = [];
@@ -160,7 +163,7 @@ function stripped(uri: string): string {
   return lead + uri.slice(from, to).replace(/[\t\n\r]+/g, "");
 }
 
-function whatwg({ lead: _, ...own }: UriParts): URL | undefined {
+function parseWhatwg({ lead: _, ...own }: UriParts): URL | undefined {
   const text = uriOf({ lead: "", ...own });
   return URL.canParse(text) ? new URL(text) : undefined;
 }
@@ -168,7 +171,7 @@ function whatwg({ lead: _, ...own }: UriParts): URL | undefined {
 const PORT = /:\d*$/;
 
 /** Hosts that are ignored, taken for the first part of a path, or the same as another. */
-function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
+function addHostReadings(parts: UriParts, parsed: URL | undefined, add: Add): void {
   const { scheme, authority, path } = parts;
   if (/^file$/i.test(scheme)) {
     const rooted = path.startsWith("/") ? path : `/${path}`;
@@ -194,11 +197,11 @@ function readHost(parts: UriParts, parsed: URL | undefined, add: Add): void {
   if (host.endsWith(".")) add(uriOf({ ...parts, authority: authority.slice(0, -1) }));
 }
 
-function readPath(parts: UriParts, add: Add): void {
+function addPathReadings(parts: UriParts, add: Add): void {
   const { scheme, authority, path, tail } = parts;
   const web = isWebScheme(scheme);
   // `ui://S/user@host:1/path`: the server's own host stands behind the server.
-  const own = isKept(scheme) ? /^\/(?:[^/@]*@)?([^/@:]*)(?::\d*)?(\/.*)?$/s.exec(path) : null;
+  const own = keepsScheme(scheme) ? /^\/(?:[^/@]*@)?([^/@:]*)(?::\d*)?(\/.*)?$/s.exec(path) : null;
   if (own !== null) add(uriOf({ ...parts, path: `/${own[1] ?? ""}${own[2] ?? ""}` }));
   if (path.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(path) }));
   if (path.includes(";")) add(uriOf({ ...parts, path: path.replace(/;[^/]*/g, "") }));
@@ -214,7 +217,7 @@ function readPath(parts: UriParts, add: Add): void {
       add(uriOf({ ...parts, authority: "", path: withoutDots(authority + rest, escaped), tail: "" }));
     }
     // `ui://S/host/path`: the server stands before the host of its own URI.
-    const kept = isKept(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;
+    const kept = keepsScheme(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;
     if (kept !== null)
       add(uriOf({ ...parts, path: `${kept[1] ?? ""}${withoutDots(kept[2] ?? "", escaped)}` }));
   }
@@ -226,12 +229,12 @@ function alikeOf(uri: string): readonly string[] {
   if (parts === undefined) return [];
   const { lead, scheme, authority, path } = parts;
   const found: string[] = [];
-  const parsed = whatwg(parts);
+  const parsed = parseWhatwg(parts);
   if (parsed !== undefined) found.push(lead + parsed.href);
   if (path.length > 1 && path.endsWith("/")) found.push(uriOf({ ...parts, path: path.slice(0, -1) }));
   if (/^file$/i.test(scheme) || isWebScheme(scheme)) return found;
   if (authority) {
-    const host = whatwg({ ...parts, lead: "", scheme: "http", path: "/", tail: "" })?.host ?? authority;
+    const host = parseWhatwg({ ...parts, lead: "", scheme: "http", path: "/", tail: "" })?.host ?? authority;
     found.push(uriOf({ ...parts, authority: host.toLowerCase().replace(/\.$/, "") }));
   } else found.push(uriOf({ ...parts, authority: "", path: path.replace(/^\/+/, "") }));
   return found;

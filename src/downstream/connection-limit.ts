@@ -2,15 +2,15 @@
 import { readFileSync } from "node:fs";
 
 /** More than ten thousand streams and the calls beside them would need other machines anyway. */
-const MOST = 20_000;
+const MAX_CONNECTIONS = 20_000;
 /** What servers need besides: connections and pipes for as many calls as can sensibly be under way at once. */
-const ENOUGH_FOR_SERVERS = 1_500;
+const UPSTREAM_RESERVE = 1_500;
 
 /** @param descriptors how many the process may have open. Default: what the system says. */
 export function connectionLimit(descriptors = descriptorLimit()): number {
   // Up to half of them where there are few (each call may need one on either side), and a quarter at least.
-  const reserve = Math.max(descriptors / 4, Math.min(descriptors / 2, ENOUGH_FOR_SERVERS));
-  return Math.max(1, Math.min(MOST, Math.floor(descriptors - reserve)));
+  const reserve = Math.max(descriptors / 4, Math.min(descriptors / 2, UPSTREAM_RESERVE));
+  return Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(descriptors - reserve)));
 }
 
 function descriptorLimit(): number {

@@ -1,25 +1,25 @@
 /** The connections of a listener: how many there are, and which of them came when there was hardly room any more. */
 import type { Socket } from "node:net";
 import type { Logger } from "../core/logger.js";
-import { type Pressure, SHEDS, type Shed } from "../core/pressure.js";
+import { type LoadShedKind, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 
 export interface ConnectionSettings {
   /** The most at once. */
   readonly max: number;
   readonly pressure: Pressure;
-  readonly shed: (what: Shed) => void;
+  readonly onShed: (what: LoadShedKind) => void;
   readonly logger: Logger;
 }
 
 /** Shares of `max`: from the first on none is kept for another request, from the second on new ones are only told so. */
-const FULL = 0.8;
-const CROWDED = 0.9;
+const CLOSE_AFTER_RESPONSE_SHARE = 0.8;
+const REFUSE_SHARE = 0.9;
 const LOG_EVERY_MS = 60_000;
 
 export class Connections {
   readonly #settings: ConnectionSettings;
   #open = 0;
-  readonly #surplus = new WeakSet<Socket>();
+  readonly #overLimit = new WeakSet<Socket>();
   #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(settings: ConnectionSettings) {
@@ -28,42 +28,42 @@ export class Connections {
 
   /** Takes a new connection in, or closes it where there is no memory left to read from it. */
   admit(socket: Socket): void {
-    const { max, pressure, shed } = this.#settings;
-    if (pressure.level >= SHEDS.connections) {
-      shed("connections");
+    const { max, pressure, onShed } = this.#settings;
+    if (pressure.level >= SHED_LEVELS.connections) {
+      onShed("connections");
       socket.destroy();
       return;
     }
     this.#open += 1;
-    socket.on("close", this.#closed);
-    if (this.#open <= max * CROWDED) return;
-    this.#surplus.add(socket);
-    this.#tell();
+    socket.on("close", this.#onClose);
+    if (this.#open <= max * REFUSE_SHARE) return;
+    this.#overLimit.add(socket);
+    this.#warn();
   }
 
   /** The system closed one that was beyond `max`. */
-  dropped(): void {
-    this.#settings.shed("connections");
-    this.#tell();
+  onDropped(): void {
+    this.#settings.onShed("connections");
+    this.#warn();
   }
 
   /** Whether connections had better end behind the answer that is under way on them. */
-  get areScarce(): boolean {
+  get areNearLimit(): boolean {
     const { max, pressure } = this.#settings;
-    return pressure.level >= SHEDS.streams || this.#open > max * FULL;
+    return pressure.level >= SHED_LEVELS.streams || this.#open > max * CLOSE_AFTER_RESPONSE_SHARE;
   }
 
   /** Whether this one came so late that nothing is done for it: those who were here before are served. */
-  isSurplus(socket: Socket): boolean {
-    return this.#surplus.has(socket);
+  isOverLimit(socket: Socket): boolean {
+    return this.#overLimit.has(socket);
   }
 
   /** One for all sockets, as each may stay open for hours with a stream. */
-  readonly #closed = (): void => {
+  readonly #onClose = (): void => {
     this.#open -= 1;
   };
 
-  #tell(): void {
+  #warn(): void {
     const now = performance.now();
     if (now - this.#loggedAt < LOG_EVERY_MS) return;
     this.#loggedAt = now;

@@ -3,25 +3,27 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
 /** Headers of either era that a page sends; `Mcp-Param-*` are named by tools and are let in by their prefix. */
-const SENT = new Set([
+const ALLOWED_HEADERS = new Set([
   ...["accept", "authorization", "content-type", "last-event-id", "x-api-key"],
   ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
 ]);
-const EXPOSED = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";
+const EXPOSED_HEADERS = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";
 
 /** Marks a response as readable by pages of `origin`, which was allowed before; never by those of any other. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader("access-control-allow-origin", origin);
-  response.setHeader("access-control-expose-headers", EXPOSED);
+  response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
   response.setHeader("vary", "Origin");
 }
 
 /** Answers the question a browser asks before it sends what a form could not. */
 export function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
-  const asked = String(request.headers["access-control-request-headers"] ?? "")
+  const requested = String(request.headers["access-control-request-headers"] ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase());
-  const headers = asked.filter((name) => SENT.has(name) || /^mcp-param-[a-z0-9_-]+$/.test(name));
+  const headers = requested.filter(
+    (name) => ALLOWED_HEADERS.has(name) || /^mcp-param-[a-z0-9_-]+$/.test(name),
+  );
   response.writeHead(204, {
     "access-control-allow-methods": METHODS,
     "access-control-allow-headers": headers.join(", "),

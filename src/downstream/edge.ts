@@ -12,7 +12,7 @@ export interface HttpExchange {
   readonly response: ServerResponse;
   readonly principal: Principal;
   /** "" for the whole gateway, or the NAME of `/mcp/NAME`. */
-  readonly scope: string;
+  readonly endpoint: string;
   /** The `WWW-Authenticate` of an answer (403) to a token that lacks these scopes. */
   readonly challenge: (scopes: readonly string[]) => string;
 }
@@ -23,16 +23,16 @@ export interface HttpPost extends HttpExchange {
 }
 
 /** Where an event stream that a host opens must find room. */
-export interface StreamRoom {
+export interface StreamQuota {
   /**
    * Takes a place for one stream; call the returned function when the stream is over.
    * @throws GatewayError `overloaded`
    */
-  take(principal: Principal): () => void;
+  acquire(principal: Principal): () => void;
 }
 
 /** Room without end; where a stream costs nobody a connection. */
-export const ROOM_FOR_ALL: StreamRoom = { take: () => () => {} };
+export const UNLIMITED_STREAMS: StreamQuota = { acquire: () => () => {} };
 
 /** One era's way of serving HTTP. A method that throws is answered by the listener with a JSON-RPC error. */
 export interface HttpEdge {
@@ -50,9 +50,9 @@ export interface HttpEdge {
 /** A host at the other end of a pipe: one principal, one message per line. */
 export interface Pipe {
   readonly principal: Principal;
-  readonly scope: string;
+  readonly endpoint: string;
   /** True where the host started this process, and takes it for the server behind it. */
-  readonly isStandIn?: boolean;
+  readonly isSpawnedByHost?: boolean;
   /** Writes one message; the text must be a single JSON document without line breaks. */
   send(text: string | Buffer): void;
 }
@@ -64,9 +64,9 @@ export interface PipeEdge {
   /** A batch; only the legacy era has any. Resolves like `receive`. */
   receiveBatch?(batch: Batch): void | Promise<void>;
   /** The pipe's principal came with other credentials, which may grant more or less. */
-  actFor?(principal: Principal): void;
+  updatePrincipal?(principal: Principal): void;
   /** The host will send nothing more, but may still read: what it was asked it cannot answer. */
-  inputEnded?(): void;
+  onInputEnd?(): void;
   /** The pipe is gone or the gateway stops. */
   close(): Promise<void>;
 }

@@ -3,46 +3,46 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
-import { frontDoor } from "../core/front-door.js";
-import type { GatewayPort } from "../core/gateway-port.js";
+import type { GatewayApi } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { isLoopback } from "../core/loopback.js";
-import { NO_PRESSURE, type Pressure, type Shed } from "../core/pressure.js";
-import { type Authentication, EVERYBODY_IS_ANONYMOUS } from "./authenticate/authentication.js";
+import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
+import { rebindingProtection } from "../core/rebinding-protection.js";
+import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentication.js";
+import { BodyBudget } from "./body-budget.js";
 import { connectionLimit } from "./connection-limit.js";
+import { ConnectionTimeouts } from "./connection-timeouts.js";
 import { Connections } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
-import type { HandOver } from "./hand-over.js";
-import { HeldBodies } from "./held-bodies.js";
+import type { WorkerForwarder } from "./forward-to-worker.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
-import { QuietConnections } from "./quiet-connections.js";
 
 export interface HttpListenerOptions {
   readonly listen: ListenConfig["http"];
-  readonly port: GatewayPort;
+  readonly gateway: GatewayApi;
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
   /** Serves `GET /sse` and `POST /messages`, the transport of 2024-11-05. Default: there are no such paths. */
   readonly sse?: SseEdge;
   /** What `/readyz` says; asked anew each time. */
-  readonly ready: () => Readiness;
+  readonly readiness: () => Readiness;
   /** Default: everybody is anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
   readonly authentication?: Authentication;
   readonly logger?: Logger;
   /** Told of each request that was refused before it reached an edge, with its HTTP status. */
-  readonly refused?: (status: number) => void;
+  readonly onRefused?: (status: number) => void;
   readonly timeouts?: Partial<HttpTimeouts>;
   /** The most connections at once; further ones are dropped. Default: what the descriptors of the process allow. */
   readonly maxConnections?: number;
   /** Default: there is none. */
   readonly pressure?: Pressure;
   /** Told of everything that is refused because there is too much of it. */
-  readonly shed?: (what: Shed) => void;
+  readonly onShed?: (what: LoadShedKind) => void;
   /** How many bytes the bodies of requests under way may have together. Default 256 MiB. */
-  readonly heldBodyBytes?: number;
+  readonly bodyBudgetBytes?: number;
   /** Where there are other workers: how requests are handed over to them, and the socket on which they do the same. */
-  readonly workers?: { readonly handOver: HandOver; readonly socket: string };
+  readonly workers?: { readonly forwarder: WorkerForwarder; readonly socket: string };
 }
 
 /** In milliseconds. */
@@ -69,33 +69,36 @@ export interface HttpListener {
 }
 
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { listen, logger = SILENT, authentication = EVERYBODY_IS_ANONYMOUS } = options;
-  const { pressure = NO_PRESSURE, shed = () => {}, maxConnections = connectionLimit(), workers } = options;
-  const connections = new Connections({ max: maxConnections, pressure, shed, logger });
+  const { listen, logger = SILENT, authentication = NO_AUTHENTICATION } = options;
+  const { pressure = NO_PRESSURE, onShed = () => {}, maxConnections = connectionLimit(), workers } = options;
+  const connections = new Connections({ max: maxConnections, pressure, onShed, logger });
   const route = httpRoutes({
     ...options,
     authentication,
-    door: frontDoor({ bind: listen.host, ...listen }),
-    bodies: new HeldBodies({ limit: options.heldBodyBytes ?? 256 * 1024 * 1024, pressure, shed }),
+    rebindingProtection: rebindingProtection({ bind: listen.host, ...listen }),
+    bodyBudget: new BodyBudget({ limit: options.bodyBudgetBytes ?? 256 * 1024 * 1024, pressure, onShed }),
     logger,
-    ...(workers !== undefined && { handOver: workers.handOver }),
+    ...(workers !== undefined && { forwarder: workers.forwarder }),
   });
-  const quiet = new QuietConnections({ stallMs: options.timeouts?.stallMs ?? STALL_MS, logger });
+  const connectionTimeouts = new ConnectionTimeouts({
+    stallMs: options.timeouts?.stallMs ?? STALL_MS,
+    logger,
+  });
   let stopping = false;
   const server = nodeServer(options.timeouts, (request, response) => {
-    response.on("timeout", quiet.duringResponse);
-    if (stopping || connections.areScarce) response.shouldKeepAlive = false;
-    if (connections.isSurplus(request.socket) && !PROBES.has(request.url ?? "")) turnAway(response);
-    else if (workers?.handOver.bySession(request, response) !== true) route(request, response);
+    response.on("timeout", connectionTimeouts.onResponseTimeout);
+    if (stopping || connections.areNearLimit) response.shouldKeepAlive = false;
+    if (connections.isOverLimit(request.socket) && !PROBES.has(request.url ?? "")) refuseConnection(response);
+    else if (workers?.forwarder.forwardBySession(request, response) !== true) route(request, response);
   });
   /** Whatever comes from other workers is for this one. */
-  const inner = workers && nodeServer({ ...options.timeouts, keepAliveMs: 0 }, innerRequest);
-  const servers = inner === undefined ? [server] : [server, inner];
-  for (const each of servers) each.on("connection", quiet.watch);
+  const workerServer = workers && nodeServer({ ...options.timeouts, keepAliveMs: 0 }, onWorkerRequest);
+  const servers = workerServer === undefined ? [server] : [server, workerServer];
+  for (const each of servers) each.on("connection", connectionTimeouts.watch);
   server.maxConnections = maxConnections;
   server.on("connection", (socket) => connections.admit(socket));
-  server.on("drop", () => connections.dropped());
-  server.on("timeout", quiet.otherwise);
+  server.on("drop", () => connections.onDropped());
+  server.on("timeout", connectionTimeouts.onServerTimeout);
 
   return {
     async start() {
@@ -104,7 +107,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
         logger.warn({ host: listen.host }, "insecure: anybody who reaches this address may call every tool");
       }
       // A socket of this worker alone, where Node's cluster would otherwise share it among all.
-      if (inner !== undefined) await bind(inner, { path: workers?.socket, exclusive: true });
+      if (workerServer !== undefined) await bind(workerServer, { path: workers?.socket, exclusive: true });
       await bind(server, { host: listen.host, port: listen.port });
       // A connection that cannot be taken, for want of descriptors say, is no reason to lose all the others.
       for (const each of servers)
@@ -134,19 +137,19 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       } finally {
         clearInterval(sweep);
         clearTimeout(cut);
-        workers?.handOver.close();
+        workers?.forwarder.close();
       }
     },
   };
 
-  function innerRequest(request: IncomingMessage, response: ServerResponse): void {
-    response.on("timeout", quiet.duringResponse);
+  function onWorkerRequest(request: IncomingMessage, response: ServerResponse): void {
+    response.on("timeout", connectionTimeouts.onResponseTimeout);
     route(request, response);
   }
 
   /** Called for a request on a connection that came when there were too many. */
-  function turnAway(response: ServerResponse): void {
-    shed("connections");
+  function refuseConnection(response: ServerResponse): void {
+    onShed("connections");
     const message = "there are too many connections to the gateway";
     const error = new GatewayError("overloaded", "gateway", message, {
       retryable: true,
@@ -166,12 +169,12 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
 const STALL_MS = 30_000;
 
 /** How often (ms) somebody looks whether there is anything left to wait for. */
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 async function linger(ms: number, isIdle: () => boolean): Promise<void> {
   const until = performance.now() + ms;
   for (let left = ms; left > 0 && !isIdle(); left = until - performance.now()) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(left, LOOK_MS)));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(left, POLL_MS)));
   }
 }
 

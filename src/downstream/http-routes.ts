@@ -4,17 +4,17 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
-import { admit, admitOperator } from "../core/admit.js";
+import { checkOperatorRequestHead, checkRequestHead } from "../core/check-request-head.js";
 import type { Principal } from "../core/client.js";
-import type { FrontDoor } from "../core/front-door.js";
-import type { GatewayPort } from "../core/gateway-port.js";
+import type { GatewayApi } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
+import type { RebindingProtection } from "../core/rebinding-protection.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
+import type { BodyBudget } from "./body-budget.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
-import type { HandOver } from "./hand-over.js";
-import type { HeldBodies } from "./held-bodies.js";
+import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-endpoint.js";
 
@@ -29,70 +29,80 @@ export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
 export interface HttpRouteSettings {
   readonly listen: Pick<ListenConfig["http"], "path" | "maxBodyBytes">;
-  readonly port: Pick<GatewayPort, "hasScope">;
+  readonly gateway: Pick<GatewayApi, "hasEndpoint">;
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
   readonly sse?: SseEdge;
-  readonly ready: () => Readiness;
+  readonly readiness: () => Readiness;
   readonly authentication: Authentication;
-  readonly door: FrontDoor;
-  readonly bodies: HeldBodies;
+  readonly rebindingProtection: RebindingProtection;
+  readonly bodyBudget: BodyBudget;
   /** Where there are other workers. */
-  readonly handOver?: HandOver;
+  readonly forwarder?: WorkerForwarder;
   readonly logger: Logger;
-  readonly refused?: (status: number) => void;
+  readonly onRefused?: (status: number) => void;
 }
 
-type Serve = (request: IncomingMessage, response: ServerResponse, name: string) => void | Promise<void>;
+type RouteHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  name: string,
+) => void | Promise<void>;
 
 export interface HttpRoute {
   /** As Hono writes paths. */
   readonly path: string;
-  readonly serve: Serve;
+  readonly handle: RouteHandler;
 }
 
 /** Every path there is. Each but the probes and the metadata asks for credentials before anything else. */
 export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
-  const { authentication, listen, door, sse } = settings;
-  const behind = { ...settings, maxBodyBytes: listen.maxBodyBytes };
+  const { authentication, listen, rebindingProtection, sse } = settings;
+  const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
   const base = listen.path.replace(/\/$/, "");
-  const mcp = guarded(mcpEndpoint(behind));
+  const mcp = authenticated(mcpEndpoint(endpointSettings));
   const routes: HttpRoute[] = [
-    { path: "/healthz", serve: alive },
-    { path: "/readyz", serve: readiness },
-    { path: METADATA_PATH, serve: metadata },
-    { path: `${METADATA_PATH}/*`, serve: metadata },
-    { path: base === "" ? "/" : base, serve: mcp },
-    { path: `${base}/:name`, serve: mcp },
+    { path: "/healthz", handle: healthz },
+    { path: "/readyz", handle: readyz },
+    { path: METADATA_PATH, handle: metadata },
+    { path: `${METADATA_PATH}/*`, handle: metadata },
+    { path: base === "" ? "/" : base, handle: mcp },
+    { path: `${base}/:name`, handle: mcp },
   ];
   if (sse !== undefined) {
     const opening = onlyGet(sse);
     const taking = onlyPost(sse);
-    const opens = guarded(mcpEndpoint({ ...behind, modern: opening, legacy: opening, allow: GET_ONLY }));
-    const takes = guarded(mcpEndpoint({ ...behind, modern: taking, legacy: taking, allow: POST_ONLY }));
-    routes.push({ path: "/sse", serve: opens }, { path: MESSAGES_PATH, serve: takes });
+    const opens = authenticated(
+      mcpEndpoint({ ...endpointSettings, modern: opening, legacy: opening, allow: GET_ONLY }),
+    );
+    const takes = authenticated(
+      mcpEndpoint({ ...endpointSettings, modern: taking, legacy: taking, allow: POST_ONLY }),
+    );
+    routes.push({ path: "/sse", handle: opens }, { path: MESSAGES_PATH, handle: takes });
   }
   // A path that is not there is told only to those who may know.
-  return [...routes, { path: "*", serve: guarded(nothingHere) }];
+  return [...routes, { path: "*", handle: authenticated(notFound) }];
 
   /** People open what they were told of in a browser, and hosts are given addresses of other servers. */
-  async function nothingHere({ request }: HttpExchange): Promise<never> {
+  async function notFound({ request }: HttpExchange): Promise<never> {
     const [path] = (request.url ?? "").split("?", 1);
     const older = path === "/sse" || path === MESSAGES_PATH;
-    throw nowhere(
+    throw notFoundError(
       older && sse === undefined
         ? "the transport of 2024-11-05 is not served here unless listen.http.legacySse says so"
         : `there is nothing at this path; MCP is spoken at ${listen.path}`,
     );
   }
 
-  function guarded(endpoint: McpEndpoint): Serve {
-    return (request, response, scope) => {
-      if (arrives(request, response)) return;
+  function authenticated(handler: McpEndpoint): RouteHandler {
+    return (request, response, endpoint) => {
+      if (handlePreflight(request, response)) return;
       const { challenge } = authentication;
       const serve = (principal: Principal) => {
         // A host that hung up meanwhile closes nothing any more, and what would be kept until then would be kept for ever.
-        return response.destroyed ? undefined : endpoint({ request, response, principal, scope, challenge });
+        return response.destroyed
+          ? undefined
+          : handler({ request, response, principal, endpoint, challenge });
       };
       const principal = authentication.authenticate(request);
       return principal instanceof Promise ? principal.then(serve) : serve(principal);
@@ -100,8 +110,8 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   }
 
   /** Checks who is meant and on whose behalf; answers a browser that only asks, which never shows credentials. */
-  function arrives(request: IncomingMessage, response: ServerResponse): boolean {
-    admit(request, door);
+  function handlePreflight(request: IncomingMessage, response: ServerResponse): boolean {
+    checkRequestHead(request, rebindingProtection);
     const { origin } = request.headers;
     if (origin === undefined) return false;
     allowOrigin(response, origin);
@@ -110,26 +120,26 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   }
 
   function metadata(request: IncomingMessage, response: ServerResponse): void {
-    if (arrives(request, response)) return;
+    if (handlePreflight(request, response)) return;
     const document = authentication.metadata();
     const about = request.url?.split("?", 1)[0]?.slice(METADATA_PATH.length).replace(/\/$/, "") ?? "";
     // A proxy in front may show us under another path than the one we know.
     const known = document !== undefined && ["", base, pathOf(String(document.resource))].includes(about);
-    if (!known) throw nowhere();
-    onlyReading(request);
+    if (!known) throw notFoundError();
+    requireGetOrHead(request);
     writeJson(response, 200, document);
   }
 
-  function alive(request: IncomingMessage, response: ServerResponse): void {
-    admitOperator(request, door);
-    onlyReading(request);
+  function healthz(request: IncomingMessage, response: ServerResponse): void {
+    checkOperatorRequestHead(request, rebindingProtection);
+    requireGetOrHead(request);
     writeJson(response, 200, { status: "ok" });
   }
 
-  function readiness(request: IncomingMessage, response: ServerResponse): void {
-    admitOperator(request, door);
-    onlyReading(request);
-    const found = settings.ready();
+  function readyz(request: IncomingMessage, response: ServerResponse): void {
+    checkOperatorRequestHead(request, rebindingProtection);
+    requireGetOrHead(request);
+    const found = settings.readiness();
     writeJson(response, found.ready ? 200 : 503, found);
   }
 }
@@ -140,10 +150,10 @@ export function httpRoutes(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
   const table = routeTable(settings);
-  for (const { path, serve } of table) {
+  for (const { path, handle } of table) {
     app.all(path, ({ env, req }) => {
-      settle(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
-        serve(request, response, req.param("name") ?? ""),
+      dispatch(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
+        handle(request, response, req.param("name") ?? ""),
       );
       return RESPONSE_ALREADY_SENT;
     });
@@ -153,9 +163,9 @@ export function httpRoutes(
   const route = getRequestListener(answer, { overrideGlobalObjects: false, autoCleanupIncoming: false });
   // Nearly every request is for this very path, and to be sent there by Hono costs 2 µs.
   const mcp = table.find(({ path }) => path === settings.listen.path);
-  const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.serve(request, response, "");
+  const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.handle(request, response, "");
   return (request, response) => {
-    if (mcp !== undefined && request.url === mcp.path) settle(request, response, serveMcp);
+    if (mcp !== undefined && request.url === mcp.path) dispatch(request, response, serveMcp);
     else route(request, response).catch((error: unknown) => fail(response, error));
   };
 
@@ -173,7 +183,7 @@ export function httpRoutes(
       : answered;
   }
 
-  function settle(
+  function dispatch(
     request: IncomingMessage,
     response: ServerResponse,
     serve: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
@@ -183,7 +193,7 @@ export function httpRoutes(
       const failure = httpFailure(cause);
       if (failure.status === 500)
         settings.logger.error({ error: cause, method: request.method }, "a request failed");
-      settings.refused?.(failure.status);
+      settings.onRefused?.(failure.status);
       sendFailure(response, failure, id);
     };
     try {
@@ -195,14 +205,14 @@ export function httpRoutes(
   }
 }
 
-const nowhere = (message = "there is nothing at this path"): HttpRefusal =>
+const notFoundError = (message = "there is nothing at this path"): HttpRefusal =>
   new HttpRefusal(404, "unknown_target", message);
 
 const GET_ONLY = "GET, OPTIONS";
 const POST_ONLY = "POST, OPTIONS";
 
 /** @throws HttpRefusal */
-function onlyReading({ method }: IncomingMessage): void {
+function requireGetOrHead({ method }: IncomingMessage): void {
   if (method !== "GET" && method !== "HEAD") throw notAllowed("GET, HEAD");
 }
 

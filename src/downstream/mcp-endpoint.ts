@@ -1,8 +1,8 @@
 /** The endpoint that speaks MCP: one request, checked from the cheap to the dear, and handed to its era. */
 import type { IncomingMessage } from "node:http";
+import { LARGE_BYTES, runSteps } from "../core/cooperative-yield.js";
 import { GatewayError } from "../core/errors.js";
-import type { GatewayPort } from "../core/gateway-port.js";
-import { inTurns, LARGE_BYTES } from "../core/large-work.js";
+import type { GatewayApi } from "../core/gateway-api.js";
 import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/depth.js";
 import {
   type Batch,
@@ -12,27 +12,27 @@ import {
   parseDocument,
   parseDocumentInSteps,
 } from "../wire/envelope.js";
-import { withinLengths } from "../wire/longest.js";
+import { checkHostLengths } from "../wire/length-limits.js";
 import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
+import type { BodyBudget } from "./body-budget.js";
 import { checkContent } from "./check-content.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
 import type { HttpEdge, HttpExchange } from "./edge.js";
-import type { HandOver } from "./hand-over.js";
-import type { HeldBodies } from "./held-bodies.js";
+import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal } from "./http-errors.js";
 import { readBody } from "./read-body.js";
 
 export interface McpEndpointSettings {
-  readonly port: Pick<GatewayPort, "hasScope">;
+  readonly gateway: Pick<GatewayApi, "hasEndpoint">;
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
   readonly maxBodyBytes: number;
-  readonly bodies: HeldBodies;
+  readonly bodyBudget: BodyBudget;
   /** The methods that are served, for those who ask by another one. Default: all that a session needs. */
   readonly allow?: string;
   /** Where there are other workers: takes a message that belongs to one of them. */
-  readonly handOver?: Pick<HandOver, "byMessage">;
+  readonly forwarder?: Pick<WorkerForwarder, "forwardByMessage">;
 }
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
@@ -55,14 +55,14 @@ export class FailedMessage extends Error {
  * by then, inside a FailedMessage.
  */
 export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
-  const { port, modern, legacy, maxBodyBytes, bodies, handOver, allow = METHODS } = settings;
+  const { gateway, modern, legacy, maxBodyBytes, bodyBudget, forwarder, allow = METHODS } = settings;
   const edges = { modern, legacy };
 
   return function mcpEndpoint(exchange) {
     const { method } = exchange.request;
     if (method === "POST") return post(exchange);
-    if (method === "GET") return bodiless("get", exchange);
-    if (method === "DELETE") return bodiless("delete", exchange);
+    if (method === "GET") return getOrDelete("get", exchange);
+    if (method === "DELETE") return getOrDelete("delete", exchange);
     if (method !== "OPTIONS") return Promise.reject(notAllowed(allow));
     exchange.response.writeHead(204, { allow }).end();
     return Promise.resolve();
@@ -71,9 +71,12 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
   async function post(exchange: HttpExchange): Promise<void> {
     const { request, response } = exchange;
     checkContent(request);
-    checkScope(exchange);
+    checkEndpoint(exchange);
     // Who does not say how long the body is may send as much as anybody may.
-    bodies.hold(Math.min(Number(request.headers["content-length"] ?? maxBodyBytes), maxBodyBytes), response);
+    bodyBudget.reserve(
+      Math.min(Number(request.headers["content-length"] ?? maxBodyBytes), maxBodyBytes),
+      response,
+    );
     let text = await readBody(request, maxBodyBytes);
     const message = withinNames(
       text.length < LARGE_BYTES ? parse(text) : await parseLarge(text),
@@ -81,27 +84,27 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     );
     const era = eraOfMessage(message, versionOf(request));
     // Without a session, what is brought back says whose it is; with one, the listener has looked already.
-    if (handOver !== undefined && era === "modern" && !isBatch(message)) {
-      if (handOver.byMessage(request, response, message, text)) return;
+    if (forwarder !== undefined && era === "modern" && !isBatch(message)) {
+      if (forwarder.forwardByMessage(request, response, message, text)) return;
     }
     // The call may wait for long, for a person or a server; until then this frame would keep the whole body.
     text = "";
     try {
-      bodies.admit(message);
-      const { principal, scope, challenge } = exchange;
-      await edges[era].post({ request, response, principal, scope, challenge, message });
+      bodyBudget.admit(message);
+      const { principal, endpoint, challenge } = exchange;
+      await edges[era].post({ request, response, principal, endpoint, challenge, message });
     } catch (error) {
       throw new FailedMessage(error, idOf(message));
     }
   }
 
-  function checkScope({ scope, principal }: HttpExchange): void {
-    if (scope === "" || port.hasScope(scope, principal)) return;
+  function checkEndpoint({ endpoint, principal }: HttpExchange): void {
+    if (endpoint === "" || gateway.hasEndpoint(endpoint, principal)) return;
     throw new HttpRefusal(404, "unknown_target", "there is no server and no profile of this name here");
   }
 
-  async function bodiless(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
-    checkScope(exchange);
+  async function getOrDelete(verb: "get" | "delete", exchange: HttpExchange): Promise<void> {
+    checkEndpoint(exchange);
     const edge = edges[eraOfHeader(versionOf(exchange.request))];
     if (edge[verb] === undefined) throw notAllowed(settings.allow ?? "POST, OPTIONS");
     await edge[verb](exchange);
@@ -126,7 +129,7 @@ function parse(text: string): Envelope | Batch {
 /** The same for a large message; other requests are served in between. */
 async function parseLarge(text: string): Promise<Envelope | Batch> {
   try {
-    return await inTurns(parseDocumentInSteps(text, MAX_DEPTH));
+    return await runSteps(parseDocumentInSteps(text, MAX_DEPTH));
   } catch (error) {
     throw error instanceof NestedTooDeep ? tooDeep() : error;
   }
@@ -138,7 +141,7 @@ const tooDeep = (): GatewayError =>
 /** `length`: of the whole text. @throws FailedMessage, or FrameError where one has no id */
 function withinNames(message: Envelope | Batch, length: number): Envelope | Batch {
   try {
-    return withinLengths(message, length);
+    return checkHostLengths(message, length);
   } catch (error) {
     throw error instanceof FrameError ? new FailedMessage(error, error.id) : error;
   }

@@ -2,8 +2,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { StringDecoder } from "node:string_decoder";
+import { LARGE_BYTES, runSteps, type Steps } from "../core/cooperative-yield.js";
 import { GatewayError } from "../core/errors.js";
-import { inTurns, LARGE_BYTES, type Steps } from "../core/large-work.js";
 import { FrameError } from "../wire/envelope.js";
 
 /**
@@ -21,7 +21,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<strin
      * Undefined when it is over: what listens stays as long as the request, which an event stream keeps, and would
      * keep the body.
      */
-    let reading: Reading | undefined = { resolve, reject, chunks: [], size: 0 };
+    let reading: PendingBody | undefined = { resolve, reject, chunks: [], size: 0 };
     const take = (chunk: Buffer): void => {
       if (reading === undefined) return;
       reading.size += chunk.length;
@@ -49,13 +49,13 @@ export function readBody(request: IncomingMessage, limit: number): Promise<strin
       const { chunks, size } = reading;
       try {
         if (size < LARGE_BYTES) finish(decoded(joined(chunks)));
-        else inTurns(decodedInSteps(chunks)).then(finish, fail);
+        else runSteps(decodedInSteps(chunks)).then(finish, fail);
       } catch (error) {
         fail(error);
       }
     });
     // Node's server gives one to every request that is cut off.
-    request.on("error", (cause) => fail(gone(cause)));
+    request.on("error", (cause) => fail(clientGone(cause)));
   });
 }
 
@@ -80,7 +80,7 @@ function* decodedInSteps(chunks: readonly Buffer[]): Steps<string> {
   return pieces.join("");
 }
 
-interface Reading {
+interface PendingBody {
   readonly resolve: (text: string) => void;
   readonly reject: (error: unknown) => void;
   readonly chunks: Buffer[];
@@ -96,5 +96,5 @@ const joined = (chunks: readonly Buffer[]): Buffer => {
 const tooLarge = (limit: number): GatewayError =>
   new GatewayError("too_large", "downstream", `the body is larger than ${limit} bytes`);
 
-const gone = (cause: unknown): GatewayError =>
+const clientGone = (cause: unknown): GatewayError =>
   new GatewayError("cancelled", "downstream", "the client went away before its request was read", { cause });

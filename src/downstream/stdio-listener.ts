@@ -16,18 +16,18 @@ import {
   parseDocument,
 } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
+import { checkHostLengths } from "../wire/length-limits.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
-import { withinLengths } from "../wire/longest.js";
 import type { MessageId } from "../wire/message-id.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
-import { atMost } from "./legacy/at-most.js";
+import { waitAtMost } from "./legacy/wait-at-most.js";
 
 export interface StdioListenerOptions {
   readonly input: Readable;
   readonly output: Writable;
   /** Each is called at most once, when the first message of its era comes. */
-  readonly open: Readonly<Record<Era, (pipe: Pipe) => PipeEdge>>;
+  readonly openEdge: Readonly<Record<Era, (pipe: Pipe) => PipeEdge>>;
   readonly detect: (message: Envelope | Batch) => Era;
   /** Default: the one anonymous principal. */
   readonly principal?: Principal;
@@ -47,10 +47,10 @@ export interface StdioListener {
 /** With more than this waiting to be read by the host, nothing more is read from it. In bytes. */
 const PAUSE_BYTES = 4 * 1024 * 1024;
 /** With more than this waiting, the host is taken for dead. In bytes. */
-const DEAD_BYTES = 64 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 export function createStdioListener(options: StdioListenerOptions): StdioListener {
-  const { input, output, open, detect, logger = SILENT } = options;
+  const { input, output, openEdge, detect, logger = SILENT } = options;
   const edges = new Map<Era, PipeEdge>();
   const inFlight = new Set<Promise<void>>();
   const ended = deferred();
@@ -59,13 +59,14 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
 
   const pipe: Pipe = {
     principal: options.principal ?? ANONYMOUS,
-    scope: "",
-    isStandIn: true,
+    endpoint: "",
+    isSpawnedByHost: true,
     send(text) {
       if (!writable) return;
       // One write per message: two writers could otherwise come between a message and its line end.
       output.write(typeof text === "string" ? `${text}\n` : Buffer.concat([text, LF]));
-      if (output.writableLength > DEAD_BYTES) hostIsGone(new Error("the host does not read its answers"));
+      if (output.writableLength > MAX_UNREAD_BYTES)
+        onHostGone(new Error("the host does not read its answers"));
       else if (output.writableLength > PAUSE_BYTES) input.pause();
     },
   };
@@ -90,14 +91,14 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
 
   const read = (chunk: Buffer | string) =>
     splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
-  const inputEnded = () => {
+  const onInputEnd = () => {
     splitter.end();
-    for (const edge of edges.values()) edge.inputEnded?.();
+    for (const edge of edges.values()) edge.onInputEnd?.();
     ended.resolve();
   };
   const resume = () => void input.resume();
-  input.on("data", read).once("end", inputEnded).once("close", ended.resolve).once("error", ended.resolve);
-  output.on("drain", resume).on("error", hostIsGone);
+  input.on("data", read).once("end", onInputEnd).once("close", ended.resolve).once("error", ended.resolve);
+  output.on("drain", resume).on("error", onHostGone);
 
   const done = ended.promise.then(finish);
   return {
@@ -126,7 +127,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   function edgeOf(era: Era): PipeEdge {
     const known = edges.get(era);
     if (known !== undefined) return known;
-    const opened = open[era](pipe);
+    const opened = openEdge[era](pipe);
     edges.set(era, opened);
     return opened;
   }
@@ -146,7 +147,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   }
 
   /** The reading end is closed (EPIPE), or might as well be: no answer can reach anybody. */
-  function hostIsGone(error: unknown): void {
+  function onHostGone(error: unknown): void {
     if (!writable) return;
     writable = false;
     logger.debug({ error }, "the host no longer reads, so everything ends");
@@ -156,9 +157,9 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   async function finish(): Promise<void> {
     input.off("data", read);
     input.pause();
-    if (writable) await atMost(drainMs, Promise.all(inFlight));
+    if (writable) await waitAtMost(drainMs, Promise.all(inFlight));
     await Promise.all([...edges.values()].map((edge) => edge.close()));
-    if (writable) await atMost(drainMs, flushed());
+    if (writable) await waitAtMost(drainMs, flushed());
     output.off("drain", resume);
   }
 
@@ -180,7 +181,7 @@ function readLine(bytes: Buffer): Envelope | Batch {
   const text = bytes.toString("utf8");
   if (exceedsDepth(text))
     throw new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
-  return withinLengths(parseDocument(text), text.length);
+  return checkHostLengths(parseDocument(text), text.length);
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {

@@ -10,60 +10,60 @@ import { TASK_METHODS } from "../core/tasks.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
-import { type Approvals, canAsk } from "./approvals.js";
-import { type InputRequired, judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
+import { type Approvals, supportsFormElicitation } from "./approvals.js";
+import { evaluateQuestions, type InputRequired, type QuestionEvaluator, withRefusals } from "./questions.js";
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
 import type { RoundState, RoundStates } from "./round-state.js";
-import { judgeMethodInTurns } from "./rules/method-matters.js";
-import { argsOf, type Decision, type Matter, type RedactingRule, redacts } from "./rules/rule-book.js";
+import { evaluateMethodYielding } from "./rules/method-inputs.js";
+import { argsOf, type Decision, type PolicyInput, type RedactingRule, redacts } from "./rules/rule-set.js";
 import { TaskQuestions } from "./task-questions.js";
 
 /** A server that keeps asking what it may not ask is not answered for ever. */
-const MOST_REFUSED_ROUNDS = 8;
+const MAX_REFUSED_ROUNDS = 8;
 
 /** In answer to these a person may be asked; of what else is about a target, such as its completions, nobody hears. */
-const ASKING_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+const APPROVABLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
 
 /**
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
  */
-export function access(judge: QuestionJudge, approvals: Approvals, states: RoundStates): Middleware {
+export function access(evaluator: QuestionEvaluator, approvals: Approvals, states: RoundStates): Middleware {
   const redactions = new Map<RuleConfig, Redactions>();
-  const taskQuestions = new TaskQuestions(judge);
+  const taskQuestions = new TaskQuestions(evaluator);
 
   return (next: Handler): Handler =>
     async function access(call) {
       const { route } = call;
       if (route === undefined) return next(call);
-      const round = states.read(call.answers?.state);
-      if (TASK_METHODS.has(call.method)) return ofTask(call, route, round, next);
-      if (route.kind === "methods") return ofMethod(call, route, round, next);
-      const matter = { on: "call", route, client: call.client, args: argsOf(call) } as const;
-      const judged = judge.book.judgeInTurns(matter);
-      const decision = judged instanceof Promise ? await judged : judged;
+      const round = states.read(call.inputResponses?.state);
+      if (TASK_METHODS.has(call.method)) return handleTask(call, route, round, next);
+      if (route.kind === "methods") return handleMethod(call, route, round, next);
+      const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
+      const evaluated = evaluator.ruleSet.evaluateYielding(input);
+      const decision = evaluated instanceof Promise ? await evaluated : evaluated;
       const { effect, rule } = decision;
       // A later round is the same call: it counts once more only where it is refused.
-      const counts = call.answers?.state === undefined || effect === "hide" || effect === "deny";
+      const counts = call.inputResponses?.state === undefined || effect === "hide" || effect === "deny";
       if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
-        judge.log.add(call, route, "call", decision);
+        evaluator.log.add(call, route, "call", decision);
       }
-      if (effect === "hide") throw unknown(call, route);
-      if (effect === "deny") throw refused(matter, rule);
+      if (effect === "hide") throw unknownTargetError(call, route);
+      if (effect === "deny") throw refusalFor(input, rule);
       if (effect === "approve" && rule !== undefined) {
-        const question = approval(call, route, rule, decision, round);
+        const question = requireApproval(call, route, rule, decision, round);
         if (question !== undefined) return question;
       }
       const approved = effect === "approve" ? rule?.name : undefined;
       const rules = redactingRules(decision);
       return rules.length === 0
         ? forward(call, route, round, approved, next)
-        : redacted(call, route, round, approved, next, rules);
+        : forwardRedacted(call, route, round, approved, next, rules);
     };
 
   /** `forward`, without what the rules take out of the call and its reply. */
-  async function redacted(
+  async function forwardRedacted(
     call: Call,
     route: Route,
     round: RoundState | undefined,
@@ -72,9 +72,9 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     rules: readonly RedactingRule[],
   ): Promise<Reply> {
     const each = rules.map((redacting) => redactionsOf(redacting, redacting.redact));
-    let heard = call;
-    for (const both of each) heard = await redactedCall(heard, both);
-    let reply = await forward(heard, route, round, approved, next);
+    let redactedInput = call;
+    for (const both of each) redactedInput = await redactedCall(redactedInput, both);
+    let reply = await forward(redactedInput, route, round, approved, next);
     for (const { results } of each) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -83,81 +83,91 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
    * The question to a person, as the reply to the call; undefined where the answer is there, and is yes.
    * @throws GatewayError where it is not yes, or nobody can be asked
    */
-  function approval(
+  function requireApproval(
     call: Call,
     route: Route,
     rule: RuleConfig,
     decision: Decision,
     round: RoundState | undefined,
   ): Promise<Reply> | undefined {
-    const { log } = judge;
-    const noted = (error: GatewayError): GatewayError => {
+    const { log } = evaluator;
+    const logDenied = (error: GatewayError): GatewayError => {
       log.add(call, route, "call", { ...decision, effect: "deny" });
       return error;
     };
-    if (!ASKING_METHODS.has(call.method)) throw noted(asksNobody(call, route, rule));
+    if (!APPROVABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
-      const isApproved = approvals.take(rule, call, route, round.asked);
-      log.answered(call, route, decision, isApproved ? "accepted" : "declined", nonce);
+      const isApproved = approvals.accept(rule, call, route, round.asked);
+      log.recordAnswer(call, route, decision, isApproved ? "accepted" : "declined", nonce);
       if (!isApproved) throw notApproved(route, rule);
       return undefined;
     }
     if (round?.approved === rule.name) return undefined;
     if (approvals.isRemembered(rule, call, route)) {
       // A later round is the same call, and was counted with the first.
-      if (call.answers?.state === undefined) log.answered(call, route, decision, "remembered");
+      if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");
       return undefined;
     }
     // Asking now would throw away a round that the server has begun, and run its tool a second time.
-    if (call.answers?.state !== undefined) throw noted(changedMeanwhile(route, rule));
-    if (!canAsk(call)) throw noted(hostCannotAsk(route, rule));
+    if (call.inputResponses?.state !== undefined) throw logDenied(approvalAddedMidCall(route, rule));
+    if (!supportsFormElicitation(call)) throw logDenied(hostLacksElicitation(route, rule));
     const nonce = randomUUID();
-    log.asked(call, route, decision, nonce);
-    return approvals.ask(rule, call, route, nonce, judge.book.conditionWords);
+    log.recordQuestion(call, route, decision, nonce);
+    return approvals.request(rule, call, route, nonce, evaluator.ruleSet.conditionWords);
   }
 
   /** A method that has no target is judged together with everything that it names. */
-  async function ofMethod(
+  async function handleMethod(
     call: Call,
     route: Route,
     round: RoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
-    const { decision, matter, redacting } = await judgeMethodInTurns(judge.book, call, route);
+    const { decision, input, redacting } = await evaluateMethodYielding(evaluator.ruleSet, call, route);
     const { effect, rule } = decision;
     // Nobody can be asked on account of a method whose meaning nobody knows.
     const isRefused = effect === "hide" || effect === "deny" || effect === "approve";
-    const counts = isRefused || call.answers?.state === undefined;
+    const counts = isRefused || call.inputResponses?.state === undefined;
     if ((rule !== undefined || effect !== "allow") && counts) {
-      judge.log.add(call, route, "call", effect === "approve" ? { ...decision, effect: "deny" } : decision);
+      evaluator.log.add(
+        call,
+        route,
+        "call",
+        effect === "approve" ? { ...decision, effect: "deny" } : decision,
+      );
     }
-    if (effect === "hide") throw unknownTarget(matter.route.kind, matter.route.exposed);
-    if (effect === "deny") throw refused(matter, rule);
-    if (effect === "approve" && rule !== undefined) throw asksNobody(call, matter.route, rule);
+    if (effect === "hide") throw unknownTarget(input.route.kind, input.route.exposed);
+    if (effect === "deny") throw refusalFor(input, rule);
+    if (effect === "approve" && rule !== undefined) throw approvalNotPossible(call, input.route, rule);
     // A list of tasks tells what became of any of them.
-    const ofTasks = call.method === "tasks/list" ? judge.book.mayRedactAt(call.client, route.upstream) : [];
+    const ofTasks =
+      call.method === "tasks/list" ? evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
     const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
-    return redacted(call, route, round, undefined, next, rules);
+    return forwardRedacted(call, route, round, undefined, next, rules);
   }
 
-  function refused(matter: Matter, rule: RuleConfig | undefined): GatewayError {
-    const scopes = matter.client.principal.byToken ? judge.book.missingScopes(matter) : undefined;
-    return scopes === undefined ? denied(matter.route, rule) : grantsTooLittle(matter.route, rule, scopes);
+  function refusalFor(input: PolicyInput, rule: RuleConfig | undefined): GatewayError {
+    const scopes = input.client.principal.byToken ? evaluator.ruleSet.missingScopes(input) : undefined;
+    return scopes === undefined
+      ? deniedError(input.route, rule)
+      : insufficientScope(input.route, rule, scopes);
   }
 
   /** What was begun is not judged a second time, but what it asks and what it gives is. */
-  async function ofTask(
+  async function handleTask(
     call: Call,
     route: Route,
     round: RoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
-    const redacting = judge.book.mayRedact(call.client, route).map((rule) => redactionsOf(rule, rule.redact));
-    let heard = call;
-    for (const both of redacting) heard = await redactedCall(heard, both);
-    let reply = await forward(heard, route, round, undefined, next);
-    reply = await taskQuestions.pass(call, route, reply, next);
+    const redacting = evaluator.ruleSet
+      .mayRedact(call.client, route)
+      .map((rule) => redactionsOf(rule, rule.redact));
+    let redactedInput = call;
+    for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
+    let reply = await forward(redactedInput, route, round, undefined, next);
+    reply = await taskQuestions.filterReply(call, route, reply, next);
     for (const { results } of redacting) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -171,38 +181,44 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
     next: Handler,
   ): Promise<Reply> {
     let rounds = round?.rounds ?? 0;
-    let reply = await next(resumed(call, round));
+    let reply = await next(resumedCall(call, round));
     for (let refusedRounds = 0; reply.kind === "input_required"; ) {
       rounds += 1;
-      const { asked, refused } = await judgeQuestions(judge, call, route, reply.requests, rounds);
+      const { asked, refused } = await evaluateQuestions(evaluator, call, route, reply.requests, rounds);
       const anyRefused = Object.keys(refused).length > 0;
       if (!anyRefused || Object.keys(asked).length > 0) {
         const now = { rounds, ...(approved !== undefined && { approved }), ...(anyRefused && { refused }) };
-        return wrapped({ ...reply, requests: asked }, now);
+        return withRoundState({ ...reply, requests: asked }, now);
       }
       refusedRounds += 1;
-      if (refusedRounds > MOST_REFUSED_ROUNDS) throw keepsAsking(route);
+      if (refusedRounds > MAX_REFUSED_ROUNDS) throw tooManyRefusedRounds(route);
       // Nothing is left to ask anybody: the server hears so at once, and its tool goes on.
-      reply = await next({ ...call, answers: withRefusals(undefined, refused, reply.state) });
+      reply = await next({ ...call, inputResponses: withRefusals(undefined, refused, reply.state) });
     }
-    return asksThroughError(reply) ? judgedError(call, route, reply, rounds + 1) : reply;
+    return isUrlElicitationError(reply) ? evaluateUrlError(call, route, reply, rounds + 1) : reply;
   }
 
   /** Notes in the state what must be known in the next round; leaves it alone where that is nothing. */
-  function wrapped(reply: InputRequired, round: RoundState): Reply {
+  function withRoundState(reply: InputRequired, round: RoundState): Reply {
     const { state, ...rest } = reply;
-    const plain = round.approved === undefined && round.refused === undefined && !judge.book.countsRounds;
+    const plain =
+      round.approved === undefined && round.refused === undefined && !evaluator.ruleSet.countsRounds;
     if (plain && (state === undefined || !states.isOurs(state))) return reply;
     return { ...rest, state: states.write({ ...round, ...(state !== undefined && { inner: state }) }) };
   }
 
   /** A legacy server may answer with an error that names pages a person must visit; that is a question too. */
-  async function judgedError(call: Call, route: Route, reply: ErrorReply, round: number): Promise<Reply> {
+  async function evaluateUrlError(
+    call: Call,
+    route: Route,
+    reply: ErrorReply,
+    round: number,
+  ): Promise<Reply> {
     const { elicitations } = isObject(reply.error.data) ? reply.error.data : {};
     const pages = Array.isArray(elicitations) ? (elicitations as readonly unknown[]) : [];
     const requests = pages.map((params, at) => [String(at), { method: "elicitation/create", params }]);
-    const { refused } = await judgeQuestions(judge, call, route, Object.fromEntries(requests), round);
-    if (Object.keys(refused).length > 0) throw mayNotAsk(route);
+    const { refused } = await evaluateQuestions(evaluator, call, route, Object.fromEntries(requests), round);
+    if (Object.keys(refused).length > 0) throw urlNotAllowed(route);
     return reply;
   }
 
@@ -220,7 +236,7 @@ export function access(judge: QuestionJudge, approvals: Approvals, states: Round
 }
 
 type ErrorReply = Extract<Reply, { kind: "error" }>;
-const asksThroughError = (reply: Reply): reply is ErrorReply =>
+const isUrlElicitationError = (reply: Reply): reply is ErrorReply =>
   reply.kind === "error" && codeOf(reply.error) === CODE.legacyUrlElicitationRequired;
 
 const NO_RULES: readonly RedactingRule[] = [];
@@ -232,21 +248,21 @@ const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly Reda
 type RedactSettings = NonNullable<RuleConfig["redact"]>;
 
 /** The call as its server knows it: with the answers that are for the server, and its own state. */
-function resumed(call: Call, round: RoundState | undefined): Call {
-  if (round === undefined || call.answers === undefined) return call;
-  const { answers, ...rest } = call;
+function resumedCall(call: Call, round: RoundState | undefined): Call {
+  if (round === undefined || call.inputResponses === undefined) return call;
+  const { inputResponses, ...rest } = call;
   // The answer to our own question was for us; the server has not heard of this call yet.
   if (round.asked !== undefined) return rest;
-  const { state: _, ...given } = answers;
-  return { ...rest, answers: withRefusals(given, round.refused ?? {}, round.inner) };
+  const { state: _, ...given } = inputResponses;
+  return { ...rest, inputResponses: withRefusals(given, round.refused ?? {}, round.inner) };
 }
 
 /** In the very words that are used for a target that does not exist. */
-function unknown(call: Call, route: Route): GatewayError {
+function unknownTargetError(call: Call, route: Route): GatewayError {
   return unknownTarget(route.kind, targetOf(call.method, call.params)?.name ?? route.exposed);
 }
 
-function denied(route: Route, rule: RuleConfig | undefined): GatewayError {
+function deniedError(route: Route, rule: RuleConfig | undefined): GatewayError {
   const message = rule?.message ?? `"${route.exposed}" is not allowed here`;
   return new GatewayError("denied", "gateway", message, {
     server: route.upstream,
@@ -255,7 +271,7 @@ function denied(route: Route, rule: RuleConfig | undefined): GatewayError {
 }
 
 /** Whoever comes with a token can ask for another one, so they are told what it must grant. */
-const grantsTooLittle = (
+const insufficientScope = (
   route: Route,
   rule: RuleConfig | undefined,
   scopes: readonly string[],
@@ -271,7 +287,7 @@ const grantsTooLittle = (
     },
   );
 
-const hostCannotAsk = (route: Route, { name }: RuleConfig): GatewayError =>
+const hostLacksElicitation = (route: Route, { name }: RuleConfig): GatewayError =>
   new GatewayError(
     "denied",
     "gateway",
@@ -285,24 +301,28 @@ const notApproved = (route: Route, { name }: RuleConfig): GatewayError =>
     server: route.upstream,
   });
 
-const asksNobody = ({ method }: Call, { exposed, upstream }: Route, { name }: RuleConfig): GatewayError =>
+const approvalNotPossible = (
+  { method }: Call,
+  { exposed, upstream }: Route,
+  { name }: RuleConfig,
+): GatewayError =>
   new GatewayError("denied", "gateway", `"${exposed}" needs an approval, which ${method} cannot ask for`, {
     server: upstream,
     rule: name,
   });
 
-const changedMeanwhile = (route: Route, { name }: RuleConfig): GatewayError =>
+const approvalAddedMidCall = (route: Route, { name }: RuleConfig): GatewayError =>
   new GatewayError("denied", "gateway", `"${route.exposed}" needs an approval since this call began`, {
     server: route.upstream,
     rule: name,
   });
 
-const mayNotAsk = (route: Route): GatewayError =>
+const urlNotAllowed = (route: Route): GatewayError =>
   new GatewayError("denied", "gateway", `"${route.upstream}" may not send a person to the page it wants`, {
     server: route.upstream,
   });
 
-const keepsAsking = (route: Route): GatewayError =>
+const tooManyRefusedRounds = (route: Route): GatewayError =>
   new GatewayError("denied", "gateway", `"${route.upstream}" keeps asking for what it may not have`, {
     server: route.upstream,
   });

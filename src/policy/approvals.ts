@@ -4,23 +4,23 @@ import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import { upTo } from "../core/up-to.js";
+import { entryLimit } from "../core/lru-limits.js";
 import { canonicalText } from "../wire/canonical.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
+import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
 import type { RoundState, RoundStates } from "./round-state.js";
-import { argsOf } from "./rules/rule-book.js";
-import { isShort, type Shown, shownArguments, shownName } from "./shown-arguments.js";
+import { argsOf } from "./rules/rule-set.js";
 
-const KEPT = 10_000;
+const MAX_REMEMBERED = 10_000;
 /** Characters; more are never shown whole. */
-const LONGEST_REMEMBERED = 16_384;
+const MAX_REMEMBERED_LENGTH = 16_384;
 
 export class Approvals {
   /** Answers that were used: each lets one call through, and how long one can be sent is for the seal to say. */
-  readonly #spent = new LRUCache<string, true>(upTo(KEPT));
+  readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
   /** Approvals that hold for a time, by rule, principal and call. */
-  readonly #remembered = new LRUCache<string, true>(upTo(KEPT));
+  readonly #remembered = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
 
   readonly #states: Pick<RoundStates, "write">;
 
@@ -31,7 +31,7 @@ export class Approvals {
   isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
     if (rule.rememberMs === undefined || this.#remembered.size === 0) return false;
     // What is too long to be shown was never remembered.
-    return isShort(argsOf(call), LONGEST_REMEMBERED) && this.#remembered.has(digest(rule, call, route));
+    return isShort(argsOf(call), MAX_REMEMBERED_LENGTH) && this.#remembered.has(digest(rule, call, route));
   }
 
   /**
@@ -40,14 +40,14 @@ export class Approvals {
    * @param nonce the one use of its answer
    * @param named members of arguments that conditions refer to, and that a person should see first
    */
-  async ask(
+  async request(
     rule: RuleConfig,
     call: Call,
     route: Route,
     nonce: string,
     named: ReadonlySet<string>,
   ): Promise<Reply> {
-    const { message, isCut } = await questionOf(rule, call, route, named);
+    const { message, isCut } = await approvalPromptOf(rule, call, route, named);
     const asked = { rule: rule.name, nonce, ...(isCut && { isCut }) };
     return {
       kind: "input_required",
@@ -70,7 +70,7 @@ export class Approvals {
    *
    * @throws GatewayError `state_rejected` when the answer was used before.
    */
-  take(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<RoundState["asked"]>): boolean {
+  accept(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<RoundState["asked"]>): boolean {
     if (asked.rule !== rule.name || this.#spent.has(asked.nonce)) {
       throw new GatewayError(
         "state_rejected",
@@ -79,7 +79,7 @@ export class Approvals {
       );
     }
     this.#spent.set(asked.nonce, true);
-    if (stringAt(objectAt(call.answers?.responses, APPROVAL_KEY), "action") !== "accept") return false;
+    if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept") return false;
     // Nobody has said yes to what was not shown, but for this once.
     if (rule.rememberMs !== undefined && asked.isCut !== true) {
       this.#remembered.set(digest(rule, call, route), true, { ttl: rule.rememberMs });
@@ -89,7 +89,7 @@ export class Approvals {
 }
 
 /** `elicitation: {}` means forms; a host that can only show URLs cannot show ours. */
-export function canAsk({ client }: Call): boolean {
+export function supportsFormElicitation({ client }: Call): boolean {
   const elicitation = objectAt(client.capabilities, "elicitation");
   if (elicitation === undefined) return false;
   return !Object.hasOwn(elicitation, "url") || Object.hasOwn(elicitation, "form");
@@ -105,35 +105,38 @@ function digest(rule: RuleConfig, call: Call, route: Route): string {
 }
 
 /** Characters of a name or URI. */
-const LONGEST_NAME = 500;
+const MAX_NAME_LENGTH = 500;
 
-interface Question {
+interface ApprovalPrompt {
   readonly message: string;
   /** Whether something of the call is not shown: then the person approves this very call, and none like it. */
   readonly isCut: boolean;
 }
 
-async function questionOf(
+async function approvalPromptOf(
   rule: RuleConfig,
   call: Call,
   route: Route,
   named: ReadonlySet<string>,
-): Promise<Question> {
+): Promise<ApprovalPrompt> {
   // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
   const given = argsOf(call);
-  const args = isObject(given) ? without(given, Object.keys(route.given?.fixed ?? {})) : {};
-  const name = shownName(route.exposed, LONGEST_NAME);
-  const { text, cut } = await shownArguments(args, named);
+  const args = isObject(given) ? without(given, Object.keys(route.configuredArguments?.fixed ?? {})) : {};
+  const name = displayedName(route.exposed, MAX_NAME_LENGTH);
+  const { text, cut } = await displayedArguments(args, named);
   const lines = [
     ...(rule.message === undefined ? [] : [rule.message]),
     `Allow "${name.text}" of server "${route.upstream}" with these arguments?`,
-    ...(name.cut === undefined ? [] : [cutNote("Its name is", "name", name.cut)]),
-    ...(cut === undefined ? [] : [cutNote("The arguments are", "arguments", cut)]),
+    ...(name.cut === undefined ? [] : [truncationNote("Its name is", "name", name.cut)]),
+    ...(cut === undefined ? [] : [truncationNote("The arguments are", "arguments", cut)]),
   ];
   const isCut = name.cut !== undefined || cut !== undefined;
   const alone = isCut && rule.rememberMs !== undefined ? ["A yes is good for this call alone."] : [];
   return { message: [...lines, ...alone, text].join("\n"), isCut };
 }
 
-const cutNote = (what: string, whole: string, { bytes, sha256 }: NonNullable<Shown["cut"]>): string =>
-  `${what} cut: not all can be shown. The whole ${whole}: ${bytes} bytes, SHA-256 ${sha256}.`;
+const truncationNote = (
+  what: string,
+  whole: string,
+  { bytes, sha256 }: NonNullable<DisplayedText["cut"]>,
+): string => `${what} cut: not all can be shown. The whole ${whole}: ${bytes} bytes, SHA-256 ${sha256}.`;

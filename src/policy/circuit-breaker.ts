@@ -31,10 +31,14 @@ const SLOTS = 10;
 
 export type BreakerState = "closed" | "half_open" | "open";
 /** What came of a call that was let through; `none` says nothing about the server. */
-export type Verdict = "success" | "failure" | "none";
+export type CallOutcome = "success" | "failure" | "none";
 
 /** The numbers of `cardea_circuit_state`. */
-export const BREAKER_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
+export const BREAKER_STATE_VALUES: Readonly<Record<BreakerState, number>> = {
+  closed: 0,
+  half_open: 1,
+  open: 2,
+};
 
 /** Time is monotonic: a clock that is set changes nothing. */
 export class CircuitBreaker {
@@ -49,9 +53,9 @@ export class CircuitBreaker {
   #probingUntil = 0;
   #probesPassed = 0;
   /** Calls that were let through before the last turn say nothing about what came after. */
-  #turn = 0;
+  #generation = 0;
   /** One for all calls that are let through in this turn. */
-  #leave = this.#leaver();
+  #release = this.#createRelease();
 
   constructor(settings: Partial<BreakerSettings> = {}) {
     this.#settings = { ...DEFAULTS, ...settings };
@@ -70,32 +74,32 @@ export class CircuitBreaker {
   }
 
   /** Lets a call through, or not. Whoever was let through must call the returned function once. */
-  enter(): ((verdict: Verdict) => void) | undefined {
-    if (this.#openedAt === undefined) return this.#leave;
+  tryAcquire(): ((outcome: CallOutcome) => void) | undefined {
+    if (this.#openedAt === undefined) return this.#release;
     const now = performance.now();
     if (this.retryAfterMs > 0 || now < this.#probingUntil) return undefined;
     const until = now + this.#settings.probeMs;
     this.#probingUntil = until;
-    const turn = this.#turn;
-    return (verdict) => {
-      if (turn !== this.#turn) return;
+    const generation = this.#generation;
+    return (outcome) => {
+      if (generation !== this.#generation) return;
       // A later probe may be under way, which this one does not end.
       if (this.#probingUntil === until) this.#probingUntil = 0;
-      this.#probed(verdict);
+      this.#onProbe(outcome);
     };
   }
 
-  #leaver(): (verdict: Verdict) => void {
-    const turn = this.#turn;
-    return (verdict) => {
-      if (verdict !== "none" && turn === this.#turn) this.#count(verdict === "failure");
+  #createRelease(): (outcome: CallOutcome) => void {
+    const generation = this.#generation;
+    return (outcome) => {
+      if (outcome !== "none" && generation === this.#generation) this.#count(outcome === "failure");
     };
   }
 
   /** Forgets all failures: the server was started anew, so they were another's. */
   reset(): void {
-    this.#turn += 1;
-    this.#leave = this.#leaver();
+    this.#generation += 1;
+    this.#release = this.#createRelease();
     this.#openedAt = undefined;
     this.#probingUntil = 0;
     this.#counted.fill(0);
@@ -108,9 +112,9 @@ export class CircuitBreaker {
     this.#probesPassed = 0;
   }
 
-  #probed(verdict: Verdict): void {
-    if (verdict === "failure") this.#open();
-    if (verdict !== "success") return;
+  #onProbe(outcome: CallOutcome): void {
+    if (outcome === "failure") this.#open();
+    if (outcome !== "success") return;
     this.#probesPassed += 1;
     if (this.#probesPassed >= this.#settings.successes) this.reset();
   }
@@ -142,7 +146,7 @@ const HOP_FAILURES: ReadonlySet<ErrorCode> = new Set([
   "timed_out",
 ]);
 
-function verdictOf(error: unknown): Verdict {
+function outcomeOf(error: unknown): CallOutcome {
   if (!(error instanceof GatewayError)) return "none";
   const { code, options } = error;
   if (code === "upstream_rejected") return "success";
@@ -157,21 +161,21 @@ function verdictOf(error: unknown): Verdict {
 export function circuitBreaker(breaker: CircuitBreaker, server: string): Middleware {
   return (next: Handler): Handler =>
     function circuitBreaker(call) {
-      const leave = breaker.enter();
-      if (leave === undefined) return Promise.reject(paused(server, breaker.retryAfterMs));
+      const release = breaker.tryAcquire();
+      if (release === undefined) return Promise.reject(circuitOpenError(server, breaker.retryAfterMs));
       const answered = (reply: Reply): Reply => {
-        leave("success");
+        release("success");
         return reply;
       };
       const failed = (error: unknown): never => {
-        leave(verdictOf(error));
+        release(outcomeOf(error));
         throw error;
       };
       return next(call).then(answered, failed);
     };
 }
 
-const paused = (server: string, retryAfterMs: number): GatewayError =>
+const circuitOpenError = (server: string, retryAfterMs: number): GatewayError =>
   new GatewayError("upstream_unavailable", "upstream", `"${server}" failed too often; its calls are paused`, {
     server,
     retryable: true,

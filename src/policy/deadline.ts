@@ -1,7 +1,7 @@
 /** Gives a call up when its server has shown no sign of life for too long. */
 
-import { Alarms } from "../core/alarms.js";
 import type { Call, Notice, Reply } from "../core/call.js";
+import { CoarseTimers } from "../core/coarse-timers.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { Stop } from "../core/stop.js";
@@ -20,7 +20,7 @@ export interface DeadlineSettings {
 
 const HOUR = 3_600_000;
 /** A timer that is so late (ms) was held up: the process stood still. */
-const STALL_MS = 100;
+const EVENT_LOOP_STALL_MS = 100;
 
 /**
  * Every notice of the call (progress, log message) and any other sign of life starts the clock anew. When time is
@@ -34,7 +34,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
   const { server } = settings;
   if (!(settings.timeoutMs > 0)) throw new RangeError("a time-out must be longer than nothing");
 
-  const alarms = new Alarms();
+  const timers = new CoarseTimers();
   return (next: Handler): Handler =>
     function deadline(call) {
       const timeoutMs = settings.timeoutOf?.(call) ?? settings.timeoutMs;
@@ -45,14 +45,14 @@ export function deadline(settings: DeadlineSettings): Middleware {
         let watching = true;
         let expired = false;
         let capped = timeoutMs >= capMs;
-        const alarm = alarms.set(timeoutMs, timeOut, start);
-        let excused = false;
+        const timer = timers.set(timeoutMs, timeOut, start);
+        let isStallExcused = false;
 
         function timeOut(): void {
-          const late = performance.now() - alarm.dueAt;
-          if (late >= STALL_MS && !excused) {
-            excused = true;
-            alarm.putOff(late);
+          const late = performance.now() - timer.dueAt;
+          if (late >= EVENT_LOOP_STALL_MS && !isStallExcused) {
+            isStallExcused = true;
+            timer.reschedule(late);
             return;
           }
           const error = timedOut(call, server, Math.round(performance.now() - start));
@@ -60,46 +60,49 @@ export function deadline(settings: DeadlineSettings): Middleware {
           failed(error);
           controller.abort(error);
         }
-        function clientGaveUp(): void {
+        function onClientAbort(): void {
           controller.abort(call.signal.reason);
         }
         function stopWatching(): void {
           watching = false;
-          alarm.stop();
+          timer.clear();
         }
-        function alive(): void {
-          if (watching) startAnew();
+        function onSignOfLife(): void {
+          if (watching) restartTimer();
         }
-        function hear(notice: Notice): void {
-          alive();
+        function notify(notice: Notice): void {
+          onSignOfLife();
           if (!expired) call.notify(notice);
         }
-        function startAnew(): void {
+        function restartTimer(): void {
           if (capped) return;
           const now = performance.now();
           const left = capMs - (now - start);
           capped = left <= timeoutMs;
-          excused = false;
-          alarm.putOff(Math.min(left, timeoutMs), now);
+          isStallExcused = false;
+          timer.reschedule(Math.min(left, timeoutMs), now);
         }
         function answered(reply: Reply): void {
           stopWatching();
           // In a session a call that waits for input is not over: giving it up must still reach whoever keeps it waiting.
           // Without one the request is over, and nothing may hold on to it.
           if (reply.kind !== "input_required" || !call.client.session)
-            call.signal.removeEventListener("abort", clientGaveUp);
+            call.signal.removeEventListener("abort", onClientAbort);
           resolve(reply);
         }
         function failed(error: unknown): void {
           stopWatching();
-          call.signal.removeEventListener("abort", clientGaveUp);
+          call.signal.removeEventListener("abort", onClientAbort);
           reject(error);
         }
 
-        if (call.signal.aborted) clientGaveUp();
-        else call.signal.addEventListener("abort", clientGaveUp, { once: true });
+        if (call.signal.aborted) onClientAbort();
+        else call.signal.addEventListener("abort", onClientAbort, { once: true });
         try {
-          next({ ...call, signal: controller.signal, notify: hear, alive }).then(answered, failed);
+          next({ ...call, signal: controller.signal, notify: notify, onActivity: onSignOfLife }).then(
+            answered,
+            failed,
+          );
         } catch (error) {
           failed(error);
         }

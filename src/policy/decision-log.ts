@@ -1,20 +1,20 @@
 /** The latest decisions of the policy, for the metrics, the log and `/api/v1/decisions`. */
 import { LRUCache } from "lru-cache";
-import type { JudgedKind } from "../config/config.js";
+import type { InteractionKind } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
-import { keptText } from "../core/kept-text.js";
 import type { Logger } from "../core/logger.js";
-import { upTo } from "../core/up-to.js";
+import { entryLimit } from "../core/lru-limits.js";
+import { retainedCopy } from "../core/retained-text.js";
 import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
-import { judgedName } from "./rules/route-readings.js";
-import type { Decision } from "./rules/rule-book.js";
+import { nameForRules } from "./rules/route-readings.js";
+import type { Decision } from "./rules/rule-set.js";
 
 /** One row of `/api/v1/decisions`: who wanted what, and which rule said what to it. Arguments stay out. */
 export interface DecisionRow {
   /** ISO 8601. */
   readonly time: string;
   readonly call: number;
-  readonly on: JudgedKind;
+  readonly on: InteractionKind;
   readonly method: string;
   readonly target: string;
   readonly server: string;
@@ -33,14 +33,14 @@ export interface DecisionRow {
 export type ApprovalAnswer = "accepted" | "declined" | "remembered";
 
 /** How many are kept, and how many characters of each text. */
-const KEPT = 1000;
-const LONGEST = 200;
+const MAX_ROWS = 1000;
+const MAX_TEXT_LENGTH = 200;
 
 export class DecisionLog {
-  readonly #rows = new Array<DecisionRow | undefined>(KEPT);
+  readonly #rows = new Array<DecisionRow | undefined>(MAX_ROWS);
   #written = 0;
   /** Where the rows of open questions for an approval stand, by the one use of their answer. */
-  readonly #open = new LRUCache<string, number>(upTo(KEPT));
+  readonly #open = new LRUCache<string, number>(entryLimit(MAX_ROWS));
   readonly #metrics: Metrics;
   readonly #logger: Logger;
 
@@ -49,47 +49,52 @@ export class DecisionLog {
     this.#logger = logger;
   }
 
-  add(call: Call, route: Route, on: JudgedKind, decision: Decision): void {
+  add(call: Call, route: Route, on: InteractionKind, decision: Decision): void {
     this.#count(this.#write(call, route, on, decision), decision);
   }
 
   /** A person is asked for an approval, whose answer will come with `nonce`. That decides, so nothing is counted yet. */
-  asked(call: Call, route: Route, decision: Decision, nonce: string): void {
+  recordQuestion(call: Call, route: Route, decision: Decision, nonce: string): void {
     this.#open.set(nonce, this.#written);
     this.#write(call, route, "call", decision);
   }
 
   /** The approval that was asked for with `nonce` (undefined: nobody had to be asked) came to this. */
-  answered(call: Call, route: Route, decision: Decision, answer: ApprovalAnswer, nonce?: string): void {
-    const place = nonce === undefined ? undefined : this.#open.get(nonce);
+  recordAnswer(call: Call, route: Route, decision: Decision, answer: ApprovalAnswer, nonce?: string): void {
+    const position = nonce === undefined ? undefined : this.#open.get(nonce);
     if (nonce !== undefined) this.#open.delete(nonce);
-    const known = place === undefined || this.#written - place > KEPT ? undefined : this.#rows[place % KEPT];
+    const known =
+      position === undefined || this.#written - position > MAX_ROWS
+        ? undefined
+        : this.#rows[position % MAX_ROWS];
     const row = known ?? this.#write(call, route, "call", decision);
     const decided: DecisionRow = { ...row, answer, effect: answer === "declined" ? "decline" : row.effect };
-    this.#rows[(known === undefined ? this.#written - 1 : (place ?? 0)) % KEPT] = decided;
+    this.#rows[(known === undefined ? this.#written - 1 : (position ?? 0)) % MAX_ROWS] = decided;
     this.#count(decided, decision);
   }
 
-  #write(call: Call, route: Route, on: JudgedKind, decision: Decision): DecisionRow {
+  #write(call: Call, route: Route, on: InteractionKind, decision: Decision): DecisionRow {
     const row: DecisionRow = {
       time: new Date().toISOString(),
       call: call.id,
       on,
-      method: keptText(call.method.slice(0, LONGEST)),
-      target: keptText(judgedName(route).slice(0, LONGEST)),
+      method: retainedCopy(call.method.slice(0, MAX_TEXT_LENGTH)),
+      target: retainedCopy(nameForRules(route).slice(0, MAX_TEXT_LENGTH)),
       server: route.upstream,
       principal: call.client.principal.id,
       effect: decision.effect,
       rule: decision.rule?.name ?? "default",
-      ...(decision.failed !== undefined && { failed: keptText(decision.failed.slice(0, LONGEST)) }),
+      ...(decision.failed !== undefined && {
+        failed: retainedCopy(decision.failed.slice(0, MAX_TEXT_LENGTH)),
+      }),
     };
-    this.#rows[this.#written % KEPT] = row;
+    this.#rows[this.#written % MAX_ROWS] = row;
     this.#written += 1;
     return row;
   }
 
   #count({ time: _, ...row }: DecisionRow, { failed }: Decision): void {
-    this.#metrics.decided(row.effect, row.rule);
+    this.#metrics.policyDecided(row.effect, row.rule);
     if (failed !== undefined) {
       this.#logger.warn({ call: row.call, rule: row.rule, why: failed }, "a rule could not be answered");
     } else if (row.effect !== "allow") {
@@ -99,10 +104,10 @@ export class DecisionLog {
   }
 
   /** The newest first. */
-  latest(count = KEPT): readonly DecisionRow[] {
+  latest(count = MAX_ROWS): readonly DecisionRow[] {
     const rows: DecisionRow[] = [];
-    for (let at = this.#written - 1; at >= 0 && rows.length < Math.min(count, KEPT); at -= 1) {
-      const row = this.#rows[at % KEPT];
+    for (let at = this.#written - 1; at >= 0 && rows.length < Math.min(count, MAX_ROWS); at -= 1) {
+      const row = this.#rows[at % MAX_ROWS];
       if (row !== undefined) rows.push(row);
     }
     return rows;

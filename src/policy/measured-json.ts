@@ -1,26 +1,26 @@
 /** How long the JSON text of a large value is, and its digest, without holding others up. */
 import { createHash } from "node:crypto";
-import { inTurns, type Steps } from "../core/large-work.js";
+import { runSteps, type Steps } from "../core/cooperative-yield.js";
 import { Work } from "../core/steps.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
-export interface Measured {
+export interface JsonMeasure {
   readonly bytes: number;
   /** In hexadecimal. */
   readonly sha256: string;
 }
 
 /** The measures of the text that `writeJson` would write. */
-export const measuredJson = (value: unknown): Promise<Measured> => inTurns(measuring(value));
+export const measureJson = (value: unknown): Promise<JsonMeasure> => runSteps(measureSteps(value));
 
 /** To write a member takes about as long as to search so many characters. */
-const MEMBER = 8;
+const MEMBER_COST = 8;
 /** Characters that are hashed together. */
-const HASHED = 65_536;
+const HASH_CHUNK = 65_536;
 
-function* measuring(value: unknown): Steps<Measured> {
+function* measureSteps(value: unknown): Steps<JsonMeasure> {
   // To ask an object of very many members for their names is a turn's work.
   yield;
   const hash = createHash("sha256");
@@ -34,8 +34,8 @@ function* measuring(value: unknown): Steps<Measured> {
   };
   for (const piece of piecesOf(value)) {
     waiting += piece;
-    if (waiting.length > HASHED) flush();
-    yield* work.spend(MEMBER + piece.length);
+    if (waiting.length > HASH_CHUNK) flush();
+    yield* work.spend(MEMBER_COST + piece.length);
   }
   flush();
   return { bytes, sha256: hash.digest("hex") };

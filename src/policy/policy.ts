@@ -1,5 +1,5 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
-import type { Config, JudgedKind, LimitConfig, RuleConfig } from "../config/config.js";
+import type { Config, InteractionKind, LimitConfig, RuleConfig } from "../config/config.js";
 import { type Call, nextCallId, type Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
@@ -16,13 +16,13 @@ import { Approvals } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
-import { judgeLooseQuestion, type QuestionJudge, refusalOf } from "./questions.js";
+import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
 import { RoundStates } from "./round-state.js";
-import type { Answer } from "./rules/expression.js";
-import { judgeMethod, mattersOf } from "./rules/method-matters.js";
-import { judgedName } from "./rules/route-readings.js";
+import type { ConditionResult } from "./rules/expression.js";
+import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
+import { nameForRules } from "./rules/route-readings.js";
 import type { PolicyFault } from "./rules/rule.js";
-import { argsOf, compileRules, type Decision, RuleBook } from "./rules/rule-book.js";
+import { argsOf, compileRules, type Decision, RuleSet } from "./rules/rule-set.js";
 
 export { policyAdvice } from "./rules/advice.js";
 export type { PolicyFault } from "./rules/rule.js";
@@ -41,9 +41,9 @@ export interface Policy {
   /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
   /** Notes that somebody called what `visible` says no to. */
-  readonly hid: (call: Call, route: Route) => void;
+  readonly recordHidden: (call: Call, route: Route) => void;
   /** Whether updates of a resource may be told; undefined where nobody is refused anything. */
-  readonly mayFollow: ((client: Client, route: Route) => boolean) | undefined;
+  readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
   /** The time-out that a limit sets for this call, in ms; for `deadline`. */
   timeoutMs(call: Call): number | undefined;
   /** The newest first. */
@@ -51,11 +51,11 @@ export interface Policy {
   /** What would become of a call, and why; nothing is called and nothing spent. */
   explain(call: Call): Explanation;
   /** For the policy that comes after this one. */
-  readonly [MEMORY]: Memory;
+  readonly [CARRIED_STATE]: CarriedState;
 }
 
-const MEMORY = Symbol("memory");
-interface Memory {
+const CARRIED_STATE = Symbol("memory");
+interface CarriedState {
   readonly log: DecisionLog;
   readonly approvals: Approvals;
   readonly limits: Limits;
@@ -70,7 +70,7 @@ export interface Explanation {
   readonly rules: readonly {
     readonly rule: string;
     readonly effect: RuleConfig["effect"];
-    readonly on: JudgedKind;
+    readonly on: InteractionKind;
     readonly matches: boolean;
     /** Whether this is the one that decided. */
     readonly decides: boolean;
@@ -93,7 +93,7 @@ export function policyFaults({ policy, limits }: Pick<Config, "policy" | "limits
   return [
     ...compileRules(policy?.rules ?? []).faults,
     ...limitFaults(limits ?? []),
-    ...sameNames(policy, limits),
+    ...duplicateNames(policy, limits),
   ];
 }
 
@@ -117,47 +117,52 @@ export function createPolicy(
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
   const { rules } = compileRules(config.policy?.rules ?? []);
   const fallback = config.policy?.default ?? "allow";
-  const book = new RuleBook(rules, fallback);
-  const memory = before?.[MEMORY];
-  const log = memory?.log ?? new DecisionLog(parts.metrics, parts.logger);
+  const ruleSet = new RuleSet(rules, fallback);
+  const carried = before?.[CARRIED_STATE];
+  const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const states = new RoundStates(parts.stateSecret);
-  const approvals = memory?.approvals ?? new Approvals(states);
-  const limits = new Limits(config.limits ?? [], parts.metrics, memory?.limits);
-  const spend: QuestionJudge["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
-  const judge = { book, log, spend };
-  const judging = access(judge, approvals, states);
-  const nothingToJudge = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
+  const approvals = carried?.approvals ?? new Approvals(states);
+  const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits);
+  const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
+  const evaluator = { ruleSet, log, spend };
+  const accessMiddleware = access(evaluator, approvals, states);
+  const isTrivial = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
-    access: nothingToJudge ? onlyForLinks(judging, states) : judging,
+    access: isTrivial ? onlyForUrlElicitation(accessMiddleware, states) : accessMiddleware,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
     question: (client, server, targets, question) => {
       // Of nothing in particular: rules and limits that name targets are asked about each of them.
       const alone: Route = { upstream: server, target: "", exposed: "", kind: "tools" };
-      const others = nothingToJudge ? [] : targets;
-      const judged = judgeLooseQuestion(judge, callFor(client, question), [alone, ...others], question);
+      const others = isTrivial ? [] : targets;
+      const judged = evaluateSessionQuestion(
+        evaluator,
+        callOfQuestion(client, question),
+        [alone, ...others],
+        question,
+      );
       if (judged !== undefined) return judged;
-      const refusal = refusalOf(questionKind(question) ?? "elicitation");
+      const refusal = questionRefusal(questionKind(question) ?? "elicitation");
       throw new GatewayError("denied", "gateway", refusal.message, { server, rpc: codeOf(refusal) });
     },
-    visible: book.hides ? (client, route) => book.isVisible(client, route) : undefined,
-    hid: (call, route) => {
+    visible: ruleSet.hides ? (client, route) => ruleSet.isVisible(client, route) : undefined,
+    recordHidden: (call, route) => {
       const decision =
         route.kind === "methods"
-          ? judgeMethod(book, call, route).decision
-          : book.judge({ on: "call", route, client: call.client, args: argsOf(call) });
+          ? evaluateMethod(ruleSet, call, route).decision
+          : ruleSet.evaluate({ on: "call", route, client: call.client, args: argsOf(call) });
       if (decision.effect === "hide") log.add(call, route, "call", decision);
     },
-    mayFollow: nothingToJudge ? undefined : (client, route) => book.lets(client, route),
+    maySubscribe: isTrivial ? undefined : (client, route) => ruleSet.allows(client, route),
     timeoutMs: (call) => limits.timeoutMs(call),
     decisions: (count) => log.latest(count),
-    explain: (call) => explain(book, limits, call),
-    [MEMORY]: { log, approvals, limits },
+    explain: (call) => explain(ruleSet, limits, call),
+    [CARRIED_STATE]: { log, approvals, limits },
   };
 }
 
 /** A question that belongs to no call is judged, logged and limited like one that does. */
-const callFor = (client: Client, { method, params }: JsonObject): Call => ({
+const callOfQuestion = (client: Client, { method, params }: JsonObject): Call => ({
   id: nextCallId(),
   method: String(method),
   params: isObject(params) ? params : {},
@@ -170,15 +175,15 @@ const callFor = (client: Client, { method, params }: JsonObject): Call => ({
  * Where there are no rules, only those are judged whom a server may send to a page, and those who come back to a round
  * that began under an earlier config, which had rules.
  */
-const onlyForLinks =
-  (judging: Middleware, states: Pick<RoundStates, "isOurs">): Middleware =>
+const onlyForUrlElicitation =
+  (accessMiddleware: Middleware, states: Pick<RoundStates, "isOurs">): Middleware =>
   (next) => {
-    const judged = judging(next);
+    const evaluated = accessMiddleware(next);
     return function onlyForLinks(call) {
       const { elicitation } = call.client.capabilities;
-      if (isObject(elicitation) && Object.hasOwn(elicitation, "url")) return judged(call);
-      const state = call.answers?.state;
-      return state !== undefined && states.isOurs(state) ? judged(call) : next(call);
+      if (isObject(elicitation) && Object.hasOwn(elicitation, "url")) return evaluated(call);
+      const state = call.inputResponses?.state;
+      return state !== undefined && states.isOurs(state) ? evaluated(call) : next(call);
     };
   };
 
@@ -192,21 +197,21 @@ export interface PolicyParts {
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>
   (limits ?? []).some(({ on }) => on !== "call");
 
-function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
+function explain(ruleSet: RuleSet, limits: Limits, call: Call): Explanation {
   const { route, client } = call;
   if (route === undefined) return { effect: "allow", rule: "default", visible: true, rules: [], limits: [] };
-  const matters =
+  const inputs =
     route.kind === "methods"
-      ? mattersOf(call, route)
+      ? policyInputsOf(call, route)
       : ([{ on: "call", route, client, args: argsOf(call) }] as const);
   const decision: Decision =
-    route.kind === "methods" ? judgeMethod(book, call, route).decision : book.judge(matters[0]);
+    route.kind === "methods" ? evaluateMethod(ruleSet, call, route).decision : ruleSet.evaluate(inputs[0]);
   // Of what a method names, one line for each rule: with the arguments, among those that may be meant, that it takes.
   const rows = new Map<string, Explanation["rules"][number]>();
-  for (const matter of matters) {
-    const own = book.judge(matter);
-    for (const { rule, answer } of book.explain(matter)) {
-      const of = matter.route === route ? undefined : judgedName(matter.route);
+  for (const input of inputs) {
+    const own = ruleSet.evaluate(input);
+    for (const { rule, answer } of ruleSet.explain(input)) {
+      const of = input.route === route ? undefined : nameForRules(input.route);
       const key = `${rule.name}\0${of ?? ""}`;
       const decides = rule === own.rule;
       if (rows.has(key) && !decides) continue;
@@ -225,9 +230,9 @@ function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
     effect: decision.effect,
     rule: decision.rule?.name ?? "default",
     ...(decision.rule?.message !== undefined && { message: decision.rule.message }),
-    visible: book.isVisible(client, route),
+    visible: ruleSet.isVisible(client, route),
     rules: [...rows.values()],
-    limits: limits.about("call", call, route).map(({ limit, route: about }) => ({
+    limits: limits.applicable("call", call, route).map(({ limit, route: about }) => ({
       limit: limit.config.name,
       per: limit.config.per,
       waitMs: Math.ceil(limit.waitMs(call, about)),
@@ -238,7 +243,7 @@ function explain(book: RuleBook, limits: Limits, call: Call): Explanation {
 }
 
 function reason(
-  answer: Answer | "other kind" | "other target" | "other principal",
+  answer: ConditionResult | "other kind" | "other target" | "other principal",
   rule: RuleConfig,
 ): string {
   if (typeof answer === "object") return `its condition cannot be answered: ${answer.failed}`;
@@ -266,8 +271,8 @@ function matchedBy(rule: RuleConfig): string {
 }
 
 /** Rules and limits are told apart by their names, in refusals, metrics and decisions. */
-function sameNames(policy: Config["policy"], limits: Config["limits"]): readonly PolicyFault[] {
-  const places = [
+function duplicateNames(policy: Config["policy"], limits: Config["limits"]): readonly PolicyFault[] {
+  const names = [
     ...(policy?.rules ?? []).map(({ name }, at) => ({
       name,
       path: ["policy", "rules", at, "name"] as const,
@@ -275,7 +280,7 @@ function sameNames(policy: Config["policy"], limits: Config["limits"]): readonly
     ...(limits ?? []).map(({ name }, at) => ({ name, path: ["limits", at, "name"] as const })),
   ];
   const seen = new Set<string>();
-  return places.flatMap(({ name, path }): PolicyFault[] => {
+  return names.flatMap(({ name, path }): PolicyFault[] => {
     if (!seen.has(name)) {
       seen.add(name);
       return name === "default"

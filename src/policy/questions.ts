@@ -1,6 +1,6 @@
 /** What a server may ask of the person and of the model: each question of a round is judged for itself. */
 import type { RuleConfig } from "../config/config.js";
-import type { Call, InputAnswers, Reply, Route } from "../core/call.js";
+import type { Call, InputResponses, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type QuestionKind, questionKind } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
@@ -8,19 +8,25 @@ import type { RpcError } from "../wire/envelope.js";
 import { numberOf } from "../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
-import { paramsSeen } from "./rules/method-matters.js";
-import { argsOf, type Budget, type Decision, type RuleBook, STEPS_AT_ONCE } from "./rules/rule-book.js";
+import { methodArguments } from "./rules/method-inputs.js";
+import {
+  argsOf,
+  type Decision,
+  MAX_STEPS_TOGETHER,
+  type RuleSet,
+  type WorkBudget,
+} from "./rules/rule-set.js";
 
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
-export interface QuestionJudge {
-  readonly book: RuleBook;
+export interface QuestionEvaluator {
+  readonly ruleSet: RuleSet;
   readonly log: DecisionLog;
   /** Spends what the limits have for one question; the name of the limit when there is nothing left. */
   readonly spend: (kind: QuestionKind, call: Call, routes: readonly Route[]) => string | undefined;
 }
 
-export interface JudgedQuestions {
+export interface EvaluatedQuestions {
   /** Those that may be asked, as they may be asked. */
   readonly asked: JsonObject;
   /** Those that may not. */
@@ -28,19 +34,19 @@ export interface JudgedQuestions {
 }
 
 /** `round` counts the rounds of questions of this call, this one included. */
-export async function judgeQuestions(
-  judge: QuestionJudge,
+export async function evaluateQuestions(
+  evaluator: QuestionEvaluator,
   call: Call,
   route: Route,
   requests: JsonObject,
   round: number,
-): Promise<JudgedQuestions> {
+): Promise<EvaluatedQuestions> {
   const asked: [string, unknown][] = [];
   const refused: [string, QuestionKind][] = [];
   for (const [key, request] of Object.entries(requests)) {
     const kind = isObject(request) ? questionKind(request) : undefined;
     if (kind === undefined || !isObject(request)) throw unknownQuestion(route);
-    const passed = await judgeOne(judge, call, route, kind, request, round);
+    const passed = await evaluateQuestion(evaluator, call, route, kind, request, round);
     if (passed === undefined) refused.push([key, kind]);
     else asked.push([key, passed]);
   }
@@ -54,8 +60,8 @@ const unknownQuestion = ({ upstream }: Route): GatewayError =>
   });
 
 /** The request as it may be asked; undefined when it may not. */
-async function judgeOne(
-  { book, log, spend }: QuestionJudge,
+async function evaluateQuestion(
+  { ruleSet, log, spend }: QuestionEvaluator,
   call: Call,
   route: Route,
   kind: QuestionKind,
@@ -67,17 +73,23 @@ async function judgeOne(
   const { client } = call;
   // On account of everything that a method names, each with arguments that only its server knows.
   for (const about of routesOf(route)) {
-    const args = about === route ? argsAsked(call, route) : {};
-    const decision = await book.judgeInTurns({ on: kind, route: about, client, ...args, request: params });
+    const args = about === route ? questionArguments(call, route) : {};
+    const decision = await ruleSet.evaluateYielding({
+      on: kind,
+      route: about,
+      client,
+      ...args,
+      request: params,
+    });
     const { rule } = decision;
     const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
-    if (decision.effect === "deny" || tooMany || (kind === "elicitation" && leadsAstray(params))) {
+    if (decision.effect === "deny" || tooMany || (kind === "elicitation" && isUnsafeUrl(params))) {
       log.add(call, about, kind, { ...decision, effect: "deny" });
       return undefined;
     }
     if (rule === undefined) continue;
     decisive ??= decision;
-    params = tamed(params, rule);
+    params = clampedSampling(params, rule);
   }
   if (decisive !== undefined) log.add(call, route, kind, decisive);
   if (spend(kind, call, routesOf(route)) !== undefined) return undefined;
@@ -85,20 +97,20 @@ async function judgeOne(
 }
 
 const routesOf = (route: Route): readonly Route[] =>
-  route.named === undefined ? [route] : [route, ...route.named.map((one) => one.route)];
+  route.namedTargets === undefined ? [route] : [route, ...route.namedTargets.map((one) => one.route)];
 
 /** What a task was begun with is not known any more. */
-function argsAsked(call: Call, route: Route): { readonly args?: unknown } {
+function questionArguments(call: Call, route: Route): { readonly args?: unknown } {
   if (TASK_METHODS.has(call.method)) return {};
-  return { args: route.kind === "methods" ? paramsSeen(call.params) : argsOf(call) };
+  return { args: route.kind === "methods" ? methodArguments(call.params) : argsOf(call) };
 }
 
 /**
  * The request as it may be asked when it belongs to no call, or to one of several; undefined when it may not. It could
  * be on account of any of `routes`, so it is asked only where each of them lets it, and counts for all of them.
  */
-export function judgeLooseQuestion(
-  { book, log, spend }: QuestionJudge,
+export function evaluateSessionQuestion(
+  { ruleSet, log, spend }: QuestionEvaluator,
   call: Call,
   routes: readonly [Route, ...Route[]],
   request: JsonObject,
@@ -109,21 +121,21 @@ export function judgeLooseQuestion(
   let params = objectAt(request, "params") ?? {};
   const { client } = call;
   let decisive: Decision | undefined;
-  const budget: Budget = { steps: STEPS_AT_ONCE };
+  const budget: WorkBudget = { steps: MAX_STEPS_TOGETHER };
   for (const route of routes) {
-    const decision = book.judge({ on: kind, route, client, request: params }, budget);
+    const decision = ruleSet.evaluate({ on: kind, route, client, request: params }, budget);
     const { rule } = decision;
     if (
       decision.effect === "deny" ||
       rule?.maxRounds === 0 ||
-      (kind === "elicitation" && leadsAstray(params))
+      (kind === "elicitation" && isUnsafeUrl(params))
     ) {
       log.add(call, route, kind, { ...decision, effect: "deny" });
       return undefined;
     }
     if (rule === undefined) continue;
     decisive ??= decision;
-    params = tamed(params, rule);
+    params = clampedSampling(params, rule);
   }
   if (decisive !== undefined) log.add(call, first, kind, decisive);
   if (spend(kind, call, routes) !== undefined) return undefined;
@@ -131,14 +143,14 @@ export function judgeLooseQuestion(
 }
 
 /** A link that runs a program, or opens a file, when a person follows it; whatever the rules say. */
-function leadsAstray(params: JsonObject): boolean {
+function isUnsafeUrl(params: JsonObject): boolean {
   if (params.mode !== "url" && params.url === undefined) return false;
   const url = stringAt(params, "url") ?? "";
   return !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
 }
 
 /** A sampling request within what the rule allows. */
-function tamed(params: JsonObject, { maxTokens, stripContext }: RuleConfig): JsonObject {
+function clampedSampling(params: JsonObject, { maxTokens, stripContext }: RuleConfig): JsonObject {
   const kept = stripContext ? without(params, ["includeContext"]) : params;
   if (maxTokens === undefined) return kept;
   const wanted = numberOf(kept.maxTokens);
@@ -151,16 +163,16 @@ function tamed(params: JsonObject, { maxTokens, stripContext }: RuleConfig): Jso
  * who declines and a host without roots are the nearest thing, and a completion cannot be made up.
  */
 export function withRefusals(
-  given: InputAnswers | undefined,
+  given: InputResponses | undefined,
   refused: Readonly<Record<string, QuestionKind>>,
   state: string | undefined,
-): InputAnswers {
+): InputResponses {
   const kinds = Object.entries(refused);
   const responses = kinds.flatMap(([key, kind]) => {
-    const instead = INSTEAD[kind];
+    const instead = FALLBACK_RESULTS[kind];
     return instead === undefined ? [] : [[key, instead] as const];
   });
-  const errors = kinds.map(([key, kind]) => [key, refusalOf(kind)] as const);
+  const errors = kinds.map(([key, kind]) => [key, questionRefusal(kind)] as const);
   const refusals = { ...given?.refusals, ...Object.fromEntries(errors) };
   return {
     responses: { ...given?.responses, ...Object.fromEntries(responses) },
@@ -169,13 +181,13 @@ export function withRefusals(
   };
 }
 
-const INSTEAD: Readonly<Partial<Record<QuestionKind, JsonObject>>> = {
+const FALLBACK_RESULTS: Readonly<Partial<Record<QuestionKind, JsonObject>>> = {
   elicitation: { action: "decline" },
   roots: { roots: [] },
 };
 
 /** `-1` is what clients answer when their user rejects a request (2025-11-25: client/sampling, "Error Handling"). */
-export const refusalOf = (kind: QuestionKind): RpcError => ({
+export const questionRefusal = (kind: QuestionKind): RpcError => ({
   code: -1,
   message: `the gateway's policy does not let this server use ${kind}`,
 });

@@ -8,50 +8,50 @@ import { writeJson } from "../wire/json-text.js";
 import type { Payload } from "../wire/payload.js";
 import { isRead } from "./repeatable.js";
 
-interface Kept {
+interface CachedReply {
   readonly result: Payload;
   readonly scope: "public" | "private";
   /** By the monotonic clock. */
   readonly until: number;
 }
 
-const MOST_BYTES = 16 * 1024 * 1024;
-const LARGEST_BYTES = 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_ENTRY_BYTES = 1024 * 1024;
 /** However long a server says: it may have been wrong. */
-const LONGEST_MS = 24 * 3_600_000;
+const MAX_TTL_MS = 24 * 3_600_000;
 
 /** The replies of one server. */
 export class ResponseCache {
-  readonly #kept = new LRUCache<string, Kept>({
-    maxSize: MOST_BYTES,
-    maxEntrySize: LARGEST_BYTES,
+  readonly #entries = new LRUCache<string, CachedReply>({
+    maxSize: MAX_BYTES,
+    maxEntrySize: MAX_ENTRY_BYTES,
     sizeCalculation: ({ result }, key) => result.text.length + key.length,
   });
-  #turn = 0;
+  #generation = 0;
 
   /** Changes whenever everything that was said before may be wrong. */
-  get turn(): number {
-    return this.#turn;
+  get generation(): number {
+    return this.#generation;
   }
 
   get isEmpty(): boolean {
-    return this.#kept.size === 0;
+    return this.#entries.size === 0;
   }
 
   clear(): void {
-    this.#turn += 1;
-    this.#kept.clear();
+    this.#generation += 1;
+    this.#entries.clear();
   }
 
-  get(key: string): Kept | undefined {
-    const kept = this.#kept.get(key);
+  get(key: string): CachedReply | undefined {
+    const kept = this.#entries.get(key);
     if (kept === undefined || kept.until > performance.now()) return kept;
-    this.#kept.delete(key);
+    this.#entries.delete(key);
     return undefined;
   }
 
-  keep(key: string, kept: Kept): void {
-    this.#kept.set(key, kept);
+  set(key: string, kept: CachedReply): void {
+    this.#entries.set(key, kept);
   }
 }
 
@@ -63,7 +63,7 @@ export class ResponseCache {
  */
 export function responseCache(cache: ResponseCache, onHit?: () => void): Middleware {
   return (next: Handler): Handler => {
-    async function remembered(call: Call): Promise<Reply> {
+    async function cached(call: Call): Promise<Reply> {
       // Most servers say of nothing how long it holds; then nobody makes a key.
       const asked = cache.isEmpty ? undefined : await digestOf(call);
       const known =
@@ -75,40 +75,40 @@ export function responseCache(cache: ResponseCache, onHit?: () => void): Middlew
         const ttlMs = Math.floor(known.until - performance.now());
         return { kind: "result", result: known.result, freshness: { ttlMs, scope: known.scope } };
       }
-      const { turn } = cache;
+      const { generation } = cache;
       const reply = await next(call);
       const kept = freshOf(reply);
       if (kept === undefined) return reply;
       const key = keyOf(call, kept.scope, asked ?? (await digestOf(call)));
       // What was asked before a change and answered after it may be either.
-      if (turn === cache.turn) cache.keep(key, kept);
+      if (generation === cache.generation) cache.set(key, kept);
       return reply;
     }
     return function responseCache(call) {
-      return isCacheable(call) ? remembered(call) : next(call);
+      return isCacheable(call) ? cached(call) : next(call);
     };
   };
 }
 
 /** What is kept of a reply; undefined where it is nothing. */
-function freshOf(reply: Reply): Kept | undefined {
+function freshOf(reply: Reply): CachedReply | undefined {
   if (reply.kind !== "result" || reply.refusal !== undefined || reply.freshness === undefined)
     return undefined;
   const { ttlMs, scope } = reply.freshness;
   if (!(ttlMs > 0) || reply.result.object.isError === true) return undefined;
-  return { result: reply.result, scope, until: performance.now() + Math.min(ttlMs, LONGEST_MS) };
+  return { result: reply.result, scope, until: performance.now() + Math.min(ttlMs, MAX_TTL_MS) };
 }
 
 /** Members of `_meta` that say nothing of what is asked for. */
-const TRACES = ["traceparent", "tracestate", "baggage"];
+const TRACE_KEYS = ["traceparent", "tracestate", "baggage"];
 
 /** Whoever wants progress or log messages wants the work done; a task is something that is begun. */
 function isCacheable(call: Call): boolean {
-  if (call.answers !== undefined || call.logLevel !== undefined || !isRead(call)) return false;
+  if (call.inputResponses !== undefined || call.logLevel !== undefined || !isRead(call)) return false;
   if (call.extraHeaders !== undefined && Object.keys(call.extraHeaders).length > 0) return false;
   if (Object.hasOwn(call.params, "task")) return false;
   const meta = objectAt(call.params, "_meta");
-  return meta === undefined || Object.keys(without(meta, TRACES)).length === 0;
+  return meta === undefined || Object.keys(without(meta, TRACE_KEYS)).length === 0;
 }
 
 /** What is asked for. Servers may answer by what a host can do. A promise only where it is large. */
@@ -116,5 +116,5 @@ const digestOf = ({ client, method, params }: Call): string | Promise<string> =>
   canonicalDigest([client.capabilities, method, without(params, ["_meta"])]);
 
 /** What is private is one principal's. */
-const keyOf = ({ client }: Call, scope: Kept["scope"], asked: string): string =>
+const keyOf = ({ client }: Call, scope: CachedReply["scope"], asked: string): string =>
   `${writeJson(scope === "private" ? client.principal.id : null)} ${asked}`;

@@ -9,7 +9,7 @@ export interface RetryBudgetSettings {
 
 const DEFAULTS: RetryBudgetSettings = { ratio: 0.2, perSecond: 10 };
 /** What is not used up is kept for so many seconds. */
-const KEPT_SECONDS = 10;
+const MAX_SAVED_SECONDS = 10;
 
 /** Time is monotonic: a clock that is set changes nothing. */
 export class RetryBudget {
@@ -40,6 +40,6 @@ export class RetryBudget {
   }
 
   get #most(): number {
-    return this.#settings.perSecond * KEPT_SECONDS;
+    return this.#settings.perSecond * MAX_SAVED_SECONDS;
   }
 }

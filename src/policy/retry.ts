@@ -15,14 +15,14 @@ export interface RetrySettings {
 export function retry({ budget, onRetry }: RetrySettings): Middleware {
   return (next: Handler): Handler => {
     function attempt(call: Call): Promise<Reply> {
-      let heard = false;
+      let notified = false;
       const notify = (notice: Notice): void => {
-        heard = true;
+        notified = true;
         call.notify(notice);
       };
       return next({ ...call, notify }).catch((error: unknown) => {
         // Whoever has heard of progress would hear of it from the beginning again.
-        if (heard || call.signal.aborted || !mayHelp(error) || !budget.take()) throw error;
+        if (notified || call.signal.aborted || !isRetryable(error) || !budget.take()) throw error;
         onRetry?.();
         return next(call);
       });
@@ -30,16 +30,16 @@ export function retry({ budget, onRetry }: RetrySettings): Middleware {
     return function retry(call) {
       budget.count();
       // A call with answers goes on where its server waits; made anew it would be another.
-      return call.answers === undefined && isSafeToRepeat(call) ? attempt(call) : next(call);
+      return call.inputResponses === undefined && isSafeToRepeat(call) ? attempt(call) : next(call);
     };
   };
 }
 
-const LOST: ReadonlySet<ErrorCode> = new Set(["upstream_unavailable", "upstream_closed"]);
+const RETRYABLE_CODES: ReadonlySet<ErrorCode> = new Set(["upstream_unavailable", "upstream_closed"]);
 
 /** A server that answered would answer the same again; and who is told when to come back need not come back before. */
-const mayHelp = (error: unknown): boolean =>
+const isRetryable = (error: unknown): boolean =>
   error instanceof GatewayError &&
-  LOST.has(error.code) &&
+  RETRYABLE_CODES.has(error.code) &&
   error.options.answered !== true &&
   error.options.retryAfterMs === undefined;

@@ -22,7 +22,7 @@ export interface RoundState {
 }
 
 /** What a mark is made from where no secret is given: the states of this process, and of no other. */
-const OF_THIS_PROCESS = randomBytes(16).toString("base64url");
+const PROCESS_SECRET = randomBytes(16).toString("base64url");
 
 /**
  * Writes and reads the states of rounds. Each begins with a secret mark. No server ever sees a state of the policy,
@@ -33,7 +33,7 @@ export class RoundStates {
   readonly #mark: string;
 
   /** @param secret the same in every process, and after a restart, where states are to be answered there */
-  constructor(secret: string = OF_THIS_PROCESS) {
+  constructor(secret: string = PROCESS_SECRET) {
     this.#mark = `cardea/policy ${secret} `;
   }
 

@@ -4,43 +4,43 @@ import { type Call, nextCallId, type Reply, type Route } from "../core/call.js";
 import type { Handler } from "../core/handler.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
-import { judgeQuestions, type QuestionJudge, withRefusals } from "./questions.js";
+import { evaluateQuestions, type QuestionEvaluator, withRefusals } from "./questions.js";
 
 /** The questions of one task. */
-interface Judged {
+interface EvaluatedTask {
   /** What became of those that its server told last, by their keys, which mean the same for as long as it lives. */
-  readonly verdicts: Map<string, unknown>;
+  readonly decisions: Map<string, unknown>;
   /** How many there have been. */
   count: number;
   /** While questions are judged, which may take a while: whoever tells them again waits for the verdicts. */
-  judging?: ReturnType<typeof judgeQuestions> | undefined;
+  pending?: ReturnType<typeof evaluateQuestions> | undefined;
 }
 
 /** Stands among the verdicts for a question that was refused. */
 const REFUSED = Symbol("refused");
 
 export class TaskQuestions {
-  readonly #judge: QuestionJudge;
+  readonly #evaluator: QuestionEvaluator;
   /** By principal and handle. Of one that is forgotten, each question is judged, and counts, once more. */
-  readonly #judged = new LRUCache<string, Judged>({ max: 5_000 });
+  readonly #tasks = new LRUCache<string, EvaluatedTask>({ max: 5_000 });
 
-  constructor(judge: QuestionJudge) {
-    this.#judge = judge;
+  constructor(judge: QuestionEvaluator) {
+    this.#evaluator = judge;
   }
 
   /**
    * `reply` to `tasks/get` with the questions that may be asked. The others are answered through `next`, as a
    * person who declines would; a task that cannot be answered so is cancelled.
    */
-  async pass(call: Call, route: Route, reply: Reply, next: Handler): Promise<Reply> {
+  async filterReply(call: Call, route: Route, reply: Reply, next: Handler): Promise<Reply> {
     if (call.method !== "tasks/get" || reply.kind !== "result") return reply;
     const { object } = reply.result;
     const questions = objectAt(object, "inputRequests");
     if (questions === undefined) return reply;
-    const judged = await this.#judgedOf(call, route, questions, next);
+    const task = await this.#evaluate(call, route, questions, next);
     const asked = Object.entries(questions).flatMap(([key]): readonly [string, unknown][] => {
-      const verdict = judged.verdicts.get(key);
-      return verdict === REFUSED ? [] : [[key, verdict]];
+      const decision = task.decisions.get(key);
+      return decision === REFUSED ? [] : [[key, decision]];
     });
     const left =
       asked.length > 0
@@ -50,31 +50,31 @@ export class TaskQuestions {
     return { ...reply, result: Payload.ofObject(left) };
   }
 
-  async #judgedOf(call: Call, route: Route, questions: JsonObject, next: Handler): Promise<Judged> {
+  async #evaluate(call: Call, route: Route, questions: JsonObject, next: Handler): Promise<EvaluatedTask> {
     const task = `${call.client.principal.id}\0${stringAt(call.params, "taskId") ?? ""}`;
-    const judged = this.#judged.get(task) ?? { verdicts: new Map<string, unknown>(), count: 0 };
-    this.#judged.set(task, judged);
-    while (judged.judging !== undefined) await judged.judging;
-    const { verdicts } = judged;
+    const judged = this.#tasks.get(task) ?? { decisions: new Map<string, unknown>(), count: 0 };
+    this.#tasks.set(task, judged);
+    while (judged.pending !== undefined) await judged.pending;
+    const { decisions } = judged;
     // One that is told no more was answered.
-    for (const key of verdicts.keys()) if (!Object.hasOwn(questions, key)) verdicts.delete(key);
-    const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !verdicts.has(key)));
+    for (const key of decisions.keys()) if (!Object.hasOwn(questions, key)) decisions.delete(key);
+    const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !decisions.has(key)));
     if (Object.keys(fresh).length === 0) return judged;
     // Each question of a task stands for itself, so the one that comes next is a round of its own.
-    const judging = judgeQuestions(this.#judge, call, route, fresh, judged.count + 1);
-    judged.judging = judging.finally(() => {
-      judged.judging = undefined;
+    const judging = evaluateQuestions(this.#evaluator, call, route, fresh, judged.count + 1);
+    judged.pending = judging.finally(() => {
+      judged.pending = undefined;
     });
-    const { asked, refused } = await judged.judging;
+    const { asked, refused } = await judged.pending;
     judged.count += Object.keys(fresh).length;
-    for (const [key, question] of Object.entries(asked)) verdicts.set(key, question);
-    for (const key of Object.keys(refused)) verdicts.set(key, REFUSED);
+    for (const [key, question] of Object.entries(asked)) decisions.set(key, question);
+    for (const key of Object.keys(refused)) decisions.set(key, REFUSED);
     if (Object.keys(refused).length === 0) return judged;
     try {
       await refuse(call, refused, next);
     } catch (error) {
       // The server does not know yet, so it has to be told again.
-      for (const key of Object.keys(refused)) verdicts.delete(key);
+      for (const key of Object.keys(refused)) decisions.delete(key);
       judged.count -= Object.keys(refused).length;
       throw error;
     }

@@ -11,7 +11,7 @@ const MAX_VALUES = 100;
  * The same reply with the first hundred values, which are the most relevant, and word of the rest: `hasMore` is true, and
  * `total` is what the server said it is, or how many values it gave where it said that there are no others.
  */
-export function cutCompletions(reply: Reply): Reply {
+export function truncateCompletions(reply: Reply): Reply {
   if (reply.kind !== "result") return reply;
   const completion = objectAt(reply.result.object, "completion");
   const values: unknown = completion?.values;

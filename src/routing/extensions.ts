@@ -7,11 +7,11 @@ import { type JsonObject, objectAt } from "../wire/json.js";
  * Whether a method that the gateway does not know may go to a server. Its name goes there in a header too, where
  * white space around it is lost and other characters cannot stand: `tools/call ` would arrive as another method.
  */
-export const canBeCarried = (method: string): boolean =>
-  /^[\x21-\x7e]{1,512}$/.test(method) && !DEFINED.has(method.toLowerCase());
+export const isForwardableMethod = (method: string): boolean =>
+  /^[\x21-\x7e]{1,512}$/.test(method) && !MCP_METHODS.has(method.toLowerCase());
 
 /** The methods that MCP defines, in any case: a server that ignores case must not get one of them as a stranger. */
-const DEFINED: ReadonlySet<string> = new Set(
+const MCP_METHODS: ReadonlySet<string> = new Set(
   [
     ...[...Object.keys(TARGETED_METHODS), ...Object.keys(LIST_METHODS), ...TASK_METHODS],
     ...["tasks/list", "skills/list", "initialize", "ping", "logging/setLevel", "server/discover"],
@@ -20,7 +20,7 @@ const DEFINED: ReadonlySet<string> = new Set(
 );
 
 /** Capabilities whose methods the gateway routes itself. */
-const OWN = new Set([
+const ROUTED_CAPABILITIES = new Set([
   "tools",
   "prompts",
   "resources",
@@ -31,12 +31,12 @@ const OWN = new Set([
 ]);
 
 /** Whether a server with these capabilities says that it has `method`, or rather the extension that it belongs to. */
-export function declares(capabilities: JsonObject | undefined, method: string): boolean {
+export function declaresMethod(capabilities: JsonObject | undefined, method: string): boolean {
   if (capabilities === undefined) return false;
   const names = [
     ...Object.keys(objectAt(capabilities, "extensions") ?? {}),
     ...Object.keys(objectAt(capabilities, "experimental") ?? {}),
-    ...Object.keys(capabilities).filter((key) => !OWN.has(key)),
+    ...Object.keys(capabilities).filter((key) => !ROUTED_CAPABILITIES.has(key)),
   ];
   return names.some((name) => method.startsWith(`${name}/`) || method.startsWith(`${shortName(name)}/`));
 }

@@ -6,7 +6,7 @@ import type { Client } from "../core/client.js";
 import type { Handler } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { Stop } from "../core/stop.js";
-import type { FollowedTasks, TaskListener } from "../core/tasks.js";
+import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { Upstream } from "../core/upstream.js";
 import { type JsonObject, without } from "../wire/json.js";
 import type { Tasks } from "./tasks.js";
@@ -29,17 +29,19 @@ export async function followTasks(
   client: Client,
   handles: readonly string[],
   listener: TaskListener<JsonObject>,
-): Promise<FollowedTasks> {
+): Promise<TaskSubscription> {
   const stopped = new Stop();
   const view = catalog.view(client);
   /** By server, the handles of its own ids. */
   const wanted = new Map<string, Map<string, string>>();
   for (const handle of handles) {
     const task = tasks.find(client, handle);
-    if (task === undefined || view.owned("tools", task.server, task.tool) === undefined) continue;
+    if (task === undefined || view.findOnServer("tools", task.server, task.tool) === undefined) continue;
     wanted.set(task.server, (wanted.get(task.server) ?? new Map<string, string>()).set(task.id, handle));
   }
-  const reporters = new Map(handles.map((taskId) => [taskId, reporter(() => report(taskId), logger)]));
+  const reporters = new Map(
+    handles.map((taskId) => [taskId, coalescedReporter(() => report(taskId), logger)]),
+  );
 
   async function report(taskId: string): Promise<void> {
     const call: Call = {
@@ -56,7 +58,7 @@ export async function followTasks(
   }
 
   const followed = await Promise.all(
-    [...wanted].map(async ([server, own]): Promise<FollowedTasks> => {
+    [...wanted].map(async ([server, own]): Promise<TaskSubscription> => {
       const following = await upstream(server)?.followTasks?.([...own.keys()], client, {
         changed: (id) => reporters.get(own.get(id) ?? "")?.(),
         lost: listener.lost,
@@ -77,7 +79,7 @@ export async function followTasks(
 }
 
 /** Runs `report` for each change, one after the other; changes that come meanwhile are one. */
-function reporter(report: () => Promise<void>, logger: Logger): () => void {
+function coalescedReporter(report: () => Promise<void>, logger: Logger): () => void {
   let running = false;
   let again = false;
   const run = async (): Promise<void> => {

@@ -9,35 +9,37 @@ import type { Tasks } from "./tasks.js";
 
 /** Belongs below `locate`. Looks up whatever that did not find, so hidden or not, an unknown target takes as long. */
 export function hiddenTargets(
-  catalog: Pick<Catalog, "unhidden" | "capabilities" | "serversOf">,
+  catalog: Pick<Catalog, "unfilteredView" | "capabilities" | "serversOf">,
   tasks: Pick<Tasks, "find">,
-  tell: (call: Call, route: Route) => void,
+  onHidden: (call: Call, route: Route) => void,
 ): Middleware {
-  const methods = new MethodRoutes(withoutHiding(catalog), tasks);
+  const methods = new MethodRoutes(unfilteredCatalog(catalog), tasks);
   return (next) =>
     function hiddenTargets(call) {
       if (call.route !== undefined) return next(call);
       if (hasNoTarget(call.method)) {
         const found = methods.find(call);
-        if (!(found instanceof GatewayError)) tell(call, found);
+        if (!(found instanceof GatewayError)) onHidden(call, found);
         return next(call);
       }
       const targets = targetsOf(call);
       if (targets.length > 0) {
-        const view = catalog.unhidden(call.client);
+        const view = catalog.unfilteredView(call.client);
         const route = targets
           .map(({ kind, name }) => view.find(kind, name))
           .find((found) => found !== undefined);
-        if (route !== undefined) tell(call, route);
+        if (route !== undefined) onHidden(call, route);
       }
       return next(call);
     };
 }
 
 /** The catalog as it would be if no rule hid anything. */
-export const withoutHiding = (catalog: Pick<Catalog, "unhidden" | "capabilities" | "serversOf">) => ({
-  view: catalog.unhidden,
-  unhidden: catalog.unhidden,
+export const unfilteredCatalog = (
+  catalog: Pick<Catalog, "unfilteredView" | "capabilities" | "serversOf">,
+) => ({
+  view: catalog.unfilteredView,
+  unfilteredView: catalog.unfilteredView,
   reachable: catalog.serversOf,
   capabilities: catalog.capabilities,
 });

@@ -30,7 +30,7 @@ export function locate(
   };
   const ofTask = ({ client, params }: Call): Route | undefined => {
     const task = tasks.find(client, stringAt(params, "taskId") ?? "");
-    return task && catalog.view(client).owned("tools", task.server, task.tool);
+    return task && catalog.view(client).findOnServer("tools", task.server, task.tool);
   };
   return (next) =>
     function locate(call) {

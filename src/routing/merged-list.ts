@@ -1,5 +1,5 @@
 /** A list that several servers answer page by page, put together under cursors of the gateway's own. */
-import { merged, STALE } from "../catalog/freshness.js";
+import { mergedFreshness, STALE_FRESHNESS } from "../catalog/freshness.js";
 import type { Call, Freshness, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { Stop } from "../core/stop.js";
@@ -21,11 +21,11 @@ export interface MergedListOptions {
 }
 
 /** A page is full with so many items; a server's own page is never cut. */
-const FULL = 100;
+const PAGE_ITEMS = 100;
 /** So many pages of one server are read for one page of ours: one whose items are all hidden may have many. */
 const MAX_PAGES = 20;
 /** Where others have a part of the list, nobody waits longer (ms) for one of them. */
-const PATIENCE_MS = 10_000;
+const SERVER_TIMEOUT_MS = 10_000;
 
 /**
  * Asks all servers at once and walks through their pages in order. One that fails, or is too slow, is left out;
@@ -39,12 +39,12 @@ export async function mergedList(options: MergedListOptions): Promise<Reply> {
   const from = start === undefined ? 0 : servers.indexOf(start.server);
   const asked = servers
     .slice(from)
-    .map((server, at) => ask(options, server, at === 0 ? start?.theirs : undefined));
+    .map((server, at) => fetchPage(options, server, at === 0 ? start?.serverCursor : undefined));
   const items: JsonObject[] = [];
   const parts: Freshness[] = [];
-  const failures: Failed[] = [];
+  const failures: FailedPage[] = [];
   let rest: JsonObject = {};
-  let next: Cursor | undefined;
+  let next: MergedCursor | undefined;
   for (const [at, server] of servers.slice(from).entries()) {
     const after = servers[from + at + 1];
     let page = await asked[at];
@@ -56,18 +56,18 @@ export async function mergedList(options: MergedListOptions): Promise<Reply> {
       parts.push(page.freshness);
       rest = page.rest;
       if (page.next === undefined) break;
-      next = { server, theirs: page.next };
-      if (items.length >= FULL || pages >= MAX_PAGES) break;
+      next = { server, serverCursor: page.next };
+      if (items.length >= PAGE_ITEMS || pages >= MAX_PAGES) break;
       next = undefined;
-      page = await ask(options, server, page.next);
+      page = await fetchPage(options, server, page.next);
     }
     if (page?.kind === "failed") failures.push(page);
-    if (next === undefined && items.length >= FULL && after !== undefined) next = { server: after };
+    if (next === undefined && items.length >= PAGE_ITEMS && after !== undefined) next = { server: after };
     if (next !== undefined) break;
   }
   const [failure] = failures;
-  if (parts.length === 0 && failure !== undefined) return failure.retell();
-  const whole = merged(parts);
+  if (parts.length === 0 && failure !== undefined) return failure.replyOrThrow();
+  const whole = mergedFreshness(parts);
   return {
     kind: "result",
     result: Payload.ofObject({
@@ -91,27 +91,28 @@ interface Page {
   readonly rest: JsonObject;
   readonly freshness: Freshness;
 }
-interface Failed {
+interface FailedPage {
   readonly kind: "failed";
   /** @throws what was thrown, if it was. */
-  readonly retell: () => Reply;
+  readonly replyOrThrow: () => Reply;
 }
 
 /** Never rejects. */
-async function ask(
+async function fetchPage(
   { call, servers, member, send }: MergedListOptions,
   server: string,
   cursor: string | undefined,
-): Promise<Page | Failed> {
+): Promise<Page | FailedPage> {
   const giveUp = new Stop();
   const stop = (): void => giveUp.abort(call.signal.reason);
-  const timer = servers.length > 1 ? setTimeout(() => giveUp.abort(tooSlow(server)), PATIENCE_MS) : undefined;
+  const timer =
+    servers.length > 1 ? setTimeout(() => giveUp.abort(tooSlow(server)), SERVER_TIMEOUT_MS) : undefined;
   call.signal.addEventListener("abort", stop, { once: true });
   if (call.signal.aborted) stop();
   try {
     const params = { ...without(call.params, ["cursor"]), ...(cursor !== undefined && { cursor }) };
     const reply = await send(server, { ...call, signal: giveUp.signal }, params);
-    if (reply.kind !== "result") return { kind: "failed", retell: () => reply };
+    if (reply.kind !== "result") return { kind: "failed", replyOrThrow: () => reply };
     const { object } = reply.result;
     const given: unknown = object[member];
     const next = stringAt(object, "nextCursor");
@@ -121,12 +122,12 @@ async function ask(
       // One that leads back to where it stands would lead there for ever.
       next: next === cursor ? undefined : next,
       rest: without(object, [member, "nextCursor"]),
-      freshness: reply.freshness ?? STALE,
+      freshness: reply.freshness ?? STALE_FRESHNESS,
     };
   } catch (error) {
     return {
       kind: "failed",
-      retell: () => {
+      replyOrThrow: () => {
         throw error;
       },
     };
@@ -140,12 +141,12 @@ const tooSlow = (server: string): GatewayError =>
   new GatewayError("timed_out", "upstream", `${server} did not list in time`, { server, retryable: true });
 
 /** Where a page begins: at which server, and with which cursor of its own. */
-interface Cursor {
+interface MergedCursor {
   readonly server: string;
-  readonly theirs?: string;
+  readonly serverCursor?: string;
 }
 
-function startOf({ call, servers, member }: MergedListOptions): Cursor | undefined {
+function startOf({ call, servers, member }: MergedListOptions): MergedCursor | undefined {
   const text = Object.hasOwn(call.params, "cursor") ? call.params.cursor : undefined;
   // An empty cursor is a cursor (server/utilities/pagination); nobody was given one, so it starts anew.
   if (text === undefined || text === null || text === "") return undefined;
@@ -156,12 +157,12 @@ function startOf({ call, servers, member }: MergedListOptions): Cursor | undefin
   });
 }
 
-function writeCursor(member: string, { server, theirs }: Cursor): string {
-  return Buffer.from(writeJson([member, server, theirs ?? null]), "utf8").toString("base64url");
+function writeCursor(member: string, { server, serverCursor }: MergedCursor): string {
+  return Buffer.from(writeJson([member, server, serverCursor ?? null]), "utf8").toString("base64url");
 }
 
 /** Undefined for what was not written here. */
-function readCursor(member: string, text: string): Cursor | undefined {
+function readCursor(member: string, text: string): MergedCursor | undefined {
   let fields: unknown;
   try {
     fields = parseJson(Buffer.from(text, "base64url").toString("utf8"));
@@ -169,10 +170,14 @@ function readCursor(member: string, text: string): Cursor | undefined {
     return undefined;
   }
   if (!Array.isArray(fields)) return undefined;
-  const [of, server, theirs] = fields as readonly unknown[];
-  if (of !== member || typeof server !== "string" || (theirs !== null && typeof theirs !== "string"))
+  const [of, server, serverCursor] = fields as readonly unknown[];
+  if (
+    of !== member ||
+    typeof server !== "string" ||
+    (serverCursor !== null && typeof serverCursor !== "string")
+  )
     return undefined;
-  const cursor = { server, ...(theirs !== null && { theirs }) };
+  const cursor = { server, ...(serverCursor !== null && { serverCursor }) };
   // One cursor, one text: whatever else decodes to the same was not written here.
   return writeCursor(member, cursor) === text ? cursor : undefined;
 }

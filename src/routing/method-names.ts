@@ -15,7 +15,7 @@ export interface NamingMember {
 }
 
 /** How many texts of one call are looked at; a call with more is refused, as nobody could say what it names. */
-export const MOST_TEXTS = 1_000;
+export const MAX_TEXTS = 1_000;
 
 /** The members that say which server a call goes to, in the order in which a refusal tells of them. */
 export function namingMembers(params: JsonObject): readonly NamingMember[] {
@@ -54,42 +54,45 @@ export function possibleNames(params: JsonObject): readonly PossibleName[] | und
   };
   for (const [key, value] of Object.entries(params)) {
     if (key === "_meta") continue;
-    const surely = isForNames(key);
+    const surely = isNamingKey(key);
     // What is meant for a tool is full of words.
     if (key !== "arguments" || surely) take(value, surely);
     if (isObject(value) && key !== "arguments") for (const inner of Object.values(value)) take(inner, surely);
-    inside(value, (inner) => take(inner, false));
-    if (found.size > MOST_TEXTS) return undefined;
+    visitNames(value, (inner) => take(inner, false));
+    if (found.size > MAX_TEXTS) return undefined;
   }
   return [...found].map(([text, surely]) => ({ text, surely }));
 }
 
-/** Calls `hear` with what members hold that are called like those for names, at any depth. */
-function inside(value: unknown, hear: (held: unknown) => void): void {
-  if (Array.isArray(value)) for (const item of value) inside(item, hear);
+/** Calls `onName` with what members hold that are called like those for names, at any depth. */
+function visitNames(value: unknown, onName: (held: unknown) => void): void {
+  if (Array.isArray(value)) for (const item of value) visitNames(item, onName);
   if (!isObject(value)) return;
   for (const [key, inner] of Object.entries(value)) {
-    if (isForNames(key)) hear(inner);
-    if (typeof inner === "object") inside(inner, hear);
+    if (isNamingKey(key)) onName(inner);
+    if (typeof inner === "object") visitNames(inner, onName);
   }
 }
 
 /** In any case and spelling: a server's reader may ignore both. */
-function isForNames(key: string): boolean {
-  if (key.length > LONGEST_KEY) return false;
+function isNamingKey(key: string): boolean {
+  if (key.length > MAX_KEY_LENGTH) return false;
   const letters = key
     .normalize("NFKC")
     .toUpperCase()
     .toLowerCase()
     .replace(/[^a-z]/g, "");
-  return FOR_NAMES.test(letters);
+  return NAMING_KEY.test(letters);
 }
-const LONGEST_KEY = 64;
-const FOR_NAMES =
+const MAX_KEY_LENGTH = 64;
+const NAMING_KEY =
   /^(?:(?:tool|prompt|resource|template|target|task)(?:s|names?|uris?|ids?|refs?)?|names?|uris?|refs?)$/;
 
 /** The parameters with other texts in those members. */
-export function renamed(params: JsonObject, names: readonly (readonly [NamingMember, string])[]): JsonObject {
+export function withNames(
+  params: JsonObject,
+  names: readonly (readonly [NamingMember, string])[],
+): JsonObject {
   let written = params;
   for (const [{ path }, value] of names) {
     const [first, second] = path;

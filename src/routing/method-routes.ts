@@ -6,16 +6,16 @@ import type { CatalogView } from "../catalog/view.js";
 import type { Call, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_METHODS, methodRoute, TARGETED_METHODS } from "../core/methods.js";
-import { contestedMethod, unknownMethod, unknownTarget } from "../core/refusal.js";
-import { hasTasks, TASK_METHODS } from "../core/tasks.js";
+import { ambiguousMethod, unknownMethod, unknownTarget } from "../core/refusal.js";
+import { supportsTasks, TASK_METHODS } from "../core/tasks.js";
 import { LIST_KINDS } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
-import { canBeCarried, declares } from "./extensions.js";
-import { MOST_TEXTS, type NamingMember, namingMembers, possibleNames, renamed } from "./method-names.js";
+import { declaresMethod, isForwardableMethod } from "./extensions.js";
+import { MAX_TEXTS, type NamingMember, namingMembers, possibleNames, withNames } from "./method-names.js";
 import type { Tasks } from "./tasks.js";
 
-type Known = Pick<Catalog, "view" | "unhidden" | "reachable" | "capabilities">;
+type RouteCatalog = Pick<Catalog, "view" | "unfilteredView" | "reachable" | "capabilities">;
 
 /** Methods that the gateway puts together, or finds by something else than a target. */
 const ROUTED_OTHERWISE: ReadonlySet<string> = new Set([...TASK_METHODS, "tasks/list", "skills/list"]);
@@ -27,12 +27,12 @@ export const hasNoTarget = (method: string): boolean =>
   !ROUTED_OTHERWISE.has(method);
 
 export class MethodRoutes {
-  readonly #catalog: Known;
+  readonly #catalog: RouteCatalog;
   readonly #tasks: Pick<Tasks, "find">;
   /** What the server of a route calls what a call names, by the members that name it. */
   readonly #names = new WeakMap<Route, readonly (readonly [NamingMember, string])[]>();
 
-  constructor(catalog: Known, tasks: Pick<Tasks, "find">) {
+  constructor(catalog: RouteCatalog, tasks: Pick<Tasks, "find">) {
     this.#catalog = catalog;
     this.#tasks = tasks;
   }
@@ -43,11 +43,11 @@ export class MethodRoutes {
    */
   find(call: Call): Route | GatewayError {
     const { method, params, client } = call;
-    if (!canBeCarried(method)) return unknownMethod(method);
+    if (!isForwardableMethod(method)) return unknownMethod(method);
     const servers = this.#catalog.reachable(client, method);
-    const members = namingMembers(params).flatMap((member) => this.#found(call, member));
+    const members = namingMembers(params).flatMap((member) => this.#resolve(call, member));
     const declarers = servers.filter((server) =>
-      declares(this.#catalog.capabilities(server, client), method),
+      declaresMethod(this.#catalog.capabilities(server, client), method),
     );
     // Beside a server that declares the method, a server's own name for something says nothing: it may be any word.
     const leading = declarers.length > 0 ? members.filter(({ surely }) => surely) : members;
@@ -57,24 +57,24 @@ export class MethodRoutes {
     if (byName === undefined) {
       const [server] = declarers;
       if (server === undefined) return unknownMethod(method);
-      if (declarers.length > 1) return contestedMethod(method, declarers);
-      return this.#at(server, call, []);
+      if (declarers.length > 1) return ambiguousMethod(method, declarers);
+      return this.#routeTo(server, call, []);
     }
     if (!servers.includes(byName)) return unknownMethod(method);
     if (declarers.length > 0 && !declarers.includes(byName)) return servedElsewhere(method, byName, leading);
-    return this.#at(byName, call, leading);
+    return this.#routeTo(byName, call, leading);
   }
 
   /** Where what a member names leads in the caller's own view. */
-  #found({ client }: Call, member: NamingMember): readonly Found[] {
+  #resolve({ client }: Call, member: NamingMember): readonly ResolvedName[] {
     const { kinds, path, value } = member;
     const view = this.#catalog.view(client);
     if (path[0] === "taskId") {
       const task = this.#tasks.find(client, value);
-      const route = task && view.owned("tools", task.server, task.tool);
+      const route = task && view.findOnServer("tools", task.server, task.tool);
       return task === undefined || route === undefined ? [] : [{ member, route, own: task.id, surely: true }];
     }
-    return kinds.flatMap((kind): readonly Found[] => {
+    return kinds.flatMap((kind): readonly ResolvedName[] => {
       const route = view.find(kind, value);
       if (route === undefined) return [];
       return [{ member, route, own: route.target, surely: route.exposed === value }];
@@ -83,33 +83,35 @@ export class MethodRoutes {
 
   /** The parameters of a call to `route`, as its server knows what they name. */
   ownParams(route: Route, params: JsonObject): JsonObject {
-    return renamed(params, this.#names.get(route) ?? []);
+    return withNames(params, this.#names.get(route) ?? []);
   }
 
   /** The route to `server`, unless the call names something there that the caller may not see. */
-  #at(server: string, call: Call, found: readonly Found[]): Route | GatewayError {
+  #routeTo(server: string, call: Call, found: readonly ResolvedName[]): Route | GatewayError {
     const { method, params, client } = call;
     const texts = possibleNames(params);
     if (texts === undefined) return tooManyTexts(method);
     const own = new Map<string, readonly [NamingMember, string]>();
     for (const { member, own: name } of found) {
-      const known = own.get(placeOf(member));
+      const known = own.get(memberPath(member));
       if (known !== undefined && known[1] !== name) return ambiguous(method, member);
-      own.set(placeOf(member), [member, name]);
+      own.set(memberPath(member), [member, name]);
     }
     const members = namingMembers(params);
-    const isUnknownTask = members.some((member) => member.path[0] === "taskId" && !own.has(placeOf(member)));
-    if (isUnknownTask && hasTasks(this.#catalog.capabilities(server, client))) return noSuchTask();
+    const isUnknownTask = members.some(
+      (member) => member.path[0] === "taskId" && !own.has(memberPath(member)),
+    );
+    if (isUnknownTask && supportsTasks(this.#catalog.capabilities(server, client))) return noSuchTask();
     const named = new Map(found.map(({ route }) => [keyOf(route), { route, surely: true }]));
     const renamedTexts = new Set([...own.values()].map(([{ value }]) => value));
     const lists = this.#listsOf(client);
     for (const { text, surely } of texts) {
       if (renamedTexts.has(text)) continue;
-      for (const route of this.#thereIs(server, lists, text, surely)) {
+      for (const route of this.#targetsNamed(server, lists, text, surely)) {
         if (route === HIDDEN) return unknownTarget(LOOKS_LIKE_URI.test(text) ? "resources" : "tools", text);
         const known = named.get(keyOf(route));
         if (known?.surely !== true) named.set(keyOf(route), { route, surely });
-        if (named.size > MOST_NAMED) return tooManyNames(method);
+        if (named.size > MAX_NAMED) return tooManyNames(method);
       }
     }
     const route = methodRoute(server, method, [...named.values()]);
@@ -117,17 +119,17 @@ export class MethodRoutes {
     return route;
   }
 
-  #listsOf(client: Call["client"]): Lists {
+  #listsOf(client: Call["client"]): VisibleLists {
     const seen = this.#catalog.view(client);
-    const all = this.#catalog.unhidden(client.scope === "" ? client : { ...client, scope: "" });
+    const all = this.#catalog.unfilteredView(client.endpoint === "" ? client : { ...client, endpoint: "" });
     const kinds = LIST_KINDS.map((kind) => ({ all: all.list(kind), seen: seen.list(kind) }));
     return { client, seen, kinds };
   }
 
   /** What `server` itself calls so. */
-  #thereIs(
+  #targetsNamed(
     server: string,
-    { client, seen, kinds }: Lists,
+    { client, seen, kinds }: VisibleLists,
     text: string,
     isName: boolean,
   ): readonly (Route | typeof HIDDEN)[] {
@@ -138,22 +140,22 @@ export class MethodRoutes {
     );
     if (found.length > 0 || !LOOKS_LIKE_URI.test(text)) return found;
     // Whatever reads like a URI may be a resource that the server would read without listing it.
-    const space = seen.scope.spaces.find(({ name }) => name === server);
+    const space = seen.endpoint.namespaces.find(({ name }) => name === server);
     if (space === undefined) return [];
     if (isName && this.#catalog.capabilities(server, client)?.resources !== undefined) {
       // A URI of the gateway's own form would have been found, if the caller could see it.
       const isExposed = space.uris?.reveal(text) !== undefined;
       return [(isExposed ? undefined : seen.resourceOf(server, text)) ?? HIDDEN];
     }
-    const { whole = space } = space;
-    const [exposed, inWhole] = [exposeUri(space, text), exposeUri(whole, text)];
-    const elsewhere = exposed === inWhole ? {} : { whole: inWhole };
+    const { aggregate = space } = space;
+    const [exposed, inWhole] = [exposeUri(space, text), exposeUri(aggregate, text)];
+    const elsewhere = exposed === inWhole ? {} : { aggregateName: inWhole };
     return [{ upstream: server, target: text, exposed, ...elsewhere, kind: "resources" }];
   }
 }
 
 /** What a client sees, and every list with what there is. */
-interface Lists {
+interface VisibleLists {
   readonly client: Call["client"];
   readonly seen: CatalogView;
   readonly kinds: readonly { readonly all: Snapshot; readonly seen: Snapshot }[];
@@ -163,7 +165,7 @@ interface Lists {
 const HIDDEN = Symbol("hidden");
 
 /** Where a member leads. */
-interface Found {
+interface ResolvedName {
   readonly member: NamingMember;
   readonly route: Route;
   /** What the server itself calls it. */
@@ -180,33 +182,31 @@ const keyOf = ({ kind, upstream, target }: Route): string => `${kind}\0${upstrea
 const invalid = (message: string): GatewayError =>
   new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
 
-const placeOf = ({ path }: NamingMember): string => `"${path.join(".")}"`;
+const memberPath = ({ path }: NamingMember): string => `"${path.join(".")}"`;
 
-const severalServers = (method: string, found: readonly Found[]): GatewayError => {
-  const leads = found.map(({ member, route }) => `${placeOf(member)} of ${route.upstream}`);
+const severalServers = (method: string, found: readonly ResolvedName[]): GatewayError => {
+  const leads = found.map(({ member, route }) => `${memberPath(member)} of ${route.upstream}`);
   return invalid(
     `${method} names things of several servers (${[...new Set(leads)].join(", ")}); a call goes to one`,
   );
 };
 
-const servedElsewhere = (method: string, server: string, found: readonly Found[]): GatewayError =>
+const servedElsewhere = (method: string, server: string, found: readonly ResolvedName[]): GatewayError =>
   invalid(
-    `${method} is not a method of ${server}, which has what ${found.map(({ member }) => placeOf(member)).join(" and ")} names`,
+    `${method} is not a method of ${server}, which has what ${found.map(({ member }) => memberPath(member)).join(" and ")} names`,
   );
 
 const ambiguous = (method: string, member: NamingMember): GatewayError =>
-  invalid(`${method} does not say what it is about: ${placeOf(member)} names two things`);
+  invalid(`${method} does not say what it is about: ${memberPath(member)} names two things`);
 
 const tooManyTexts = (method: string): GatewayError =>
-  invalid(
-    `${method} has more than ${MOST_TEXTS} texts in its params; nobody can say which of them are names`,
-  );
+  invalid(`${method} has more than ${MAX_TEXTS} texts in its params; nobody can say which of them are names`);
 
 /** So many things may one call name: each is judged for itself. */
-const MOST_NAMED = 256;
+const MAX_NAMED = 256;
 
 const tooManyNames = (method: string): GatewayError =>
-  invalid(`${method} names more than ${MOST_NAMED} things, which are more than can be judged`);
+  invalid(`${method} names more than ${MAX_NAMED} things, which are more than can be judged`);
 
 /** Whether it never was, or was given to somebody else, is for nobody to find out. */
 const noSuchTask = (): GatewayError =>

@@ -14,13 +14,13 @@ export function renameTasks(call: Pick<Call, "method" | "params">, reply: Reply,
   switch (reply.kind) {
     case "result": {
       if (!reply.result.mayContain('"taskId"')) return reply;
-      const renamed = inResult(call, reply.result.object, task);
+      const renamed = renameInResult(call, reply.result.object, task);
       return renamed === reply.result.object ? reply : { ...reply, result: Payload.ofObject(renamed) };
     }
     case "input_required": {
       const renamed = Object.keys(reply.requests).reduce(
         (all, key) =>
-          mapObject(all, key, (request) => mapObject(request, "params", (it) => related(it, task))),
+          mapObject(all, key, (request) => mapObject(request, "params", (it) => renameRelatedTask(it, task))),
         reply.requests,
       );
       return renamed === reply.requests ? reply : { ...reply, requests: renamed };
@@ -33,31 +33,39 @@ export function renameTasks(call: Pick<Call, "method" | "params">, reply: Reply,
 /** What a server says in the course of a call, renamed likewise. */
 export function renameTaskNotice(notice: Notice, task: TaskMap): Notice {
   if (notice.params === undefined) return notice;
-  const about = notice.method.startsWith("notifications/tasks") ? itself(notice.params, task) : notice.params;
-  const params = related(about, task);
+  const about = notice.method.startsWith("notifications/tasks")
+    ? renameTaskId(notice.params, task)
+    : notice.params;
+  const params = renameRelatedTask(about, task);
   return params === notice.params ? notice : { ...notice, params };
 }
 
 /** What says in its metadata which task it belongs to; of one that nobody knows it says nothing. */
-export const related = (object: JsonObject, task: TaskMap): JsonObject =>
+export const renameRelatedTask = (object: JsonObject, task: TaskMap): JsonObject =>
   mapObject(object, "_meta", (meta) => {
     const id = stringAt(objectAt(meta, META.relatedTask), "taskId");
     if (id === undefined) return meta;
     const known = task(id) !== undefined;
     return known
-      ? mapObject(meta, META.relatedTask, (it) => itself(it, task))
+      ? mapObject(meta, META.relatedTask, (it) => renameTaskId(it, task))
       : without(meta, [META.relatedTask]);
   });
 
-function inResult({ method, params }: Pick<Call, "method" | "params">, result: JsonObject, task: TaskMap) {
-  const renamed = related(result, task);
+function renameInResult(
+  { method, params }: Pick<Call, "method" | "params">,
+  result: JsonObject,
+  task: TaskMap,
+) {
+  const renamed = renameRelatedTask(result, task);
   if (method === "tools/call") {
     // Both ways of answering with a task. A tool that was run at once may have any members it likes.
-    if (renamed.resultType === "task") return itself(renamed, task);
-    return Object.hasOwn(params, "task") ? mapObject(renamed, "task", (it) => itself(it, task)) : renamed;
+    if (renamed.resultType === "task") return renameTaskId(renamed, task);
+    return Object.hasOwn(params, "task")
+      ? mapObject(renamed, "task", (it) => renameTaskId(it, task))
+      : renamed;
   }
   // What comes of a task is the result of its tool, to the letter.
-  return method === "tasks/result" ? renamed : itself(renamed, task);
+  return method === "tasks/result" ? renamed : renameTaskId(renamed, task);
 }
 
-const itself = (object: JsonObject, task: TaskMap): JsonObject => mapKey(object, "taskId", task);
+const renameTaskId = (object: JsonObject, task: TaskMap): JsonObject => mapKey(object, "taskId", task);

@@ -1,18 +1,18 @@
 /** How the URIs that one server gives to one client are renamed, and which of them must be remembered. */
 import type { Catalog } from "../catalog/catalog.js";
-import { isWebAddress } from "../catalog/uris.js";
+import { isWebAddress } from "../catalog/uri-namespace.js";
 import type { CatalogView } from "../catalog/view.js";
 import type { Client } from "../core/client.js";
 import type { Renaming } from "./rename-results.js";
 
-type Given = Pick<Catalog, "view" | "learn">;
+type RenamingCatalog = Pick<Catalog, "view" | "learnUri">;
 
 /** Made once for each view and server: a call only looks it up. */
-export class Renamings {
-  readonly #catalog: Given;
+export class RenamingCache {
+  readonly #catalog: RenamingCatalog;
   readonly #made = new WeakMap<CatalogView, Map<string, Renaming | undefined>>();
 
-  constructor(catalog: Given) {
+  constructor(catalog: RenamingCatalog) {
     this.#catalog = catalog;
   }
 
@@ -26,15 +26,15 @@ export class Renamings {
   }
 
   #make(view: CatalogView, client: Client, server: string): Renaming | undefined {
-    const { spaces } = view.scope;
-    const space = spaces.find(({ name }) => name === server);
-    if (space === undefined || (spaces.length === 1 && space.uris === undefined)) return undefined;
-    const bare = spaces.filter(({ uris }) => uris === undefined).length;
+    const { namespaces } = view.endpoint;
+    const space = namespaces.find(({ name }) => name === server);
+    if (space === undefined || (namespaces.length === 1 && space.uris === undefined)) return undefined;
+    const bare = namespaces.filter(({ uris }) => uris === undefined).length;
     // Where several servers could have given an address, it must lead back to the one that did.
     const unclear = (own: string): boolean =>
-      spaces.length > 1 && (isWebAddress(own) || (space.uris === undefined && bare > 1));
+      namespaces.length > 1 && (isWebAddress(own) || (space.uris === undefined && bare > 1));
     const uri = (own: string): string => {
-      if (unclear(own)) this.#catalog.learn(client, own, server);
+      if (unclear(own)) this.#catalog.learnUri(client, own, server);
       return space.uris?.expose(own) ?? own;
     };
     const page = (own: string): string | undefined =>

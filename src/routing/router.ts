@@ -4,13 +4,13 @@ import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { LIST_METHODS, methodRoute, retarget, TARGETED_METHODS, targetOf } from "../core/methods.js";
-import { contestedTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
+import { ambiguousTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import { answerLists } from "./answer-lists.js";
-import { cutCompletions } from "./completions.js";
+import { truncateCompletions } from "./completions.js";
+import { listHandler } from "./list-handler.js";
 import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
 import { type Send, sender } from "./send.js";
 import { SKILL_METHODS, skills } from "./skills.js";
@@ -20,14 +20,14 @@ import type { Tasks } from "./tasks.js";
 export interface RouterOptions {
   readonly catalog: Pick<
     Catalog,
-    "view" | "prepare" | "freshness" | "capabilities" | "learn" | "showed" | "status" | "reachable"
+    "view" | "prepare" | "freshness" | "capabilities" | "learnUri" | "recordAppPage" | "status" | "reachable"
   >;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
-  readonly tasks: Pick<Tasks, "find" | "expose" | "listed" | "serversOf">;
+  readonly tasks: Pick<Tasks, "find" | "expose" | "handleInList" | "serversOf">;
   readonly methods: Pick<MethodRoutes, "find" | "ownParams">;
   /** What a call for one list of several servers goes through at each of them: rules and limits. Default: nothing. */
-  readonly judged?: Middleware;
+  readonly listPolicy?: Middleware;
 }
 
 /** What a server without completions would say if it had them (2026-07-28: server/utilities/completion). */
@@ -41,10 +41,10 @@ const NO_COMPLETIONS: Reply = {
  *
  * @throws GatewayError where nobody owns the target or serves the method.
  */
-export function router({ catalog, handlers, tasks, methods, judged }: RouterOptions): Handler {
-  const lists = answerLists(catalog);
+export function router({ catalog, handlers, tasks, methods, listPolicy }: RouterOptions): Handler {
+  const lists = listHandler(catalog);
   const send = sender({ catalog, handlers, tasks });
-  const sendEach = judged === undefined ? send : judgedSend(send, judged);
+  const sendEach = listPolicy === undefined ? send : sendThroughPolicy(send, listPolicy);
   const ofTasks = taskCalls({ catalog, tasks, send, sendEach });
   const ofSkills = skills({ catalog, sendEach });
 
@@ -55,7 +55,7 @@ export function router({ catalog, handlers, tasks, methods, judged }: RouterOpti
     const sent = send(upstream, call, own);
     if (method !== "resources/read" || !/^ui:/i.test(target)) return sent;
     return sent.then((reply) => {
-      if (reply.kind === "result") catalog.showed(call.client, upstream);
+      if (reply.kind === "result") catalog.recordAppPage(call.client, upstream);
       return reply;
     });
   }
@@ -67,11 +67,11 @@ export function router({ catalog, handlers, tasks, methods, judged }: RouterOpti
       return new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
     }
     const view = catalog.view(call.client);
-    const absent = view.absentOwner(target.kind, target.name);
+    const absent = view.unavailableOwner(target.kind, target.name);
     if (absent !== undefined) return unavailable(absent);
     const owners = view.list(target.kind).entries.filter(({ route }) => route.exposed === target.name);
     return owners.length > 1
-      ? contestedTarget(target.kind, target.name, [...new Set(owners.map(({ route }) => route.upstream))])
+      ? ambiguousTarget(target.kind, target.name, [...new Set(owners.map(({ route }) => route.upstream))])
       : unknownTarget(target.kind, target.name);
   }
 
@@ -92,14 +92,14 @@ export function router({ catalog, handlers, tasks, methods, judged }: RouterOpti
   async function routed(call: Call): Promise<Reply> {
     const { method, route } = call;
     if (Object.hasOwn(LIST_METHODS, method)) return lists(call);
-    if (TASK_METHODS.has(method)) return ofTasks.ask(call);
+    if (TASK_METHODS.has(method)) return ofTasks.request(call);
     if (method === "tasks/list") return ofTasks.list(call);
     if (method === "skills/list") return ofSkills.list(call);
     if (SKILL_METHODS.has(method)) ofSkills.require(call);
     if (route !== undefined) {
       if (method !== "completion/complete") return sendTo(route, call);
-      const offered = completes(catalog.capabilities(route.upstream, call.client));
-      return offered ? cutCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
+      const offered = supportsCompletions(catalog.capabilities(route.upstream, call.client));
+      return offered ? truncateCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
     }
     if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
     const found = hasNoTarget(method) ? methods.find(call) : undefined;
@@ -108,12 +108,12 @@ export function router({ catalog, handlers, tasks, methods, judged }: RouterOpti
 }
 
 /** Each server that is asked for its part of a list is asked by a call of its own, which is judged like any other. */
-function judgedSend(send: Send, judged: Middleware): Send {
+function sendThroughPolicy(send: Send, judged: Middleware): Send {
   const handle = judged((call) => send(call.route?.upstream ?? "", call, call.params));
   return (server, call, params) =>
-    handle({ ...call, params, route: methodRoute(server, call.method), answers: undefined });
+    handle({ ...call, params, route: methodRoute(server, call.method), inputResponses: undefined });
 }
 
 /** A server that was never met may have completions; whether it does, it will say itself. */
-const completes = (capabilities: JsonObject | undefined): boolean =>
+const supportsCompletions = (capabilities: JsonObject | undefined): boolean =>
   capabilities === undefined || capabilities.completions !== undefined;

@@ -3,15 +3,15 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
-import { hasTasks, TASK_METHODS, takesTasks } from "../core/tasks.js";
+import { supportsTaskCalls, supportsTasks, TASK_METHODS } from "../core/tasks.js";
 import { type JsonObject, without } from "../wire/json.js";
 import { renameNotice, renameReply } from "./rename-results.js";
 import { renameTaskNotice, renameTasks, type TaskMap } from "./rename-tasks.js";
-import { Renamings } from "./renaming.js";
+import { RenamingCache } from "./renaming.js";
 import type { Tasks } from "./tasks.js";
 
 export interface SenderOptions {
-  readonly catalog: Pick<Catalog, "view" | "capabilities" | "learn">;
+  readonly catalog: Pick<Catalog, "view" | "capabilities" | "learnUri">;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly tasks: Pick<Tasks, "expose">;
@@ -25,18 +25,18 @@ export interface SenderOptions {
 export type Send = (server: string, call: Call, params: JsonObject) => Promise<Reply>;
 
 export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
-  const renamings = new Renamings(catalog);
+  const renamings = new RenamingCache(catalog);
 
   return function send(server, call, params) {
     const handler = handlers.get(server);
-    if (handler === undefined) return Promise.reject(gone(server));
+    if (handler === undefined) return Promise.reject(serverGone(server));
     const renaming = renamings.of(call.client, server);
     const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
     const capabilities = ofTasks ? catalog.capabilities(server, call.client) : undefined;
-    const task = hasTasks(capabilities) ? taskMap(call, server) : undefined;
+    const task = supportsTasks(capabilities) ? taskMap(call, server) : undefined;
     // A server that runs no calls as tasks should pass over the wish for one; that there are tasks is another's promise.
     const wishes = ofTasks && Object.hasOwn(params, "task");
-    const own = wishes && !takesTasks(capabilities) ? without(params, ["task"]) : params;
+    const own = wishes && !supportsTaskCalls(capabilities) ? without(params, ["task"]) : params;
     if (renaming === undefined && task === undefined) return handler({ ...call, params: own });
     const notify = (notice: Notice): void => {
       const named = renaming === undefined ? notice : renameNotice(notice, renaming);
@@ -53,5 +53,5 @@ export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
   }
 }
 
-const gone = (server: string): GatewayError =>
+const serverGone = (server: string): GatewayError =>
   new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, { server });

@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import { taskFlaw } from "../core/list-entries.js";
 import { unknownMethod } from "../core/refusal.js";
-import { hasTasks, listsTasks } from "../core/tasks.js";
+import { supportsTaskList, supportsTasks } from "../core/tasks.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { mergedList } from "./merged-list.js";
 import type { Send } from "./send.js";
@@ -13,7 +13,7 @@ import type { Tasks } from "./tasks.js";
 
 export interface TaskCallsOptions {
   readonly catalog: Pick<Catalog, "prepare" | "capabilities" | "reachable">;
-  readonly tasks: Pick<Tasks, "find" | "listed" | "serversOf">;
+  readonly tasks: Pick<Tasks, "find" | "handleInList" | "serversOf">;
   readonly send: Send;
   /** Asks one of several servers for its part of a list. */
   readonly sendEach: Send;
@@ -21,7 +21,7 @@ export interface TaskCallsOptions {
 
 export interface TaskCalls {
   /** For the methods of `TASK_METHODS`; `locate` stands further out and has found the route. */
-  readonly ask: Handler;
+  readonly request: Handler;
   readonly list: Handler;
 }
 
@@ -39,7 +39,7 @@ export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions):
     if (task !== undefined && call.route !== undefined) {
       return send(task.server, call, { ...call.params, taskId: task.id });
     }
-    serversWith(call, hasTasks);
+    serversWith(call, supportsTasks);
     // Whether it never was, or was given to somebody else, is for nobody to find out.
     throw new GatewayError("unknown_target", "downstream", "there is no such task");
   }
@@ -48,16 +48,16 @@ export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions):
     await catalog.prepare(call.client);
     const owning = tasks.serversOf(call.client);
     // Nobody is met only to be asked for what is known not to be there.
-    const servers = serversWith(call, listsTasks).filter((server) => owning.has(server));
+    const servers = serversWith(call, supportsTaskList).filter((server) => owning.has(server));
     // Hosts read the list as a whole: one task that they cannot read would cost them the tasks of all servers.
     // A connection may be shared, and then its server lists what it does for others as well.
     const show = (server: string, item: JsonObject): JsonObject | undefined => {
       const id = stringAt(item, "taskId");
-      const taskId = id === undefined ? undefined : tasks.listed(call.client, server, id);
+      const taskId = id === undefined ? undefined : tasks.handleInList(call.client, server, id);
       return taskId === undefined || taskFlaw(item) !== undefined ? undefined : { ...item, taskId };
     };
     return mergedList({ call, servers, member: "tasks", send: sendEach, show });
   }
 
-  return { ask, list };
+  return { request: ask, list };
 }

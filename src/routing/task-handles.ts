@@ -12,7 +12,7 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 import type { Client } from "../core/client.js";
-import { issuedBy, withoutIssuer } from "../core/issuer.js";
+import { withoutWorkerPrefix, withWorkerPrefix } from "../core/worker-prefix.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
 /** A task as its server knows it. */
@@ -30,7 +30,7 @@ const PREFIX = "task1.";
 const CIPHER = "aes-256-ctr";
 const TAG_BYTES = 16;
 /** Longer than any handle that a server's id of a sane length can make. */
-const LONGEST = 8192;
+const MAX_HANDLE_LENGTH = 8192;
 
 /**
  * The same task always gets the same handle, because clients compare the handles they are told with those they
@@ -62,13 +62,14 @@ export class TaskHandles {
     const tag = this.#tagOf(clear, client);
     const cipher = createCipheriv(CIPHER, this.#encryption, tag);
     const sealed = Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
-    return issuedBy(this.worker, PREFIX + sealed);
+    return withWorkerPrefix(this.worker, PREFIX + sealed);
   }
 
   /** The task of that handle; undefined for what was never sealed, or not for clients like `client`. */
   open(issued: string, client: Client): Task | undefined {
-    const handle = this.worker === undefined ? issued : withoutIssuer(issued);
-    const text = handle.startsWith(PREFIX) && handle.length <= LONGEST ? handle.slice(PREFIX.length) : "";
+    const handle = this.worker === undefined ? issued : withoutWorkerPrefix(issued);
+    const text =
+      handle.startsWith(PREFIX) && handle.length <= MAX_HANDLE_LENGTH ? handle.slice(PREFIX.length) : "";
     const bytes = Buffer.from(text, "base64url");
     // Node's decoder passes over what is no base64url, so the same bytes could come in many texts.
     if (bytes.length <= TAG_BYTES || bytes.toString("base64url") !== text) return undefined;
@@ -94,7 +95,7 @@ export class TaskHandles {
  * clients that have sessions and of those that have none are different things on the wire, so neither can use
  * what was given to the other.
  */
-const bindingOf = ({ principal, scope, session }: Client) => [principal.id, scope, session];
+const bindingOf = ({ principal, endpoint, session }: Client) => [principal.id, endpoint, session];
 
 const derived = (key: KeyObject, purpose: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync("sha256", key, "", purpose, 32)));

@@ -2,7 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { ANONYMOUS, type Client } from "../core/client.js";
-import { upToBoth } from "../core/up-to.js";
+import { entryAndKeyLimit } from "../core/lru-limits.js";
 import { type Task, TaskHandles } from "./task-handles.js";
 
 /** A task that somebody was told of a while ago. */
@@ -13,7 +13,7 @@ interface KnownTask {
 }
 
 /** What is remembered at most: so many tasks, with ids of so many characters together. */
-const KEPT = upToBoth(10_000, 16 * 1024 * 1024);
+const LIMITS = entryAndKeyLimit(10_000, 16 * 1024 * 1024);
 
 /**
  * Handles say by themselves whose they are, so nothing that is remembered here is needed to ask after a task. It
@@ -22,7 +22,7 @@ const KEPT = upToBoth(10_000, 16 * 1024 * 1024);
  */
 export class Tasks {
   readonly #handles: TaskHandles;
-  readonly #known = new LRUCache<string, KnownTask>(KEPT);
+  readonly #known = new LRUCache<string, KnownTask>(LIMITS);
 
   /** @param key and `worker`: see `TaskHandles` */
   constructor(key: KeyObject, worker?: number) {
@@ -31,7 +31,7 @@ export class Tasks {
 
   /** The handle under which `client` is told of `task`, which is its task from now on. */
   expose(client: Client, task: Task): string {
-    this.#known.set(keyOf(task.server, task.id), { task, client: withoutWords(client) });
+    this.#known.set(keyOf(task.server, task.id), { task, client: withoutClientInfo(client) });
     return this.#handles.seal(task, client);
   }
 
@@ -48,14 +48,14 @@ export class Tasks {
 
   /** The servers that have tasks which `client` sees in a list. */
   serversOf(client: Client): ReadonlySet<string> {
-    const known = [...this.#known.values()].filter((one) => whoseOf(one.client) === whoseOf(client));
+    const known = [...this.#known.values()].filter((one) => ownerKey(one.client) === ownerKey(client));
     return new Set(known.map(({ task }) => task.server));
   }
 
   /** The handle under which `client` sees that task in a list; undefined when it is not for its eyes. */
-  listed(client: Client, server: string, id: string): string | undefined {
+  handleInList(client: Client, server: string, id: string): string | undefined {
     const known = this.#known.get(keyOf(server, id));
-    if (known === undefined || whoseOf(known.client) !== whoseOf(client)) return undefined;
+    if (known === undefined || ownerKey(known.client) !== ownerKey(client)) return undefined;
     return this.#handles.seal(known.task, client);
   }
 }
@@ -64,12 +64,12 @@ export class Tasks {
  * Where nobody says who they are, everybody would be the same principal; then a client sees only what it began
  * itself (2025-11-25: basic/utilities/tasks, "Task Isolation and Access Control").
  */
-const whoseOf = ({ principal, affinity }: Client): string =>
+const ownerKey = ({ principal, affinity }: Client): string =>
   principal.id === ANONYMOUS.id ? `client ${affinity}` : `principal ${principal.id}`;
 
 /** What a client declares and calls itself may be long, and says nothing of whose task it is. */
-const withoutWords = ({ principal, affinity, session, scope }: Client): Client => ({
-  ...{ principal, affinity, session, scope },
+const withoutClientInfo = ({ principal, affinity, session, endpoint }: Client): Client => ({
+  ...{ principal, affinity, session, endpoint },
   capabilities: {},
 });
 

@@ -3,12 +3,12 @@ import type { Call } from "../core/call.js";
 import type { Observer } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { targetOf } from "../core/methods.js";
-import { absentServer } from "./labels.js";
+import { unavailableServer } from "./labels.js";
 import { outcomeOf } from "./outcome.js";
 
 /** Outcomes of a day on which all is well; everything else is worth a look. */
-const QUIET: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);
-const LONGEST_TARGET = 200;
+const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);
+const MAX_TARGET_LENGTH = 200;
 
 /**
  * Writes the line when the reply is there: at `debug` when all went well, at `info` when the call was refused
@@ -16,15 +16,15 @@ const LONGEST_TARGET = 200;
  */
 export function accessLog(logger: Logger): Observer {
   return {
-    ends(call, reply, ms) {
+    onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
-      const isQuiet = QUIET.has(outcome);
+      const isQuiet = EXPECTED_OUTCOMES.has(outcome);
       if (isQuiet && logger.skipsDebug === true) return;
       const line = {
         call: call.id,
-        method: call.method.slice(0, LONGEST_TARGET),
+        method: call.method.slice(0, MAX_TARGET_LENGTH),
         target: targetName(call),
-        upstream: call.route?.upstream ?? absentServer(reply),
+        upstream: call.route?.upstream ?? unavailableServer(reply),
         principal: call.client.principal.id,
         outcome,
         ms: Math.round(ms * 100) / 100,
@@ -36,4 +36,4 @@ export function accessLog(logger: Logger): Observer {
 }
 
 const targetName = (call: Call): string | undefined =>
-  (call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(0, LONGEST_TARGET);
+  (call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(0, MAX_TARGET_LENGTH);

@@ -13,11 +13,11 @@ import { type Outcome, outcomeOf } from "./outcome.js";
  */
 export function callMetrics(metrics: Metrics): Observer {
   return {
-    ends(call, reply, ms) {
+    onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
       // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
       const label = outcome === "error" ? "tool_error" : outcome;
-      metrics.called(finished(call, ms, serverSideError(reply, outcome), reply), label);
+      metrics.callFinished(finishedCall(call, ms, serverSideError(reply, outcome), reply), label);
     },
   };
 }
@@ -28,18 +28,20 @@ export function upstreamMetrics(metrics: Metrics): Middleware {
     function upstreamMetrics(call) {
       const start = performance.now();
       const answered = (reply: Reply): Reply => {
-        metrics.forwarded(finished(call, performance.now() - start, clientSideError(call, reply)));
+        metrics.upstreamCallFinished(
+          finishedCall(call, performance.now() - start, clientSideError(call, reply)),
+        );
         return reply;
       };
       const failed = (error: unknown): never => {
-        metrics.forwarded(finished(call, performance.now() - start, "_OTHER"));
+        metrics.upstreamCallFinished(finishedCall(call, performance.now() - start, "_OTHER"));
         throw error;
       };
       return next(call).then(answered, failed);
     };
 }
 
-function finished(call: Call, ms: number, error: string | undefined, reply?: Reply): FinishedCall {
+function finishedCall(call: Call, ms: number, error: string | undefined, reply?: Reply): FinishedCall {
   return {
     method: methodLabel(call.method),
     server: serverLabel(call, reply),
@@ -50,12 +52,12 @@ function finished(call: Call, ms: number, error: string | undefined, reply?: Rep
 }
 
 /** Codes that say the client erred; a server does not count them as errors of its own (OpenTelemetry, MCP). */
-const CLIENT_FAULTS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
+const CLIENT_ERROR_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
 
 function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
   if (reply.kind === "error") {
     const code = codeOf(reply.error);
-    return CLIENT_FAULTS.has(code) ? undefined : errorType(code);
+    return CLIENT_ERROR_CODES.has(code) ? undefined : errorType(code);
   }
   if (outcome === "ok" || outcome === "input_required") return undefined;
   // A refusal in the form of a result is told apart from an error of the tool by its code.

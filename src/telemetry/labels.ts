@@ -24,10 +24,10 @@ export const methodLabel = (method: string): string => (METHODS.has(method) ? me
 
 /** The key of the configured server a call leads to; else of the one that `reply` says is away; else `none`. */
 export const serverLabel = (call: Call, reply?: Reply): string =>
-  call.route?.upstream ?? absentServer(reply) ?? "none";
+  call.route?.upstream ?? unavailableServer(reply) ?? "none";
 
 /** The server that a call would have led to, where the gateway itself says so: a key of the config, and no other text. */
-export function absentServer(reply: Reply | undefined): string | undefined {
+export function unavailableServer(reply: Reply | undefined): string | undefined {
   if (reply?.kind !== "error" || reply.refusal !== "upstream_unavailable") return undefined;
   const { data } = reply.error;
   return isObject(data) ? stringAt(objectAt(data, "cardea"), "server") : undefined;
@@ -52,7 +52,7 @@ const ERROR_TYPES: ReadonlySet<number> = new Set([
 export const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code) : "_OTHER");
 
 /** A longer value is a label of nobody: each is written out for every series that has it. */
-const LONGEST_LABEL = 200;
+const MAX_LABEL_LENGTH = 200;
 
 /** Admits the first values it meets, per owner, and lumps the rest together, those that are too long among them. */
 export class CappedLabel {
@@ -66,7 +66,7 @@ export class CappedLabel {
       this.#seen.set(owner, seen);
     }
     if (seen.has(value)) return value;
-    if (seen.size >= this.limit || value.length > LONGEST_LABEL) return "__other__";
+    if (seen.size >= this.limit || value.length > MAX_LABEL_LENGTH) return "__other__";
     seen.add(value);
     return value;
   }

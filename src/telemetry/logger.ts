@@ -2,7 +2,7 @@
 import { destination, pino } from "pino";
 import type { Logger } from "../core/logger.js";
 import { escapeHidden } from "./escape.js";
-import { type LogLine, readable, wantsColour } from "./readable.js";
+import { formatLogLine, type LogLine, wantsColour } from "./log-format.js";
 import { Redactor } from "./redact.js";
 
 const LOGGER_LEVELS = ["error", "warn", "info", "debug", "silent"] as const;
@@ -43,17 +43,23 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     {
       write: (line: string) =>
-        write(`${terminal ? forPeople(line, colour) : escapeHidden(line.trimEnd())}\n`),
+        write(`${terminal ? formatForTerminal(line, colour) : escapeHidden(line.trimEnd())}\n`),
     },
   );
 
-  const say =
+  const logAt =
     (level: Exclude<LoggerLevel, "silent">): Logger["info"] =>
     (fields, sentence) => {
       if (out.isLevelEnabled(level)) out[level](redactor.fields(fields), redactor.text(sentence));
     };
   const skipsDebug = !out.isLevelEnabled("debug");
-  return { error: say("error"), warn: say("warn"), info: say("info"), debug: say("debug"), skipsDebug };
+  return {
+    error: logAt("error"),
+    warn: logAt("warn"),
+    info: logAt("info"),
+    debug: logAt("debug"),
+    skipsDebug,
+  };
 }
 
 /** @throws RangeError when the text is no level. */
@@ -66,15 +72,16 @@ export function readLevel(text: string | undefined): LoggerLevel {
   return level;
 }
 
-const forPeople = (line: string, colour: boolean): string => readable(JSON.parse(line) as LogLine, colour);
+const formatForTerminal = (line: string, colour: boolean): string =>
+  formatLogLine(JSON.parse(line) as LogLine, colour);
 
 /** What a pipe takes as a whole (PIPE_BUF): lines of several workers that share one do not get into each other. */
-const WHOLE_BYTES = 4096;
+const MAX_WRITE_BYTES = 4096;
 
 export interface StderrWriter {
   readonly write: (text: string) => void;
   /** Resolves when everything has been handed to the kernel. */
-  readonly written: () => Promise<void>;
+  readonly flushed: () => Promise<void>;
 }
 
 /**
@@ -83,7 +90,7 @@ export interface StderrWriter {
  * under way then comes after what is flushed.
  */
 export function stderrWriter(): StderrWriter {
-  const stderr = destination({ dest: 2, sync: false, maxWrite: WHOLE_BYTES });
+  const stderr = destination({ dest: 2, sync: false, maxWrite: MAX_WRITE_BYTES });
   let idle = true;
   stderr.on("drain", () => {
     idle = true;
@@ -93,6 +100,6 @@ export function stderrWriter(): StderrWriter {
       idle = false;
       stderr.write(text);
     },
-    written: () => (idle ? Promise.resolve() : new Promise((resolve) => stderr.once("drain", resolve))),
+    flushed: () => (idle ? Promise.resolve() : new Promise((resolve) => stderr.once("drain", resolve))),
   };
 }

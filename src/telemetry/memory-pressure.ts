@@ -6,9 +6,9 @@ import type { Logger } from "../core/logger.js";
 import type { Pressure, PressureLevel } from "../core/pressure.js";
 
 /** Shares of the limit at which a level begins (Envoy's overload manager has the same). */
-const BEGINS = [0.92, 0.95, 0.98] as const;
+const THRESHOLDS = [0.92, 0.95, 0.98] as const;
 /** A level ends this much below where it begins, so that it does not come and go with every collection. */
-const SLACK = 0.02;
+const HYSTERESIS = 0.02;
 const SAMPLE_MS = 250;
 
 /** What is there to be measured, in bytes. */
@@ -30,7 +30,7 @@ export interface MemoryPressureOptions {
   readonly read?: () => MemoryReading;
 }
 
-const SENTENCES: Readonly<Record<PressureLevel, string>> = {
+const LEVEL_MESSAGES: Readonly<Record<PressureLevel, string>> = {
   0: "there is memory again: all is served",
   1: "short of memory: no new streams, and no connection is kept alive",
   2: "short of memory: new calls are refused as well",
@@ -43,7 +43,7 @@ export class MemoryPressure implements Pressure {
   readonly #collections = new CollectionCount();
   #timer: NodeJS.Timeout | undefined;
   #level: PressureLevel = 0;
-  #seen = 0;
+  #lastCollections = 0;
   /** What the last major collection left, at most. What came since may be garbage, which is no reason to refuse anybody. */
   #live = 0;
 
@@ -65,9 +65,9 @@ export class MemoryPressure implements Pressure {
   start(): void {
     if (this.#timer !== undefined) return;
     this.#collections.start();
-    this.#timer = setInterval(() => this.#look(), SAMPLE_MS);
+    this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
     this.#timer.unref();
-    this.#look();
+    this.#sample();
   }
 
   stop(): void {
@@ -76,22 +76,24 @@ export class MemoryPressure implements Pressure {
     this.#collections.stop();
   }
 
-  #look(): void {
+  #sample(): void {
     const { heapUsed, heapLimit, rss, rssLimit, collections } = this.#read();
-    this.#live = collections === this.#seen ? Math.min(this.#live, heapUsed) : heapUsed;
-    this.#seen = collections;
+    this.#live = collections === this.#lastCollections ? Math.min(this.#live, heapUsed) : heapUsed;
+    this.#lastCollections = collections;
     const share = Math.max(this.#live / heapLimit, rss / rssLimit);
     const level = levelFor(share, this.#level);
     if (level === this.#level) return;
     const worse = level > this.#level;
     this.#level = level;
     const facts = { level, memory: `${Math.round(share * 100)} %` };
-    this.#logger[worse ? "warn" : "info"](facts, SENTENCES[level]);
+    this.#logger[worse ? "warn" : "info"](facts, LEVEL_MESSAGES[level]);
   }
 }
 
 function levelFor(share: number, now: PressureLevel): PressureLevel {
-  const reached = BEGINS.filter((begin, index) => share >= (index < now ? begin - SLACK : begin)).length;
+  const reached = THRESHOLDS.filter(
+    (begin, index) => share >= (index < now ? begin - HYSTERESIS : begin),
+  ).length;
   return reached as PressureLevel;
 }
 

@@ -1,12 +1,12 @@
 /** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { QuestionKind } from "../core/methods.js";
-import type { Shed } from "../core/pressure.js";
+import type { LoadShedKind } from "../core/pressure.js";
 import type { ListKind, RestartReason } from "../core/upstream.js";
+import { GAUGES, type GaugeLabels } from "./gauges.js";
+import { LabeledMetric } from "./labeled-metrics.js";
 import { CappedLabel } from "./labels.js";
 import type { Outcome } from "./outcome.js";
-import { READINGS, type Readings } from "./readings.js";
-import { Tallies } from "./tallies.js";
 
 /** OpenTelemetry's advice for MCP durations, in seconds. */
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
@@ -40,16 +40,16 @@ export interface MetricsOptions {
 export class Metrics {
   readonly #registry = new Registry();
   readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
-  readonly #gauges = new Map<keyof Readings, Map<string, Reading>>();
+  readonly #gauges = new Map<keyof GaugeLabels, Map<string, GaugeSource>>();
   /** Calls that wait at limits, which outlive no config and are of no server's own. */
-  readonly #inLine = new Map<string, number>();
+  readonly #queued = new Map<string, number>();
 
-  readonly #requests = new Tallies({
+  readonly #requests = new LabeledMetric({
     name: "cardea_requests_total",
     help: "Calls of hosts, by how they ended.",
     labels: ["method", "server", "outcome"],
   });
-  readonly #durations = new Tallies({
+  readonly #durations = new LabeledMetric({
     name: "cardea_request_duration_seconds",
     help: "Time from a host's call to its reply; waiting for a person or a model is not part of it.",
     labels: ["method", "server", "tool"],
@@ -69,7 +69,7 @@ export class Metrics {
     "Questions of servers that reached nobody, by why.",
     ["server", "reason"],
   );
-  readonly #strays = this.#counter(
+  readonly #unmatchedMessages = this.#counter(
     "cardea_upstream_strays_total",
     "Messages of servers that nobody waited for, such as answers that came too late.",
     ["server"],
@@ -116,13 +116,13 @@ export class Metrics {
     help: "Whether the config was applied the last time it was read (1) or refused (0).",
     registers: [this.#registry],
   });
-  readonly #serverOperations = new Tallies({
+  readonly #serverOperations = new LabeledMetric({
     name: "mcp_server_operation_duration_seconds",
     help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
     labels: OPERATION,
     buckets: BUCKETS,
   });
-  readonly #clientOperations = new Tallies({
+  readonly #clientOperations = new LabeledMetric({
     name: "mcp_client_operation_duration_seconds",
     help: "OpenTelemetry mcp.client.operation.duration: calls to servers, seen as their client.",
     labels: OPERATION,
@@ -141,7 +141,7 @@ export class Metrics {
   }
 
   /** A call of a host has its reply. */
-  called(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
+  callFinished(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
     const { method, server } = call;
     const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
     this.#requests.add(method, server, outcome);
@@ -150,17 +150,13 @@ export class Metrics {
   }
 
   /** A server has answered a call, or failed to. */
-  forwarded(call: FinishedCall): void {
+  upstreamCallFinished(call: FinishedCall): void {
     const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
     this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds);
   }
 
   /** A question was answered, declined or given up. */
-  waitedForInput(wait: {
-    readonly server: string;
-    readonly kind: InputKind;
-    readonly seconds: number;
-  }): void {
+  inputWaited(wait: { readonly server: string; readonly kind: InputKind; readonly seconds: number }): void {
     this.#inputWait.observe({ server: wait.server, kind: wait.kind }, wait.seconds);
   }
 
@@ -169,22 +165,22 @@ export class Metrics {
   }
 
   /** A server asked something, and there was nobody whose question it was beyond doubt. */
-  refusedQuestion(
+  questionRefused(
     server: string,
     reason: "not_promised" | "malformed" | "unattributable" | "too_many",
   ): void {
     this.#refusedQuestions.inc({ server, reason }, 1);
   }
 
-  strayed(server: string): void {
-    this.#strays.inc({ server }, 1);
+  unmatchedMessage(server: string): void {
+    this.#unmatchedMessages.inc({ server }, 1);
   }
 
-  shed(what: Shed): void {
+  loadShed(what: LoadShedKind): void {
     this.#shed.inc({ what }, 1);
   }
 
-  stalled(): void {
+  eventLoopStalled(): void {
     this.#stalls.inc(1);
   }
 
@@ -193,7 +189,7 @@ export class Metrics {
     this.#rateLimited.inc({ server, rule }, 1);
   }
 
-  decided(decision: Decision, rule: string): void {
+  policyDecided(decision: Decision, rule: string): void {
     this.#decisions.inc({ decision, rule }, 1);
   }
 
@@ -209,23 +205,23 @@ export class Metrics {
     this.#retries.inc({ server }, 1);
   }
 
-  answeredFromCache(server: string): void {
+  cacheHit(server: string): void {
     this.#cacheHits.inc({ server }, 1);
   }
 
   /** A call waits at a limit for its turn, until the returned function is called. */
-  standsInLine(server: string): () => void {
-    this.#inLine.set(server, this.inLine(server) + 1);
+  enterQueue(server: string): () => void {
+    this.#queued.set(server, this.queued(server) + 1);
     return () => {
-      const left = this.inLine(server) - 1;
-      if (left > 0) this.#inLine.set(server, left);
-      else this.#inLine.delete(server);
+      const left = this.queued(server) - 1;
+      if (left > 0) this.#queued.set(server, left);
+      else this.#queued.delete(server);
     };
   }
 
   /** How many calls wait at limits for their turn at `server`. */
-  inLine(server: string): number {
-    return this.#inLine.get(server) ?? 0;
+  queued(server: string): number {
+    return this.#queued.get(server) ?? 0;
   }
 
   configReloaded(successful: boolean): void {
@@ -236,14 +232,14 @@ export class Metrics {
    * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
    * advertised once somebody reads it so. A later reading with the same labels replaces the earlier one.
    */
-  read<K extends keyof Readings>(
+  gauge<K extends keyof GaugeLabels>(
     what: K,
-    labels: Readings[K],
+    labels: GaugeLabels[K],
     value: () => number | Promise<number>,
   ): () => void {
-    const readings = this.#gauges.get(what) ?? this.#openGauge(what);
+    const readings = this.#gauges.get(what) ?? this.#registerGauge(what);
     const key = JSON.stringify(labels);
-    const reading: Reading = { labels, value };
+    const reading: GaugeSource = { labels, value };
     readings.set(key, reading);
     return () => {
       if (readings.get(key) === reading) readings.delete(key);
@@ -260,9 +256,9 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  #openGauge(what: keyof Readings): Map<string, Reading> {
-    const readings = new Map<string, Reading>();
-    const [name, help, ...labelNames] = READINGS[what];
+  #registerGauge(what: keyof GaugeLabels): Map<string, GaugeSource> {
+    const readings = new Map<string, GaugeSource>();
+    const [name, help, ...labelNames] = GAUGES[what];
     new Gauge({
       name,
       help,
@@ -290,7 +286,7 @@ export class Metrics {
   }
 }
 
-interface Reading {
+interface GaugeSource {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: () => number | Promise<number>;
 }

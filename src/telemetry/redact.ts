@@ -2,16 +2,16 @@
 import { ExactNumber } from "../wire/exact-number.js";
 
 import { KnownSecrets } from "./known-secrets.js";
-import { withoutFormats, withoutNamed } from "./secret-formats.js";
+import { redactFormats, redactNamed } from "./secret-formats.js";
 import { isSecretField, isSecretName } from "./secret-names.js";
 
 const MARK = "[redacted]";
 
-const DEEPEST = 6;
-const LONGEST_LIST = 100;
+const MAX_DEPTH = 6;
+const MAX_LIST_LENGTH = 100;
 
 /** A longer text is looked through for known secrets and their looks, but not for names. */
-const LONGEST_NAMED = 64 * 1024;
+const MAX_NAMED_LENGTH = 64 * 1024;
 
 export class Redactor {
   readonly #known = new KnownSecrets();
@@ -24,8 +24,8 @@ export class Redactor {
   /** The text without secrets: first those that are known, whole, then what looks like one. Cut texts afterwards. */
   text(text: string): string {
     const known = this.#known.replace(text, MARK);
-    const unnamed = known.length > LONGEST_NAMED ? known : withoutNamed(known, MARK, isNamedSecret);
-    return withoutFormats(unnamed, MARK);
+    const unnamed = known.length > MAX_NAMED_LENGTH ? known : redactNamed(known, MARK, isSecretValue);
+    return redactFormats(unnamed, MARK);
   }
 
   /** A copy of the fields without secrets; errors become plain objects, what is too deep becomes a word. */
@@ -40,7 +40,7 @@ export class Redactor {
     if (typeof value !== "object" || value === null) return value;
     if (value instanceof ExactNumber) return this.text(value.source);
     if (path.has(value)) return "[circular]";
-    if (depth >= DEEPEST) return "[deep]";
+    if (depth >= MAX_DEPTH) return "[deep]";
     path.add(value);
     const copy = this.#copy(value, depth, path);
     path.delete(value);
@@ -55,7 +55,7 @@ export class Redactor {
     if (value instanceof Map) return this.#object(Object.fromEntries(value), depth, path);
     if (Array.isArray(value) || value instanceof Set) {
       const items: readonly unknown[] = [...value];
-      return items.slice(0, LONGEST_LIST).map((item) => this.#value(item, depth + 1, path));
+      return items.slice(0, MAX_LIST_LENGTH).map((item) => this.#value(item, depth + 1, path));
     }
     return this.#object(value, depth, path);
   }
@@ -82,7 +82,7 @@ export class Redactor {
 }
 
 /** In a sentence, `token: expired` says something; `token=ab12…` and `"token":"…"` give something away. */
-const isNamedSecret = (name: string, value: string, quoted: boolean): boolean =>
+const isSecretValue = (name: string, value: string, quoted: boolean): boolean =>
   value.length >= (quoted ? 1 : 4) &&
   value !== MARK &&
   isSecretName(name.replace(/^--?/, "")) &&

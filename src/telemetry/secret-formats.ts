@@ -6,7 +6,7 @@
 /** Where a token may begin: behind no character of a word, but behind an escape. */
 const START = String.raw`(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))`;
 /** The characters of most tokens. */
-const W = String.raw`[\w-]`;
+const TOKEN_CHARACTER = String.raw`[\w-]`;
 
 /** By their first characters, which their issuers gave them for this. */
 const TOKENS: readonly string[] = [
@@ -14,13 +14,13 @@ const TOKENS: readonly string[] = [
   ...[
     String.raw`gh[opusr]_\w{16,}`,
     String.raw`github_pat_\w{16,}`,
-    `gl(?:pat|dt|rt|soat|cbt|ptt|ft|imt|agent|ffct)-${W}{16,}`,
+    `gl(?:pat|dt|rt|soat|cbt|ptt|ft|imt|agent|ffct)-${TOKEN_CHARACTER}{16,}`,
   ],
   ...[
     String.raw`npm_\w{16,}`,
-    `pypi-${W}{16,}`,
+    `pypi-${TOKEN_CHARACTER}{16,}`,
     "rubygems_[0-9a-f]{32,}",
-    `dckr_[po]at_${W}{16,}`,
+    `dckr_[po]at_${TOKEN_CHARACTER}{16,}`,
     String.raw`crates_\w{20,}`,
   ],
   ...[
@@ -30,29 +30,41 @@ const TOKENS: readonly string[] = [
     "sq[pua]_[0-9a-f]{32,}",
   ],
   // Messages
-  ...[`xox[abceoprs](?:\\.xox[bp])?-${W}{10,}`, `xapp-${W}{10,}`, String.raw`\d{8,10}:[\w-]{30,}`],
-  ...[String.raw`[MNO][\w-]{22,30}\.[\w-]{5,7}\.[\w-]{25,}`, `mfa\\.${W}{40,}`, "(?:SK|AC)[0-9a-f]{32}"],
   ...[
-    `SG\\.${W}{16,}\\.${W}{16,}`,
+    `xox[abceoprs](?:\\.xox[bp])?-${TOKEN_CHARACTER}{10,}`,
+    `xapp-${TOKEN_CHARACTER}{10,}`,
+    String.raw`\d{8,10}:[\w-]{30,}`,
+  ],
+  ...[
+    String.raw`[MNO][\w-]{22,30}\.[\w-]{5,7}\.[\w-]{25,}`,
+    `mfa\\.${TOKEN_CHARACTER}{40,}`,
+    "(?:SK|AC)[0-9a-f]{32}",
+  ],
+  ...[
+    `SG\\.${TOKEN_CHARACTER}{16,}\\.${TOKEN_CHARACTER}{16,}`,
     "key-[0-9a-f]{32}",
     String.raw`[0-9a-f]{32}-us\d{1,2}`,
-    `xkeysib-${W}{32,}`,
+    `xkeysib-${TOKEN_CHARACTER}{32,}`,
   ],
   // Payments and shops
-  ...[`(?:sk|pk|rk)[-_]${W}{16,}`, String.raw`whsec_[\w+/=]{16,}`, "shp(?:at|ca|pa|ss|tka)_[0-9A-Fa-f]{24,}"],
   ...[
-    `EAAA${W}{40,}`,
-    `sq0(?:atp|csp|idp)-${W}{20,}`,
+    `(?:sk|pk|rk)[-_]${TOKEN_CHARACTER}{16,}`,
+    String.raw`whsec_[\w+/=]{16,}`,
+    "shp(?:at|ca|pa|ss|tka)_[0-9A-Fa-f]{24,}",
+  ],
+  ...[
+    `EAAA${TOKEN_CHARACTER}{40,}`,
+    `sq0(?:atp|csp|idp)-${TOKEN_CHARACTER}{20,}`,
     String.raw`access_token\$\w+\$[0-9a-z]+\$[0-9a-f]{32}`,
   ],
   // Clouds
   ...[
     "A(?:KIA|SIA|BIA|CCA|ROA|IDA|GPA|IPA|NPA|NVA)[0-9A-Z]{16}",
     String.raw`AIza[\w-]{30,}`,
-    `ya29\\.${W}{10,}`,
+    `ya29\\.${TOKEN_CHARACTER}{10,}`,
   ],
   ...[
-    `GOCSPX-${W}{20,}`,
+    `GOCSPX-${TOKEN_CHARACTER}{20,}`,
     String.raw`1//0[\w-]{20,}`,
     "do[opr]_v1_[0-9a-f]{32,}",
     String.raw`dapi[0-9a-f]{32}(?:-\d+)?`,
@@ -65,15 +77,15 @@ const TOKENS: readonly string[] = [
   ...[
     String.raw`s\.[A-Za-z0-9]{24}(?!\w)`,
     String.raw`\w{14}\.atlasv1\.[\w-]{40,}`,
-    `fo1_${W}{20,}`,
+    `fo1_${TOKEN_CHARACTER}{20,}`,
     String.raw`fm[12][ar]?_[\w+/=]{20,}`,
   ],
   ...[
     String.raw`HRKU-[\w-]{20,}`,
-    `nfp_${W}{20,}`,
+    `nfp_${TOKEN_CHARACTER}{20,}`,
     String.raw`rnd_\w{20,}`,
     String.raw`vc[apkir]_\w{20,}`,
-    `tskey-${W}{10,}`,
+    `tskey-${TOKEN_CHARACTER}{10,}`,
     "pul-[0-9a-f]{32,}",
   ],
   ...[
@@ -85,18 +97,18 @@ const TOKENS: readonly string[] = [
   ],
   // Models
   ...[
-    `sess-${W}{20,}`,
+    `sess-${TOKEN_CHARACTER}{20,}`,
     String.raw`(?:hf|api_org)_\w{16,}`,
     String.raw`r8_\w{20,}`,
     String.raw`gsk_\w{20,}`,
-    `xai-${W}{20,}`,
-    `pplx-${W}{20,}`,
+    `xai-${TOKEN_CHARACTER}{20,}`,
+    `pplx-${TOKEN_CHARACTER}{20,}`,
   ],
   ...[
-    `tvly-${W}{16,}`,
+    `tvly-${TOKEN_CHARACTER}{16,}`,
     `fc-[0-9a-f]{20,}`,
     String.raw`pcsk_\w{20,}`,
-    `lsv2_${W}{20,}`,
+    `lsv2_${TOKEN_CHARACTER}{20,}`,
     String.raw`BSA[\w-]{24,}`,
     String.raw`e2b_\w{20,}`,
     String.raw`bb_live_\w{16,}`,
@@ -112,9 +124,9 @@ const TOKENS: readonly string[] = [
     String.raw`ntn_\w{20,}`,
     String.raw`secret_\w{20,}`,
     String.raw`pat[A-Za-z0-9]{14}\.[0-9a-f]{32,}`,
-    `PMAK-${W}{20,}`,
-    `CFPAT-${W}{20,}`,
-    `figd_${W}{20,}`,
+    `PMAK-${TOKEN_CHARACTER}{20,}`,
+    `CFPAT-${TOKEN_CHARACTER}{20,}`,
+    `figd_${TOKEN_CHARACTER}{20,}`,
   ],
   ...[
     `NR(?:AK|JS|II|RA|BR)-[A-Z0-9a-z]{16,}`,
@@ -125,9 +137,9 @@ const TOKENS: readonly string[] = [
   ...[
     String.raw`phc_\w{20,}`,
     String.raw`phx_\w{20,}`,
-    `apify_api_${W}{20,}`,
+    `apify_api_${TOKEN_CHARACTER}{20,}`,
     `(?:api|sdk|mob)-[0-9a-f]{8}-[0-9a-f-]{27}`,
-    `sl\\.${W}{40,}`,
+    `sl\\.${TOKEN_CHARACTER}{40,}`,
   ],
   // Of this gateway
   String.raw`cardea_[\w-]{43}(?![\w-])`,
@@ -163,12 +175,12 @@ const NAMED =
   /(?<![\w.-])((?:--?)?[A-Za-z][\w.-]{1,60})(\\*["']?(?:\s{0,4}[=:]\s{0,4}|(?<=--[\w.-]{2,60})\s+)\\*)("(?:[^"\\\n]|\\(?!"))*|'[^'\n]*|[^\s"'&?,;{}[\]()<>\\]+)/g;
 
 /** The text with `mark` in the place of each secret that is known by its looks. */
-export function withoutFormats(text: string, mark: string): string {
-  return text.length < SHORTEST ? text : text.replace(FORMATS, mark);
+export function redactFormats(text: string, mark: string): string {
+  return text.length < MIN_FORMAT_LENGTH ? text : text.replace(FORMATS, mark);
 }
 
 /** The text with `mark` in the place of each value that `isSecret` calls one by the name in front of it. */
-export function withoutNamed(
+export function redactNamed(
   text: string,
   mark: string,
   isSecret: (name: string, value: string, quoted: boolean) => boolean,
@@ -182,4 +194,4 @@ export function withoutNamed(
 }
 
 /** No form is shorter. */
-const SHORTEST = 8;
+const MIN_FORMAT_LENGTH = 8;

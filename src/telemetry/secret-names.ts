@@ -15,15 +15,15 @@ const STRONG = new RegExp(
 const WEAK =
   /auth|session|dsn|signing|signature|(?:^|[-_.])(?:salt|pat|jwt|otp|pin|seed|mnemonic|key|cert|creds?|sid|hmac)(?:$|[-_.])|[a-z](?:Key|Pat|Salt)$/i;
 /** What a name that ends so tells is about a secret, and is none. */
-const ABOUT =
+const SECRET_METADATA =
   /(?<!access[-_]?key)[-_.](?:file|path|dir|url|uri|endpoint|host|port|type|mode|method|name|id|ttl|timeout|expir(?:y|es|ation)|enabled|disabled|length|count|limit|size|scopes?|provider|algorithm|alg|store|ms|seconds)$/i;
 
 /** Whether what stands under this name is secret whatever it looks like. */
-export const isSecretName = (name: string): boolean => STRONG.test(name) && !ABOUT.test(name);
+export const isSecretName = (name: string): boolean => STRONG.test(name) && !SECRET_METADATA.test(name);
 
 /** Whether what stands under this name may well be secret. */
 export const mayBeSecretName = (name: string): boolean =>
-  (STRONG.test(name) || WEAK.test(name)) && !ABOUT.test(name);
+  (STRONG.test(name) || WEAK.test(name)) && !SECRET_METADATA.test(name);
 
 /** The same as `isSecretName` for members of log lines, where what is in the plural is counted or listed. */
 export const isSecretField = (name: string): boolean =>

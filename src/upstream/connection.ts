@@ -5,7 +5,7 @@ import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
 import type { StopSignal } from "../core/stop.js";
-import type { FollowedTasks, TaskListener } from "../core/tasks.js";
+import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { ListKind, ServerFacts, ServerList } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 
@@ -22,21 +22,21 @@ export interface Connection {
    */
   list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
   /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
-  follow(uri: string): () => void;
+  subscribe(uri: string): () => void;
   /** The error with which the server refused to tell of a resource that is followed; waits for its word. */
-  refusal(uri: string): Promise<RpcError | undefined>;
+  subscriptionError(uri: string): Promise<RpcError | undefined>;
   /** See `Upstream`; absent where the revision knows no way to ask. */
   followTasks?(
     ids: readonly string[],
     client: Client,
     listener: TaskListener<string>,
-  ): Promise<FollowedTasks>;
+  ): Promise<TaskSubscription>;
   /** Passes a client's own notification on; absent where the revision knows none. */
-  tell?(notice: Notice): void;
+  notify?(notice: Notice): void;
   /** Asks for a sign of life. @throws GatewayError when there is none before `signal` is aborted. */
-  check(signal: StopSignal): Promise<void>;
+  checkHealth(signal: StopSignal): Promise<void>;
   /** Since when (`performance.now()`) nothing has been heard; undefined while something is under way. */
-  readonly quietSince: number | undefined;
+  readonly idleSince: number | undefined;
   /** Resolves when it can carry no more calls, with the reason; never rejects. */
   readonly closed: Promise<GatewayError>;
   close(): Promise<void>;

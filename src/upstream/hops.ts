@@ -14,7 +14,11 @@ const MAX_HOPS = 8;
  * A list as the gateway `from` gave it, for the gateway `own`: without what came from `own` in the first place,
  * which would come back once more each time it is listed, and with `from` added to the way of the rest.
  */
-export function listedBy(from: string, own: string, items: readonly JsonObject[]): readonly JsonObject[] {
+export function filterLoopedItems(
+  from: string,
+  own: string,
+  items: readonly JsonObject[],
+): readonly JsonObject[] {
   return items.flatMap((item) => {
     const hops = hopsOf(item);
     const inCircle = from === own || hops.includes(own) || hops.includes(from);
@@ -27,11 +31,12 @@ export function listedBy(from: string, own: string, items: readonly JsonObject[]
  *
  * @throws GatewayError `bad_request` when it has been here before, or came through too many gateways.
  */
-export function onward(call: Call, own: string): Call {
+export function addOwnHop(call: Call, own: string): Call {
   const hops = hopsOf(call.params);
-  if (hops.includes(own)) throw refused("has been through this gateway before: its servers lead back to it");
+  if (hops.includes(own))
+    throw loopError("has been through this gateway before: its servers lead back to it");
   if (hops.length >= MAX_HOPS)
-    throw refused(`has been through ${MAX_HOPS} gateways, which is as far as it may go`);
+    throw loopError(`has been through ${MAX_HOPS} gateways, which is as far as it may go`);
   return { ...call, params: withHop(call.params, hops, own) };
 }
 
@@ -45,5 +50,5 @@ const withHop = (object: JsonObject, hops: readonly string[], hop: string): Json
   _meta: { ...objectAt(object, "_meta"), [OWN_META.hops]: [...hops, hop] },
 });
 
-const refused = (what: string): GatewayError =>
+const loopError = (what: string): GatewayError =>
   new GatewayError("bad_request", "downstream", `this call ${what}`);

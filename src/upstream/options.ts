@@ -5,12 +5,12 @@ import type { ClientDirectory } from "../core/client.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { RestartReason } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import type { OpenChannel } from "./connect.js";
 import { ParkedCalls } from "./legacy/parked-calls.js";
 import type { RefusedQuestion } from "./legacy/server-requests.js";
-import { channelOpener } from "./open-channel.js";
-import { Starts } from "./starts.js";
-import { NO_LEDGER, type ProcessLedger } from "./transport/process-ledger.js";
+import { channelFactory } from "./supervision/channel-factory.js";
+import type { OpenChannel } from "./supervision/connect.js";
+import { SpawnLimiter } from "./supervision/spawn-limiter.js";
+import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "./transport/process-registry.js";
 
 export interface UpstreamOptions {
   /** How the gateway calls itself where it speaks for nobody else. */
@@ -37,11 +37,11 @@ export interface UpstreamOptions {
   /** Told what the server says of tasks by itself, which belongs to no call; it names them by its own ids. */
   readonly onTaskStatus?: (notice: Notice) => void;
   /** Told of each message of the server that nobody waited for, such as an answer that came too late. */
-  readonly onStray?: () => void;
+  readonly onUnmatchedMessage?: () => void;
   /** Where processes are written down, to be found when the gateway is killed. Default: nowhere. */
-  readonly ledger?: ProcessLedger;
+  readonly processRegistry?: ProcessRegistry;
   /** Lets processes start a few at a time; all servers should share one. Default: one of its own. */
-  readonly starts?: Starts;
+  readonly spawnLimiter?: SpawnLimiter;
   /** What the first process waits for: the end of another one in whose place it comes. Default: nothing. */
   readonly after?: Promise<void>;
   /** How many connections may be kept for single clients. Default: 100. */
@@ -61,13 +61,13 @@ export interface UpstreamSettings extends Required<Omit<UpstreamOptions, "roots"
   readonly closeChannels: () => Promise<void>;
 }
 
-export function completed(server: ServerConfig, options: UpstreamOptions): UpstreamSettings {
+export function withDefaults(server: ServerConfig, options: UpstreamOptions): UpstreamSettings {
   const log = options.log ?? SILENT;
   const channels =
     options.openChannel === undefined
-      ? channelOpener(server, log, {
-          stray: options.onStray,
-          ledger: options.ledger,
+      ? channelFactory(server, log, {
+          onUnmatchedMessage: options.onUnmatchedMessage,
+          processRegistry: options.processRegistry,
           redact: options.redact,
         })
       : { open: options.openChannel, close: async () => {} };
@@ -80,9 +80,9 @@ export function completed(server: ServerConfig, options: UpstreamOptions): Upstr
     roots: undefined,
     onRefusedQuestion: () => {},
     onTaskStatus: () => {},
-    onStray: () => {},
-    ledger: NO_LEDGER,
-    starts: options.starts ?? new Starts(),
+    onUnmatchedMessage: () => {},
+    processRegistry: NO_PROCESS_REGISTRY,
+    spawnLimiter: options.spawnLimiter ?? new SpawnLimiter(),
     maxLeases: 100,
     leaseIdleMs: 30 * 60_000,
     redact: (text) => text,

@@ -5,67 +5,74 @@ import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
-import { type FollowedTasks, TASK_METHODS, type TaskListener } from "../core/tasks.js";
+import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/tasks.js";
 import {
-  type Audience,
-  EVERYBODY,
   type ListKind,
+  type ListScope,
   type ServerFacts,
   type ServerList,
+  SHARED_SCOPE,
   type Upstream,
   type UpstreamObserver,
   type UpstreamState,
 } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
-import { CallsApart, MOST_OF_ONE, SETTLED_MS } from "./calls-apart.js";
-import { canBeAsked, modernPromises, relayable } from "./capabilities.js";
-import { connect, type Met } from "./connect.js";
-import { MAY_ASK } from "./conversation/questions.js";
-import { unlessAborted } from "./conversation/waiting.js";
-import { FollowedResources } from "./followed-resources.js";
-import { Following } from "./following.js";
-import { listedBy, onward } from "./hops.js";
-import { audienceFor, audienceOfRequests, IN_SESSIONS, type Lease, Leases, type Tenancy } from "./lease.js";
-import { ownerOf } from "./legacy/parked-calls.js";
-import { linksVisited } from "./legacy/url-elicitation.js";
-import { News } from "./news.js";
-import { completed, type UpstreamOptions, type UpstreamSettings } from "./options.js";
-import { SessionChoice } from "./session-choice.js";
-import { type SuperviseSettings, Supervisor } from "./supervise.js";
+import { addOwnHop, filterLoopedItems } from "./hops.js";
+import { ClientSubscriptions } from "./leases/client-subscriptions.js";
+import { EVICT_AFTER_MS, ExclusiveConnections, MAX_PER_PRINCIPAL } from "./leases/exclusive-connections.js";
+import {
+  type Lease,
+  type LeaseKey,
+  Leases,
+  listScopeFor,
+  requestListScope,
+  SESSION_LIST_SCOPE,
+} from "./leases/lease.js";
+import { PersistentSubscriptions } from "./leases/persistent-subscriptions.js";
+import { SessionChoice } from "./leases/session-choice.js";
+import { callIdentity } from "./legacy/parked-calls.js";
+import { visitedLinkIds } from "./legacy/url-elicitation.js";
+import { type UpstreamOptions, type UpstreamSettings, withDefaults } from "./options.js";
+import { advertisedToModern, includesClientFeatures, relayable } from "./protocol/advertised-capabilities.js";
+import { INTERACTIVE_METHODS } from "./protocol/questions.js";
+import { unlessAborted } from "./protocol/timeouts.js";
+import { type Connected, connect } from "./supervision/connect.js";
+import { EraCache } from "./supervision/era-cache.js";
+import { Supervisor, type SupervisorSettings } from "./supervision/supervisor.js";
 import { HttpStatusError } from "./transport/channel.js";
-import { EraVerdict } from "./verdict.js";
+import { UpstreamEvents } from "./upstream-events.js";
 
 export interface StartableUpstream extends Upstream {
   /** Begins to meet the server, and does not wait for it. */
   start(): void;
   /** Passes on what a client tells outside its calls; only a session's own connection gets it. */
-  hear(client: Client, notice: Notice): void;
+  forwardNotification(client: Client, notice: Notice): void;
 }
 
 /** A server that is met when `start` is called, and kept from then on. */
 export function createUpstream(server: ServerConfig, options: UpstreamOptions): StartableUpstream {
-  return new SupervisedUpstream(server, completed(server, options));
+  return new SupervisedUpstream(server, withDefaults(server, options));
 }
 
 class SupervisedUpstream implements StartableUpstream {
   readonly name: string;
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
-  readonly #verdict = new EraVerdict();
-  readonly #news: News;
-  readonly #sharedFollowing = new Following();
-  readonly #followed: FollowedResources;
+  readonly #eraCache = new EraCache();
+  readonly #events: UpstreamEvents;
+  readonly #sharedSubscriptions = new PersistentSubscriptions();
+  readonly #clientSubscriptions: ClientSubscriptions;
   readonly #shared: Supervisor;
   readonly #leases: Leases;
-  readonly #apart: CallsApart;
-  readonly #modernPromise: (client: Client) => JsonObject;
+  readonly #exclusive: ExclusiveConnections;
+  readonly #advertisedToModern: (client: Client) => JsonObject;
   readonly #sessions: SessionChoice;
   /** The lease of a client whose calls need no connection to themselves; `call` takes it without a new lookup. */
   readonly #plainLeases = new WeakMap<Client, Lease>();
   #facts: ServerFacts | undefined;
   /** Of the shared connection. */
-  #era: Met["era"] | undefined;
+  #era: Connected["era"] | undefined;
 
   constructor(server: ServerConfig, settings: UpstreamSettings) {
     this.name = server.name;
@@ -73,32 +80,32 @@ class SupervisedUpstream implements StartableUpstream {
     this.#settings = settings;
     this.#sessions = new SessionChoice({
       server,
-      verdict: this.#verdict,
+      eraCache: this.#eraCache,
       log: settings.log,
-      refused: () => {
+      onRefused: () => {
         // To end them now keeps them from being opened again.
         this.#endLeases();
-        this.#followed.placeAgain();
+        this.#clientSubscriptions.resubscribeAll();
       },
     });
-    this.#news = new News(settings.log);
-    this.#followed = new FollowedResources({
+    this.#events = new UpstreamEvents(settings.log);
+    this.#clientSubscriptions = new ClientSubscriptions({
       server: server.name,
       log: settings.log,
-      place: (uri, client) => this.#placeFollow(uri, client),
+      subscribe: (uri, client) => this.#subscribe(uri, client),
     });
     this.#shared = this.#supervise(undefined, settings.after);
     this.#leases = new Leases({
       server,
       log: settings.log,
       max: settings.maxLeases,
-      perPrincipal: MOST_OF_ONE[server.transport.kind],
-      settledMs: SETTLED_MS[server.transport.kind],
+      perPrincipal: MAX_PER_PRINCIPAL[server.transport.kind],
+      evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
       idleMs: settings.leaseIdleMs,
-      supervise: (tenancy, after) => this.#supervise(tenancy, after),
+      supervise: (leaseKey, after) => this.#supervise(leaseKey, after),
     });
-    this.#apart = new CallsApart(this.#leases, server.transport.kind);
-    this.#modernPromise = modernPromises(() => settings.aggregated());
+    this.#exclusive = new ExclusiveConnections(this.#leases, server.transport.kind);
+    this.#advertisedToModern = advertisedToModern(() => settings.aggregated());
   }
 
   get state(): UpstreamState {
@@ -111,100 +118,107 @@ class SupervisedUpstream implements StartableUpstream {
 
   get facts(): ServerFacts | undefined {
     // A server that has forgotten its session says anew what it is, on the same connection.
-    return this.#shared.met?.connection.facts ?? this.#facts;
+    return this.#shared.current?.connection.facts ?? this.#facts;
   }
 
   factsFor(client: Client): ServerFacts | undefined {
     return (this.#isInSession(client) ? this.#sessions.facts : undefined) ?? this.facts;
   }
 
-  get spoken(): readonly string[] {
+  get revisions(): readonly string[] {
     const open = [this.#shared, ...this.#leases.all().map(({ supervisor }) => supervisor)];
-    return [...new Set(open.flatMap(({ met }) => met?.connection.revision ?? []))];
+    return [...new Set(open.flatMap(({ current: connected }) => connected?.connection.revision ?? []))];
   }
 
   start(): void {
     this.#shared.start();
   }
 
-  readonly call = (asked: Call): Promise<Reply> => {
+  readonly call = (incoming: Call): Promise<Reply> => {
     // Nearly always there is nothing to wait for, and nothing to choose.
-    const { met } = this.#shared;
-    if (met?.era !== "modern" || this.#facts?.instance !== undefined) return this.#callSomehow(asked);
-    if (!this.#isInSession(asked.client)) return this.#callMet(this.#shared, met, asked);
-    const lease = asked.answers === undefined ? this.#plainLeases.get(asked.client) : undefined;
-    const own = lease?.supervisor.met;
-    return lease !== undefined && own !== undefined && this.#leases.useAgain(lease)
-      ? this.#callMet(lease.supervisor, own, asked)
-      : this.#callSomehow(asked);
+    const { current: connected } = this.#shared;
+    if (connected?.era !== "modern" || this.#facts?.instance !== undefined)
+      return this.#callSlowPath(incoming);
+    if (!this.#isInSession(incoming.client)) return this.#callConnected(this.#shared, connected, incoming);
+    const lease = incoming.inputResponses === undefined ? this.#plainLeases.get(incoming.client) : undefined;
+    const own = lease?.supervisor.current;
+    return lease !== undefined && own !== undefined && this.#leases.renew(lease)
+      ? this.#callConnected(lease.supervisor, own, incoming)
+      : this.#callSlowPath(incoming);
   };
 
-  async #callSomehow(asked: Call): Promise<Reply> {
+  async #callSlowPath(incoming: Call): Promise<Reply> {
     // One that is not there, or was never met, may be of the other era when it comes.
-    if (this.#era !== "legacy" && this.#shared.met === undefined && !this.#isInSession(asked.client))
-      await this.#meet(this.#shared, asked.signal);
-    const call = this.#facts?.instance === undefined ? asked : onward(asked, this.#settings.instance);
+    if (this.#era !== "legacy" && this.#shared.current === undefined && !this.#isInSession(incoming.client))
+      await this.#waitForConnection(this.#shared, incoming.signal);
+    const call =
+      this.#facts?.instance === undefined ? incoming : addOwnHop(incoming, this.#settings.instance);
     const lease = this.#leaseFor(call.client);
     if (lease === undefined && this.#era === "modern") return await this.#callOver(this.#shared, call);
-    if (call.answers?.state !== undefined && linksVisited(call.answers) === undefined) {
-      return this.#resume(call, call.answers.state);
+    if (call.inputResponses?.state !== undefined && visitedLinkIds(call.inputResponses) === undefined) {
+      return this.#resume(call, call.inputResponses.state);
     }
     if (lease === undefined) return await this.#callOver(this.#shared, call);
-    if (this.#era === "modern" && lease.supervisor.met === undefined) {
-      const { supervisor } = await this.#placeFor(call.client, call.signal);
+    if (this.#era === "modern" && lease.supervisor.current === undefined) {
+      const { supervisor } = await this.#connectionFor(call.client, call.signal);
       if (supervisor === this.#shared) return await this.#callOver(supervisor, call);
     }
-    const together = lease.session !== undefined || !canBeAsked(lease.promised) || !MAY_ASK.has(call.method);
-    if (lease.session !== undefined || !canBeAsked(lease.promised)) this.#plainLeases.set(call.client, lease);
+    const together =
+      lease.session !== undefined ||
+      !includesClientFeatures(lease.advertised) ||
+      !INTERACTIVE_METHODS.has(call.method);
+    if (lease.session !== undefined || !includesClientFeatures(lease.advertised))
+      this.#plainLeases.set(call.client, lease);
     if (together || isOfTask(call)) return this.#callOver(lease.supervisor, call);
-    return this.#apart.run(lease, call.signal, ({ supervisor }) => this.#callOver(supervisor, call));
+    return this.#exclusive.run(lease, call.signal, ({ supervisor }) => this.#callOver(supervisor, call));
   }
 
-  audience(client: Client): Audience {
-    if (this.#era !== "modern") return audienceFor(this.#server.lease, client, this.#promise(client));
-    if (this.#sessions.has(client)) return this.#sessions.audience(client, this.#promise(client));
+  listScope(client: Client): ListScope {
+    if (this.#era !== "modern") return listScopeFor(this.#server.lease, client, this.#advertisedFor(client));
+    if (this.#sessions.usesSession(client))
+      return this.#sessions.listScope(client, this.#advertisedFor(client));
     // One connection serves all, and what is promised goes with each request.
-    const promised = this.#modernPromise(client);
-    return Object.keys(promised).length === 0 ? EVERYBODY : audienceOfRequests(promised);
+    const advertised = this.#advertisedToModern(client);
+    return Object.keys(advertised).length === 0 ? SHARED_SCOPE : requestListScope(advertised);
   }
 
   async list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
-    if (this.#era === undefined) await this.#meet(this.#shared, signal);
-    const { supervisor, met } = await this.#placeFor(client, signal);
-    if (client !== undefined && met.era === "modern") this.#news.remember(this.audience(client));
+    if (this.#era === undefined) await this.#waitForConnection(this.#shared, signal);
+    const { supervisor, connected } = await this.#connectionFor(client, signal);
+    if (client !== undefined && connected.era === "modern") this.#events.addListScope(this.listScope(client));
     try {
-      const list = await met.connection.list(kind, signal, client);
-      const { instance } = met.connection.facts;
+      const list = await connected.connection.list(kind, signal, client);
+      const { instance } = connected.connection.facts;
       if (instance === undefined) return list;
-      return { ...list, items: listedBy(instance, this.#settings.instance, list.items) };
+      return { ...list, items: filterLoopedItems(instance, this.#settings.instance, list.items) };
     } catch (error) {
-      throw suspected(error, supervisor, met);
+      throw checkedAfterFailure(error, supervisor, connected);
     }
   }
 
-  follow(uri: string, client: Client | undefined): () => void {
-    return this.#followed.follow(uri, client);
+  subscribe(uri: string, client: Client | undefined): () => void {
+    return this.#clientSubscriptions.subscribe(uri, client);
   }
 
   async followTasks(
     ids: readonly string[],
     client: Client,
     listener: TaskListener<string>,
-  ): Promise<FollowedTasks> {
+  ): Promise<TaskSubscription> {
     // Who is not there has agreed to tell of nothing; its client goes on asking.
-    const met = this.#shared.met;
-    return met?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
+    const connected = this.#shared.current;
+    return connected?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
   }
 
-  async refusal(uri: string, client: Client): Promise<RpcError | undefined> {
+  async subscriptionError(uri: string, client: Client): Promise<RpcError | undefined> {
     const lease = this.#leaseFor(client);
     await lease?.supervisor.connection().catch(() => {});
     // One that opens no sessions was found out just now.
     const isStillLeased = lease !== undefined && this.#leaseFor(client) === lease;
-    return (isStillLeased ? lease.following : this.#sharedFollowing).refusal(uri);
+    return (isStillLeased ? lease.subscriptions : this.#sharedSubscriptions).subscriptionError(uri);
   }
 
-  seek(): Promise<void> {
+  connectNow(): Promise<void> {
     return this.#shared.connection().then(
       () => {},
       // Why it failed is told by its state and by the log.
@@ -213,17 +227,17 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   watch(observer: UpstreamObserver): () => void {
-    return this.#news.watch(observer);
+    return this.#events.watch(observer);
   }
 
-  hear(client: Client, notice: Notice): void {
-    const lease = this.#leases.get(this.audience(client).key);
+  forwardNotification(client: Client, notice: Notice): void {
+    const lease = this.#leases.get(this.listScope(client).key);
     if (notice.method !== "notifications/roots/list_changed" || lease === undefined) return;
-    if (objectAt(lease.promised, "roots")?.listChanged !== true) return;
-    lease.supervisor.met?.connection.tell?.(notice);
+    if (objectAt(lease.advertised, "roots")?.listChanged !== true) return;
+    lease.supervisor.current?.connection.notify?.(notice);
   }
 
-  release(affinity: string): void {
+  releaseClient(affinity: string): void {
     this.#leases.release(affinity);
   }
 
@@ -232,10 +246,10 @@ class SupervisedUpstream implements StartableUpstream {
     await this.#settings.closeChannels();
   }
 
-  #placeFollow(uri: string, client: Client | undefined): () => void {
+  #subscribe(uri: string, client: Client | undefined): () => void {
     const lease = client === undefined ? undefined : this.#leaseFor(client);
-    if (lease === undefined) return this.#sharedFollowing.follow(uri);
-    const stop = lease.following.follow(uri);
+    if (lease === undefined) return this.#sharedSubscriptions.subscribe(uri);
+    const stop = lease.subscriptions.subscribe(uri);
     lease.supervisor.connection().catch((error: unknown) => {
       this.#settings.log.debug(
         { server: this.name, error },
@@ -247,47 +261,54 @@ class SupervisedUpstream implements StartableUpstream {
 
   /** Whether `client` is served in a session although the shared connection keeps none. */
   #isInSession(client: Client): boolean {
-    return this.#era === "modern" && this.#sessions.has(client);
+    return this.#era === "modern" && this.#sessions.usesSession(client);
   }
 
   /** The connection of `client`, opened; the shared one where the server turns out to open no sessions. */
-  async #placeFor(
+  async #connectionFor(
     client: Client | undefined,
     signal: StopSignal,
-  ): Promise<{ readonly supervisor: Supervisor; readonly met: Met }> {
+  ): Promise<{ readonly supervisor: Supervisor; readonly connected: Connected }> {
     const supervisor = (client && this.#leaseFor(client)?.supervisor) ?? this.#shared;
     try {
-      return { supervisor, met: supervisor.met ?? (await this.#meet(supervisor, signal)) };
+      return {
+        supervisor,
+        connected: supervisor.current ?? (await this.#waitForConnection(supervisor, signal)),
+      };
     } catch (error) {
       const isOver =
         supervisor === this.#shared || client === undefined || this.#leaseFor(client) !== undefined;
       if (isOver || signal.aborted) throw error;
-      return { supervisor: this.#shared, met: await this.#meet(this.#shared, signal) };
+      return { supervisor: this.#shared, connected: await this.#waitForConnection(this.#shared, signal) };
     }
   }
 
   /** Goes on with a call that waits here, on the connection on which it waits. */
   async #resume(call: Call, state: string): Promise<Reply> {
-    const owner = await ownerOf(call, this.name);
+    const owner = await callIdentity(call, this.name);
     const parked = this.#settings.parked.take(state, owner, this.name);
     try {
-      return await parked.resume(call, call.answers ?? { responses: {} });
+      return await parked.resume(call, call.inputResponses ?? { responses: {} });
     } finally {
-      this.#apart.wake();
+      this.#exclusive.wake();
     }
   }
 
   async #callOver(supervisor: Supervisor, call: Call): Promise<Reply> {
-    return this.#callMet(supervisor, supervisor.met ?? (await this.#meet(supervisor, call.signal)), call);
+    return this.#callConnected(
+      supervisor,
+      supervisor.current ?? (await this.#waitForConnection(supervisor, call.signal)),
+      call,
+    );
   }
 
-  #callMet(supervisor: Supervisor, met: Met, call: Call): Promise<Reply> {
-    return met.connection.call(call).catch((error: unknown) => {
-      throw suspected(error, supervisor, met);
+  #callConnected(supervisor: Supervisor, connected: Connected, call: Call): Promise<Reply> {
+    return connected.connection.call(call).catch((error: unknown) => {
+      throw checkedAfterFailure(error, supervisor, connected);
     });
   }
 
-  #meet(supervisor: Supervisor, signal: StopSignal): Promise<Met> {
+  #waitForConnection(supervisor: Supervisor, signal: StopSignal): Promise<Connected> {
     return unlessAborted(supervisor.connection(), signal, () => {
       const sentence = `the call was given up while ${this.name} was being connected`;
       return new GatewayError("cancelled", "downstream", sentence, {
@@ -300,19 +321,19 @@ class SupervisedUpstream implements StartableUpstream {
   /** The connection that is kept for `client` alone, or for few like it; undefined when it uses the shared one. */
   #leaseFor(client: Client): Lease | undefined {
     if (this.#era === "modern" && !this.#isInSession(client)) return undefined;
-    const audience = this.audience(client);
-    if (audience === EVERYBODY) return undefined;
-    const session = client.session && audience.key === client.affinity ? client : undefined;
-    const tenancy = {
-      audience,
+    const listScope = this.listScope(client);
+    if (listScope === SHARED_SCOPE) return undefined;
+    const session = client.session && listScope.key === client.affinity ? client : undefined;
+    const leaseKey = {
+      listScope,
       // What serves clients of all principals is in nobody's share.
-      principal: audience.key === IN_SESSIONS.key ? "" : client.principal.id,
-      promised: this.#promise(client),
+      principal: listScope.key === SESSION_LIST_SCOPE.key ? "" : client.principal.id,
+      advertised: this.#advertisedFor(client),
       session,
       spare: false,
     };
     try {
-      return this.#leases.use(audience.key, tenancy);
+      return this.#leases.acquire(listScope.key, leaseKey);
     } catch (error) {
       // Where there is another way, a client for whom there is no room goes that.
       const isFull = error instanceof GatewayError && error.code === "overloaded";
@@ -321,68 +342,70 @@ class SupervisedUpstream implements StartableUpstream {
     }
   }
 
-  #promise(client: Client): JsonObject {
+  #advertisedFor(client: Client): JsonObject {
     return relayable(client, this.#settings.aggregated());
   }
 
   /** The supervisor of a lease's connection, or of the shared one. */
-  #supervise(tenancy: Tenancy | undefined, after?: Promise<void>): Supervisor {
+  #supervise(leaseKey: LeaseKey | undefined, after?: Promise<void>): Supervisor {
     const { log, random, onRestart } = this.#settings;
-    const following = tenancy?.following ?? this.#sharedFollowing;
-    const settings: SuperviseSettings = {
+    const subscriptions = leaseKey?.subscriptions ?? this.#sharedSubscriptions;
+    const settings: SupervisorSettings = {
       server: this.name,
       log,
       random,
-      impatient: this.#server.transport.kind === "http",
-      wanted: () => tenancy === undefined || following.size > 0,
-      open: (signal) => this.#connect(tenancy, signal),
-      opened: (met) => {
+      allowsEarlyRetry: this.#server.transport.kind === "http",
+      keepOpen: () => leaseKey === undefined || subscriptions.size > 0,
+      open: (signal) => this.#connect(leaseKey, signal),
+      onOpen: (connected) => {
         const before = this.#era;
-        if (tenancy === undefined) {
-          this.#era = met.era;
-          this.#facts = met.connection.facts;
-          this.#verdict.metAnew();
+        if (leaseKey === undefined) {
+          this.#era = connected.era;
+          this.#facts = connected.connection.facts;
+          this.#eraCache.reconnected();
           // A server may be replaced by a modern one; whether that opens sessions has yet to be seen.
-          if (met.era === "modern" && before !== "modern") this.#endLeases();
+          if (connected.era === "modern" && before !== "modern") this.#endLeases();
         }
-        this.#news.opened(tenancy, met, following.moveTo(met.connection));
-        if (before !== undefined && before !== this.#era) this.#followed.placeAgain();
+        this.#events.opened(leaseKey, connected, subscriptions.moveTo(connected.connection));
+        if (before !== undefined && before !== this.#era) this.#clientSubscriptions.resubscribeAll();
       },
-      unavailable: (cause) => this.#news.unavailable(tenancy, cause),
-      restarting: onRestart,
+      onUnavailable: (cause) => this.#events.unavailable(leaseKey, cause),
+      onRestart: onRestart,
     };
     return new Supervisor(settings, after);
   }
 
-  #connect(tenancy: Tenancy | undefined, signal: StopSignal): Promise<Met> {
-    const meet = (): Promise<Met> => this.#meetFor(tenancy, signal);
-    return this.#server.transport.kind === "stdio" ? this.#settings.starts.run(meet, signal) : meet();
+  #connect(leaseKey: LeaseKey | undefined, signal: StopSignal): Promise<Connected> {
+    const connectNow = (): Promise<Connected> => this.#connectFor(leaseKey, signal);
+    return this.#server.transport.kind === "stdio"
+      ? this.#settings.spawnLimiter.run(connectNow, signal)
+      : connectNow();
   }
 
-  #meetFor(tenancy: Tenancy | undefined, signal: StopSignal): Promise<Met> {
-    const isSession = tenancy !== undefined && this.#era === "modern";
-    const meet = (): Promise<Met> => this.#meetAs(tenancy, isSession, signal);
-    return isSession ? this.#sessions.open(meet, signal) : meet();
+  #connectFor(leaseKey: LeaseKey | undefined, signal: StopSignal): Promise<Connected> {
+    const isSession = leaseKey !== undefined && this.#era === "modern";
+    const connectNow = (): Promise<Connected> => this.#connectAs(leaseKey, isSession, signal);
+    return isSession ? this.#sessions.open(connectNow, signal) : connectNow();
   }
 
   #endLeases(): void {
     inBackground(this.#leases.endAll(), this.#settings.log, "ending connections of single clients");
   }
 
-  #meetAs(tenancy: Tenancy | undefined, session: boolean, signal: StopSignal): Promise<Met> {
+  #connectAs(leaseKey: LeaseKey | undefined, session: boolean, signal: StopSignal): Promise<Connected> {
     const { roots, onRefusedQuestion, ...settings } = this.#settings;
     return connect(
       {
         session,
         ...settings,
         server: this.#server,
-        verdict: this.#verdict,
-        observer: this.#news.hearerFor(tenancy, () => this.#era),
-        promised: tenancy?.promised ?? {},
-        promise: this.#modernPromise,
-        owner: tenancy?.session,
+        eraCache: this.#eraCache,
+        observer: this.#events.observerFor(leaseKey, () => this.#era),
+        advertised: leaseKey?.advertised ?? {},
+        advertisedFor: this.#advertisedToModern,
+        owner: leaseKey?.session,
         roots,
-        refusedQuestion: onRefusedQuestion,
+        onRefusedQuestion: onRefusedQuestion,
       },
       signal,
     );
@@ -390,8 +413,8 @@ class SupervisedUpstream implements StartableUpstream {
 }
 
 /** `error` itself, after the server was asked for a sign of life if the error is that there was none. */
-function suspected(error: unknown, supervisor: Supervisor, met: Met): unknown {
-  if (isUnreachable(error)) supervisor.suspect(met);
+function checkedAfterFailure(error: unknown, supervisor: Supervisor, connected: Connected): unknown {
+  if (isUnreachable(error)) supervisor.checkNow(connected);
   return error;
 }
 

@@ -15,7 +15,7 @@ interface Decimal {
 }
 
 /** Equal for numbers of equal worth (`1`, `1.0` and `10e-1`), and for no others. */
-export function worthOf(value: JsonNumber): string {
+export function canonicalDecimal(value: JsonNumber): string {
   if (typeof value === "number" && Number.isSafeInteger(value)) return `${value + 0}`;
   const { isNegative, digits, exponent } = decimalOf(value);
   if (exponent === 0 || digits === "") return `${isNegative && digits !== "" ? "-" : ""}${digits || "0"}`;
@@ -24,7 +24,7 @@ export function worthOf(value: JsonNumber): string {
 }
 
 /** Whether it is a whole number, however it was written. */
-export const isWhole = (value: JsonNumber): boolean =>
+export const isInteger = (value: JsonNumber): boolean =>
   typeof value === "number" ? Number.isInteger(value) : decimalOf(value).exponent >= 0;
 
 /** Below zero where `a` is less than `b`, above where it is more. */
@@ -35,11 +35,11 @@ export function compareNumbers(a: JsonNumber, b: JsonNumber): number {
   if (typeof a === "number" && typeof b === "number") return 0;
   const [one, two] = [decimalOf(a), decimalOf(b)];
   if (signOf(one) !== signOf(two)) return signOf(one) - signOf(two);
-  return one.isNegative ? compareSizes(two, one) : compareSizes(one, two);
+  return one.isNegative ? compareMagnitudes(two, one) : compareMagnitudes(one, two);
 }
 
 /** The whole number, where it has no more than `most` digits; undefined for everything else. */
-export function wholeOf(value: JsonNumber, most: number): bigint | undefined {
+export function toBigInt(value: JsonNumber, most: number): bigint | undefined {
   const { isNegative, digits, exponent } = decimalOf(value);
   if (exponent < 0 || digits.length + exponent > most) return undefined;
   const size = BigInt(`${digits || "0"}${"0".repeat(exponent)}`);
@@ -49,7 +49,7 @@ export function wholeOf(value: JsonNumber, most: number): bigint | undefined {
 const signOf = ({ isNegative, digits }: Decimal): number => (digits === "" ? 0 : isNegative ? -1 : 1);
 
 /** Whatever their sign, which is the same. */
-function compareSizes(a: Decimal, b: Decimal): number {
+function compareMagnitudes(a: Decimal, b: Decimal): number {
   const places = a.digits.length + a.exponent - (b.digits.length + b.exponent);
   if (places !== 0) return places;
   return a.digits === b.digits ? 0 : a.digits < b.digits ? -1 : 1;

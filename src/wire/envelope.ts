@@ -1,10 +1,11 @@
 /** A JSON-RPC message: parsed once, its frame checked by hand, everything inside left alone. */
+
+import { CaseFoldedNames } from "./case-folding.js";
 import { ExactNumber, numberOf } from "./exact-number.js";
 import { isObject, type JsonObject } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { idKey, isMessageId, type MessageId } from "./message-id.js";
 import { parseInSteps } from "./parse-in-steps.js";
-import { Spellings } from "./spellings.js";
 
 export interface RpcError {
   /** An integer; see `codeOf`. */
@@ -118,11 +119,11 @@ const invalidJson = (): FrameError => new FrameError(-32700, "the message is not
 function checkDocument(value: unknown): Envelope | Batch {
   if (!Array.isArray(value)) return checkFrame(value);
   if (value.length === 0) throw new FrameError(-32600, "the batch is empty");
-  return value.map(checkMember);
+  return value.map(checkBatchMember);
 }
 
 /** A bad member of a batch is answered for itself, and the others are served (JSON-RPC 2.0, 6, "Batch"). */
-function checkMember(value: unknown): Envelope | FrameError {
+function checkBatchMember(value: unknown): Envelope | FrameError {
   try {
     return checkFrame(value);
   } catch (error) {
@@ -146,8 +147,8 @@ export function checkFrame(value: unknown): Envelope {
   for (const key in value) {
     // A parser that ignores case would read "Method" as "method" (CVE-2026-27896): whoever judges and
     // whoever executes must see the same message, so a look-alike is refused rather than passed over.
-    if (known.has(key)) continue;
-    const meant = FRAME.meantBy(key);
+    if (MEMBER_NAMES.has(key)) continue;
+    const meant = FRAME.match(key);
     if (meant !== undefined) refuse(`"${key}" could be read as "${meant}"`);
   }
   if (Object.hasOwn(value, "id") && id === undefined) refuse('"id" must be a string or an integer');
@@ -166,8 +167,8 @@ export function checkFrame(value: unknown): Envelope {
   if (hasResult && !isObject(value.result)) refuse('"result" must be an object');
   if (hasError && !isRpcError(value.error)) refuse('"error" must have a code and a message');
   if (hasError) {
-    const twin = Object.keys(value.error as JsonObject).find((key) => (ERROR.meantBy(key) ?? key) !== key);
-    if (twin !== undefined) refuse(`"error.${twin}" could be read as "error.${ERROR.meantBy(twin)}"`);
+    const twin = Object.keys(value.error as JsonObject).find((key) => (ERROR.match(key) ?? key) !== key);
+    if (twin !== undefined) refuse(`"error.${twin}" could be read as "error.${ERROR.match(twin)}"`);
   }
   return value as unknown as Envelope;
 }
@@ -176,19 +177,19 @@ export function checkFrame(value: unknown): Envelope {
  * The id under which the sender of a bad frame waits for an answer, where it was meant as a request: it has a method,
  * or what could be read as one and neither result nor error.
  */
-export function askedUnder(value: unknown): MessageId | undefined {
+export function requestIdOf(value: unknown): MessageId | undefined {
   if (!isObject(value)) return undefined;
   const has = (key: string): boolean => Object.hasOwn(value, key);
   const isRequestLike =
     has("method") ||
-    (!has("result") && !has("error") && Object.keys(value).some((key) => FRAME.meantBy(key) === "method"));
+    (!has("result") && !has("error") && Object.keys(value).some((key) => FRAME.match(key) === "method"));
   return isRequestLike ? readId(value) : undefined;
 }
 
 const MEMBERS = ["jsonrpc", "id", "method", "params", "result", "error"];
-const known = new Set(MEMBERS);
-const FRAME = new Spellings(MEMBERS);
-const ERROR = new Spellings(["code", "message", "data"]);
+const MEMBER_NAMES = new Set(MEMBERS);
+const FRAME = new CaseFoldedNames(MEMBERS);
+const ERROR = new CaseFoldedNames(["code", "message", "data"]);
 
 function readId(value: JsonObject): MessageId | undefined {
   const id = Object.hasOwn(value, "id") ? value.id : undefined;

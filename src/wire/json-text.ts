@@ -1,7 +1,7 @@
 /** JSON text to values and back, with every number as it was written. */
 import { exceedsDepth } from "./depth.js";
 import { NOT_WRITTEN, stringifying } from "./exact-number.js";
-import { hasOddNumber, mayHaveOddNumber } from "./odd-numbers.js";
+import { hasNonCanonicalNumber, mayHaveNonCanonicalNumber } from "./non-canonical-numbers.js";
 import { parseExact } from "./parse-exact.js";
 import { type WriteOptions, writeExact } from "./write-exact.js";
 
@@ -12,13 +12,13 @@ import { type WriteOptions, writeExact } from "./write-exact.js";
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (!mayHaveOddNumber(text) || !hasOddNumber(text)) return value;
+  if (!mayHaveNonCanonicalNumber(text) || !hasNonCanonicalNumber(text)) return value;
   // What is nested deeper than any message may be is refused by whoever reads it, whatever its numbers are.
-  return exceedsDepth(text, DEEPEST) ? value : parseExact(text);
+  return exceedsDepth(text, MAX_EXACT_DEPTH) ? value : parseExact(text);
 }
 
 /** More than any message may have, and far from where the stack ends. */
-const DEEPEST = 1000;
+const MAX_EXACT_DEPTH = 1000;
 
 /**
  * JSON.stringify, but exact numbers keep their text.

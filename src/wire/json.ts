@@ -32,7 +32,7 @@ export function isEmpty(object: JsonObject): boolean {
 }
 
 /** About how many characters of JSON it takes; cheap where its members are texts. */
-export function extentOf(object: JsonObject): number {
+export function approximateJsonLength(object: JsonObject): number {
   let extent = 2;
   for (const key in object) {
     const value = object[key];

@@ -1,5 +1,5 @@
 /** Lines of bytes, as newline-delimited JSON comes over a pipe: found however the bytes are cut into chunks. */
-import { HeldBytes } from "./held-bytes.js";
+import { BoundedBuffer } from "./bounded-buffer.js";
 
 /** The longest line that is taken; a longer one is skipped up to its end. In bytes. */
 export const MAX_LINE_BYTES = 10 * 1024 * 1024;
@@ -19,14 +19,14 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 export class LineSplitter {
   readonly #sink: LineSink;
   readonly #limit: number;
-  readonly #held: HeldBytes;
+  readonly #held: BoundedBuffer;
   #skipping = false;
   #first = true;
 
   constructor(sink: LineSink, limit: number = MAX_LINE_BYTES) {
     this.#sink = sink;
     this.#limit = limit;
-    this.#held = new HeldBytes(limit);
+    this.#held = new BoundedBuffer(limit);
   }
 
   push(chunk: Buffer): void {

@@ -1,5 +1,5 @@
 /** Ids of requests and progress tokens: kept as they were written, and compared by what they say. */
-import { wholeOf } from "./decimal.js";
+import { toBigInt } from "./decimal.js";
 import { ExactNumber } from "./exact-number.js";
 
 export type MessageId = string | number | ExactNumber;
@@ -15,7 +15,7 @@ export function idKey(id: unknown): IdKey | undefined {
 }
 
 /** The same of what was found to be an id before. */
-export function keyOf(id: MessageId): IdKey {
+export function idKeyOf(id: MessageId): IdKey {
   return typeof id === "object" ? (idKey(id) ?? id.source) : id;
 }
 
@@ -32,7 +32,7 @@ const MAX_DIGITS = 1000;
 
 function integerOf(number: ExactNumber): number | bigint | undefined {
   if (number.source.length > MAX_DIGITS) return undefined;
-  const whole = wholeOf(number, MAX_DIGITS);
+  const whole = toBigInt(number, MAX_DIGITS);
   if (whole === undefined) return undefined;
   const near = Number(whole);
   return Number.isFinite(near) && BigInt(near) === whole ? near : whole;

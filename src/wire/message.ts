@@ -2,7 +2,6 @@
 import { isAscii } from "node:buffer";
 import { NestedTooDeep } from "./depth.js";
 import {
-  askedUnder,
   type Batch,
   checkFrame,
   type Envelope,
@@ -10,10 +9,11 @@ import {
   FrameError,
   isRequest,
   RESULT_TEXT,
+  requestIdOf,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { parseJson } from "./json-text.js";
-import { checkServerLengths } from "./longest.js";
+import { checkServerLengths } from "./length-limits.js";
 import { isMessageId, type MessageId } from "./message-id.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import { type Span, scanResponse } from "./result-span.js";
@@ -67,10 +67,10 @@ function messagesOf(value: unknown, document: Buffer | string, text: string): Ba
   if (tooDeep) {
     const fault = tooDeepFault();
     return Array.isArray(value)
-      ? value.map((each) => orFault(() => refused(each, fault)))
-      : [refused(value, fault)];
+      ? value.map((each) => orFrameError(() => asRefusedRequest(each, fault)))
+      : [asRefusedRequest(value, fault)];
   }
-  if (Array.isArray(value)) return value.map((each) => orFault(() => check(each, text.length)));
+  if (Array.isArray(value)) return value.map((each) => orFrameError(() => check(each, text.length)));
   const message: Received = check(value, text.length);
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
@@ -83,16 +83,16 @@ const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? t
 
 /** Text of ASCII alone, as long answers mostly are, is told from other text and decoded faster than UTF-8. */
 const decoded = (document: Buffer): string =>
-  document.toString(document.length >= MANY_BYTES && isAscii(document) ? "latin1" : "utf8");
+  document.toString(document.length >= MIN_BUFFER_BYTES && isAscii(document) ? "latin1" : "utf8");
 
 type Received = Envelope & { [RESULT_TEXT]?: string | Buffer };
 
 /** From here on bytes are worth keeping as bytes: to write them out again, they need not be encoded anew. */
-const MANY_BYTES = 4096;
+const MIN_BUFFER_BYTES = 4096;
 
 /** A long result stays the bytes it came as, where a place in the text is the same place in the bytes. */
 function textOf(document: Buffer | string, text: string, { start, end }: Span): string | Buffer {
-  const asBytes = typeof document !== "string" && end - start >= MANY_BYTES && isAscii(document);
+  const asBytes = typeof document !== "string" && end - start >= MIN_BUFFER_BYTES && isAscii(document);
   return asBytes ? document.subarray(start, end) : text.slice(start, end);
 }
 
@@ -101,7 +101,7 @@ function textOf(document: Buffer | string, text: string, { start, end }: Span): 
  * where a program prints its log among its messages.
  */
 export function looksLikeMessage(line: Buffer): boolean {
-  if (line.length < SHORTEST) return false;
+  if (line.length < MIN_MESSAGE_BYTES) return false;
   // A server that switches its encoding on late puts a byte order mark in front of any line.
   let at = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
   while (line[at] === SPACE || line[at] === TAB) at += 1;
@@ -109,7 +109,7 @@ export function looksLikeMessage(line: Buffer): boolean {
 }
 
 /** As long as `{"id":1,"result":1}`, which is no message yet but tells whose answer it would be. */
-const SHORTEST = 19;
+const MIN_MESSAGE_BYTES = 19;
 const TAB = 9;
 const SPACE = 32;
 const OPEN_ARRAY = 91;
@@ -132,14 +132,14 @@ function check(value: unknown, length: number): Envelope {
     if (!isRequest(message)) checkServerLengths(message, length);
     return message;
   } catch (error) {
-    if (error instanceof FrameError) return refused(value, error);
+    if (error instanceof FrameError) return asRefusedRequest(value, error);
     throw error;
   }
 }
 
 /** What is left of a message that is none: a request that can only be refused. @throws FrameError for all others */
-function refused(value: unknown, { code, message }: FrameError): Envelope {
-  const id = askedUnder(value);
+function asRefusedRequest(value: unknown, { code, message }: FrameError): Envelope {
+  const id = requestIdOf(value);
   if (id === undefined) throw new FrameError(code, message, idOf(value));
   const { method } = value as JsonObject;
   return {
@@ -151,7 +151,7 @@ function refused(value: unknown, { code, message }: FrameError): Envelope {
 }
 
 /** For a member of a batch: the others are served. */
-function orFault(read: () => Envelope): Envelope | FrameError {
+function orFrameError(read: () => Envelope): Envelope | FrameError {
   try {
     return read();
   } catch (error) {

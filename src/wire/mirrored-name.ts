@@ -2,7 +2,7 @@
 import { type JsonObject, stringAt } from "./json.js";
 
 /** Where it stands in the parameters; the tasks extension adds its own methods. */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
+const NAME_MEMBERS: ReadonlyMap<string, string> = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
   ["resources/read", "uri"],
@@ -13,6 +13,6 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 
 /** `undefined` when the request has no name to say. */
 export function mirroredName(method: string, params: JsonObject): string | undefined {
-  const key = NAMED_BY.get(method);
+  const key = NAME_MEMBERS.get(method);
   return key === undefined ? undefined : stringAt(params, key);
 }

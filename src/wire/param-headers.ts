@@ -26,7 +26,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** The types an annotated property may have; `number` is left out on purpose (2026-07-28, server/tools, "x-mcp-header"). */
 const PRIMITIVES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 /** Keywords that lead to a schema, or to a list of them, where an annotation is out of place. */
-const BESIDE = [
+const NON_ARGUMENT_KEYWORDS = [
   ...[
     "items",
     "prefixItems",
@@ -38,18 +38,18 @@ const BESIDE = [
   ...["propertyNames", "oneOf", "anyOf", "allOf", "not", "if", "then", "else"],
 ];
 /** Keywords that lead to schemas by name, where an annotation is out of place too. */
-const BESIDE_BY_NAME = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
+const NON_ARGUMENT_MAPS = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
 
 /** Read once per schema: list entries are immutable and called again and again. */
-const known = new WeakMap<JsonObject, ParamHeaders>();
+const cache = new WeakMap<JsonObject, ParamHeaders>();
 
 /** The annotations of a tool's input schema. */
 export function paramHeaders(inputSchema: unknown): ParamHeaders {
   if (!isObject(inputSchema)) return NONE;
-  let found = known.get(inputSchema);
+  let found = cache.get(inputSchema);
   if (found === undefined) {
     found = isAnnotated(inputSchema) ? read(inputSchema) : NONE;
-    known.set(inputSchema, found);
+    cache.set(inputSchema, found);
   }
   return found;
 }
@@ -73,7 +73,7 @@ export function isAnnotated(schema: JsonObject): boolean {
   return false;
 }
 
-interface Place {
+interface SchemaNode {
   readonly schema: unknown;
   readonly path: readonly string[];
   /** Reached from the root through `properties` alone. */
@@ -83,7 +83,7 @@ interface Place {
 function read(root: JsonObject): ParamHeaders {
   const headers = new Map<string, ParamHeader>();
   let fault: string | undefined;
-  const places: Place[] = [{ schema: root, path: [], reachable: true }];
+  const places: SchemaNode[] = [{ schema: root, path: [], reachable: true }];
   for (let place = places.pop(); place !== undefined; place = places.pop()) {
     const { schema, path } = place;
     if (!isObject(schema)) continue;
@@ -93,12 +93,12 @@ function read(root: JsonObject): ParamHeaders {
       if (problem === undefined) headers.set(header, { header, path });
       else fault ??= `${ANNOTATION} at ${path.length === 0 ? "the root" : path.join(".")} ${problem}`;
     }
-    places.push(...below(schema, place));
+    places.push(...subschemas(schema, place));
   }
   return { headers: [...headers.values()], ...(fault !== undefined && { fault }) };
 }
 
-function faultOf(schema: JsonObject, { path, reachable }: Place): string | undefined {
+function faultOf(schema: JsonObject, { path, reachable }: SchemaNode): string | undefined {
   const name = schema[ANNOTATION];
   if (!reachable || path.length === 0) return "stands where no argument can be read";
   if (typeof name !== "string" || !TOKEN.test(name)) return "is no header name";
@@ -108,16 +108,18 @@ function faultOf(schema: JsonObject, { path, reachable }: Place): string | undef
 }
 
 /** The schemas inside `schema`, last first, so that the stack gives them in order. */
-function below(schema: JsonObject, { path, reachable }: Place): readonly Place[] {
-  const aside = (inner: unknown): Place => ({ schema: inner, path, reachable: false });
+function subschemas(schema: JsonObject, { path, reachable }: SchemaNode): readonly SchemaNode[] {
+  const aside = (inner: unknown): SchemaNode => ({ schema: inner, path, reachable: false });
   const inside = (key: string): unknown => (Object.hasOwn(schema, key) ? schema[key] : undefined);
   const named = (key: string): readonly [string, unknown][] => {
     const value = inside(key);
     return isObject(value) ? Object.entries(value) : [];
   };
   return [
-    ...named("properties").map(([key, inner]): Place => ({ schema: inner, path: [...path, key], reachable })),
-    ...BESIDE.flatMap((key) => inside(key) ?? []).map(aside),
-    ...BESIDE_BY_NAME.flatMap(named).map(([, inner]) => aside(inner)),
+    ...named("properties").map(
+      ([key, inner]): SchemaNode => ({ schema: inner, path: [...path, key], reachable }),
+    ),
+    ...NON_ARGUMENT_KEYWORDS.flatMap((key) => inside(key) ?? []).map(aside),
+    ...NON_ARGUMENT_MAPS.flatMap(named).map(([, inner]) => aside(inner)),
   ].reverse();
 }

@@ -1,6 +1,6 @@
 /** Reads JSON like JSON.parse, but keeps the text of each number that JavaScript would write in another way. */
 import { ExactNumber } from "./exact-number.js";
-import { endOfNumber, isOdd } from "./odd-numbers.js";
+import { endOfNumber, isNonCanonical } from "./non-canonical-numbers.js";
 import { endOfString, skipSpace } from "./result-span.js";
 
 /**
@@ -84,7 +84,7 @@ class ExactReader {
     this.#at = endOfString(this.#text, start) + 1;
     const plain = this.#text.slice(start + 1, this.#at - 1);
     // A longer piece would keep the whole text in memory.
-    if (plain.length <= COPIED && !plain.includes("\\")) return plain;
+    if (plain.length <= MAX_COPIED_LENGTH && !plain.includes("\\")) return plain;
     return JSON.parse(this.#text.slice(start, this.#at));
   }
 
@@ -93,9 +93,9 @@ class ExactReader {
     const start = this.#at;
     const end = endOfNumber(text, start);
     this.#at = end;
-    if (end - start > COPIED) {
+    if (end - start > MAX_COPIED_LENGTH) {
       const token = text.slice(start, end);
-      return isOdd(text, start, end) ? new ExactNumber(copyOf(token)) : Number(token);
+      return isNonCanonical(text, start, end) ? new ExactNumber(copyOf(token)) : Number(token);
     }
     // Equal texts share one object: a message of some MB may repeat `1.0` a million times.
     let hash = 0;
@@ -110,7 +110,7 @@ class ExactReader {
       return recent.value;
     }
     const source = text.slice(start, end);
-    const value = isOdd(text, start, end) ? new ExactNumber(source) : Number(source);
+    const value = isNonCanonical(text, start, end) ? new ExactNumber(source) : Number(source);
     this.#recent[slot] = { source, value };
     return value;
   }
@@ -125,7 +125,7 @@ class ExactReader {
 const copyOf = (token: string): string => Buffer.from(token, "latin1").toString("latin1");
 
 /** Pieces of a text up to this length are copies of their own in V8. */
-const COPIED = 12;
+const MAX_COPIED_LENGTH = 12;
 /** A power of two. */
 const SLOTS = 256;
 

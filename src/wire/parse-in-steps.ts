@@ -56,7 +56,7 @@ class StepParser {
       while (this.#isAtEnd()) {
         const { key, value } = this.#open.pop() as Container;
         const outer = this.#open.at(-1);
-        if (outer === undefined) return only(value);
+        if (outer === undefined) return onlyElement(value);
         this.#at++;
         add(outer, key, value);
         this.#separator();
@@ -142,7 +142,7 @@ class StepParser {
     const end = this.#endOfString() - 1;
     const pieces: string[] = [];
     for (let start = this.#at + 1; start < end; ) {
-      const cut = Math.min(beforeEscape(text, start + Math.max(this.#stepChars, LONGEST_ESCAPE)), end);
+      const cut = Math.min(endBeforeEscape(text, start + Math.max(this.#stepChars, MAX_ESCAPE_LENGTH)), end);
       pieces.push(parseJson(`"${text.slice(start, cut)}"`) as string);
       start = cut;
       yield;
@@ -154,7 +154,8 @@ class StepParser {
   /** Parses a number, or a word such as `true`. */
   #token(): unknown {
     const start = this.#at;
-    while (this.#at < this.#text.length && !ENDS_TOKEN.has(this.#text.charCodeAt(this.#at))) this.#at++;
+    while (this.#at < this.#text.length && !TOKEN_TERMINATORS.has(this.#text.charCodeAt(this.#at)))
+      this.#at++;
     return parseJson(this.#text.slice(start, this.#at));
   }
 
@@ -212,20 +213,20 @@ function add({ value: container }: Container, key: string | undefined, value: un
 }
 
 /** The only element of the array around the document. */
-function only(elements: Container["value"]): unknown {
+function onlyElement(elements: Container["value"]): unknown {
   if (!Array.isArray(elements) || elements.length !== 1) throw invalid();
   return elements[0];
 }
 
 /** `at`, or where the escape begins that `at` is in the middle of. */
-function beforeEscape(text: string, at: number): number {
-  for (let backslash = at - 1; backslash >= at - LONGEST_ESCAPE; backslash--) {
+function endBeforeEscape(text: string, at: number): number {
+  for (let backslash = at - 1; backslash >= at - MAX_ESCAPE_LENGTH; backslash--) {
     if (text.charCodeAt(backslash) !== BACKSLASH) continue;
     let first = backslash;
     while (text.charCodeAt(first - 1) === BACKSLASH) first--;
     // Two backslashes are an escape of their own.
     const begins = (backslash - first) % 2 === 0;
-    const length = text.charCodeAt(backslash + 1) === SMALL_U ? LONGEST_ESCAPE : 2;
+    const length = text.charCodeAt(backslash + 1) === SMALL_U ? MAX_ESCAPE_LENGTH : 2;
     return begins && backslash + length > at ? backslash : at;
   }
   return at;
@@ -234,7 +235,7 @@ function beforeEscape(text: string, at: number): number {
 const invalid = (): SyntaxError => new SyntaxError("not valid JSON");
 
 /** The length of a Unicode escape, such as \u00e9. */
-const LONGEST_ESCAPE = 6;
+const MAX_ESCAPE_LENGTH = 6;
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -247,4 +248,4 @@ const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 /** Tab, line feed, carriage return and space (RFC 8259, section 2). */
 const SPACES: ReadonlySet<number> = new Set([9, 10, 13, 32]);
-const ENDS_TOKEN: ReadonlySet<number> = new Set([COMMA, CLOSE_ARRAY, CLOSE_OBJECT]);
+const TOKEN_TERMINATORS: ReadonlySet<number> = new Set([COMMA, CLOSE_ARRAY, CLOSE_OBJECT]);

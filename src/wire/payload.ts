@@ -11,9 +11,9 @@ export class Payload {
   #members: string | Buffer | undefined;
   #object: JsonObject | undefined;
   /** A member that the text has lost and the object still has; it goes when somebody asks for the object. */
-  #leftOver: string | undefined;
+  #removedKey: string | undefined;
   /** What was searched for in a long text, and whether it may be there: lists are searched for every answer. */
-  #searched: Map<string, boolean> | undefined;
+  #markers: Map<string, boolean> | undefined;
 
   private constructor(members: string | Buffer | undefined, object: JsonObject | undefined) {
     this.#members = members;
@@ -22,13 +22,13 @@ export class Payload {
 
   /** `text` must be the whole text of one JSON object, without white space around it; nobody checks it again. */
   static ofText(text: string | Buffer): Payload {
-    return new Payload(behind(text, 1), undefined);
+    return new Payload(sliceFrom(text, 1), undefined);
   }
 
   /** The result of a response: the parsed object, and the text it came as where that is known. */
   static ofResponse(response: Envelope): Payload {
     const text = response[RESULT_TEXT];
-    return new Payload(text === undefined ? undefined : behind(text, 1), response.result ?? {});
+    return new Payload(text === undefined ? undefined : sliceFrom(text, 1), response.result ?? {});
   }
 
   static ofObject(object: JsonObject): Payload {
@@ -54,9 +54,9 @@ export class Payload {
       if (!isObject(value)) throw new TypeError("a payload must be a JSON object");
       this.#object = value;
     }
-    if (this.#leftOver !== undefined) {
-      this.#object = without(this.#object, [this.#leftOver]);
-      this.#leftOver = undefined;
+    if (this.#removedKey !== undefined) {
+      this.#object = without(this.#object, [this.#removedKey]);
+      this.#removedKey = undefined;
     }
     return this.#object;
   }
@@ -73,12 +73,12 @@ export class Payload {
   mayContain(marker: string): boolean {
     const text = this.#members;
     if (text === undefined) return true;
-    if (text.length < LONG) return contains(text, marker);
-    this.#searched ??= new Map();
-    let found = this.#searched.get(marker);
+    if (text.length < LONG_TEXT) return contains(text, marker);
+    this.#markers ??= new Map();
+    let found = this.#markers.get(marker);
     if (found === undefined) {
       found = contains(text, marker);
-      this.#searched.set(marker, found);
+      this.#markers.set(marker, found);
     }
     return found;
   }
@@ -86,7 +86,7 @@ export class Payload {
   /** Whether `key` may be one of its own members; false is certain, and so is true where it is parsed. */
   mayHave(key: string): boolean {
     if (this.#object === undefined) return this.mayContain(`"${key}"`);
-    return key !== this.#leftOver && Object.hasOwn(this.#object, key);
+    return key !== this.#removedKey && Object.hasOwn(this.#object, key);
   }
 
   /**
@@ -97,10 +97,10 @@ export class Payload {
   withoutFirst({ key, value, text: member }: Member): Payload | undefined {
     const text = this.#members;
     const object = this.#object;
-    if (text === undefined || object?.[key] !== value || this.#leftOver !== undefined) return undefined;
-    if (startOf(text, member.length) !== member) return undefined;
-    const shorter = new Payload(behind(text, member.length), object);
-    shorter.#leftOver = key;
+    if (text === undefined || object?.[key] !== value || this.#removedKey !== undefined) return undefined;
+    if (prefixOf(text, member.length) !== member) return undefined;
+    const shorter = new Payload(sliceFrom(text, member.length), object);
+    shorter.#removedKey = key;
     return shorter;
   }
 }
@@ -113,25 +113,25 @@ export interface Member {
 }
 
 /** How most results of modern servers begin. */
-export const COMPLETE: Member = {
+export const RESULT_TYPE_COMPLETE: Member = {
   key: "resultType",
   value: "complete",
   text: '"resultType":"complete",',
 };
 
 /** Searching so many characters costs more than remembering what was found. */
-const LONG = 4096;
+const LONG_TEXT = 4096;
 const BRACE = Buffer.from("{");
 
-const behind = (text: string | Buffer, at: number): string | Buffer =>
+const sliceFrom = (text: string | Buffer, at: number): string | Buffer =>
   typeof text === "string" ? text.slice(at) : text.subarray(at);
-const startOf = (text: string | Buffer, length: number): string =>
+const prefixOf = (text: string | Buffer, length: number): string =>
   typeof text === "string" ? text.slice(0, length) : text.toString("latin1", 0, length);
 const contains = (text: string | Buffer, marker: string): boolean =>
-  text.includes(marker) || hides(text, marker);
+  text.includes(marker) || mayHideInEscape(text, marker);
 
 /** Whether a character of `marker` stands in `text` as an escape, where a search for it finds nothing. */
-function hides(text: string | Buffer, marker: string): boolean {
+function mayHideInEscape(text: string | Buffer, marker: string): boolean {
   for (let at = text.indexOf(ESCAPE); at !== -1; at = text.indexOf(ESCAPE, at + ESCAPE.length)) {
     const digits = text.slice(at + ESCAPE.length, at + ESCAPE.length + 2).toString();
     if (marker.includes(String.fromCharCode(Number.parseInt(digits, 16)))) return true;

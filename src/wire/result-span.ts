@@ -34,7 +34,7 @@ export function scanResponse(
     switch (text.charCodeAt(i)) {
       case QUOTE: {
         const close = endOfString(text, i);
-        if (close === -1) return NOTHING;
+        if (close === -1) return NO_RESULT;
         if (depth === 1) {
           const after = skipSpace(text, close + 1);
           if (text.charCodeAt(after) === COLON) {
@@ -61,11 +61,11 @@ export function scanResponse(
     }
   }
   return odd || end === -1 || text.charCodeAt(start) !== OPEN_OBJECT
-    ? NOTHING
+    ? NO_RESULT
     : { tooDeep: false, result: { start, end } };
 }
 
-const NOTHING = { tooDeep: false };
+const NO_RESULT = { tooDeep: false };
 const TOO_DEEP = { tooDeep: true };
 
 /** The index of the quote that ends the string begun at `start`, or -1 when nothing ends it. */

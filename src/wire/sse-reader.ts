@@ -2,7 +2,7 @@
  * Server-sent events read from bytes, however these are cut into chunks (HTML standard, "Parsing an event
  * stream"). The data stays bytes: most of it is JSON, which is decoded once, where it is parsed.
  */
-import { HeldBytes } from "./held-bytes.js";
+import { BoundedBuffer } from "./bounded-buffer.js";
 
 /** The longest event that is taken, in bytes. */
 export const MAX_EVENT_BYTES = 64 * 1024 * 1024;
@@ -41,7 +41,7 @@ const RETRY = Buffer.from("retry");
 export class SseReader {
   readonly #sink: SseSink;
   /** The unfinished line. */
-  readonly #line: HeldBytes;
+  readonly #line: BoundedBuffer;
   #first = true;
   #afterCr = false;
   #dead = false;
@@ -50,12 +50,12 @@ export class SseReader {
   #event: string | undefined;
   /** The first line of data, as a view; when there are several, all of them are in `#lines`. */
   #data: Buffer | undefined;
-  readonly #lines: HeldBytes;
+  readonly #lines: BoundedBuffer;
 
   constructor(sink: SseSink, limit: number = MAX_EVENT_BYTES) {
     this.#sink = sink;
-    this.#line = new HeldBytes(limit);
-    this.#lines = new HeldBytes(limit);
+    this.#line = new BoundedBuffer(limit);
+    this.#lines = new BoundedBuffer(limit);
   }
 
   push(chunk: Buffer): void {

@@ -1,7 +1,7 @@
 /** Makes one text of the metrics of several processes: counts are added up, states are the worst of them. */
 
 /** Gauges that are no amounts; everything else is a sum. */
-const NOT_SUMS: Readonly<Record<string, (a: number, b: number) => number>> = {
+const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>> = {
   cardea_upstream_up: Math.min,
   cardea_circuit_state: Math.max,
   cardea_build_info: Math.max,
@@ -13,7 +13,7 @@ const NOT_SUMS: Readonly<Record<string, (a: number, b: number) => number>> = {
   process_start_time_seconds: Math.min,
 };
 /** Of these the largest is told: how late the slowest event loop is, and what each process may open. */
-const LARGEST = /^nodejs_eventloop_lag|^process_max_fds$/;
+const MAXIMA = /^nodejs_eventloop_lag|^process_max_fds$/;
 
 interface Family {
   readonly comments: readonly string[];
@@ -29,7 +29,7 @@ export function mergeMetrics(texts: readonly string[]): string {
 }
 
 /** What of a text only ever grows: what was counted stays counted, also when who counted it has ended. */
-export function countsOf(text: string): string {
+export function monotonicSeriesOf(text: string): string {
   const counts = [...read(text)].filter(([, { comments }]) =>
     comments.some((comment) => /^# TYPE \S+ (counter|histogram)$/.test(comment)),
   );
@@ -51,7 +51,7 @@ function add(families: Map<string, Family>, name: string, { comments, samples }:
     families.set(name, { comments, samples });
     return;
   }
-  const together = NOT_SUMS[name] ?? (LARGEST.test(name) ? Math.max : (a: number, b: number) => a + b);
+  const together = MERGE_FUNCTIONS[name] ?? (MAXIMA.test(name) ? Math.max : (a: number, b: number) => a + b);
   for (const [series, value] of samples) {
     const before = known.samples.get(series);
     known.samples.set(series, before === undefined ? value : together(before, value));

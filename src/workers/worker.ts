@@ -1,10 +1,10 @@
 /** The worker's end of the line to the first process: its seat, when to stop, and word that it is ready. */
 import type { ListenConfig } from "../config/config.js";
-import type { Seat } from "../core/seat.js";
-import { type FromWorker, SEATED, type ToWorker } from "./messages.js";
+import type { WorkerIdentity } from "../core/worker-identity.js";
+import { type FromWorker, type ToWorker, WORKER_ENV } from "./messages.js";
 
-export interface SeatedWorker {
-  readonly seat: Seat;
+export interface WorkerContext {
+  readonly identity: WorkerIdentity;
   /** Where all workers listen, whatever the config file says by now. */
   readonly listen: ListenConfig;
   /** Tells that hosts are answered at `url`. */
@@ -26,21 +26,21 @@ export interface OwnProcess {
 }
 
 /** This process, or `self`, as one of several workers, once it knows which; undefined when it is none. */
-export async function takeSeat(self: OwnProcess = process): Promise<SeatedWorker | undefined> {
-  if (self.env[SEATED] === undefined || self.send === undefined) return undefined;
+export async function joinWorkers(self: OwnProcess = process): Promise<WorkerContext | undefined> {
+  if (self.env[WORKER_ENV] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
-  const stop = stopping(self);
+  const stop = stopSignals(self);
   return new Promise((resolve) => {
     // Without somebody who hears of it, a word that nobody is there to take would end the process.
-    const say = (message: FromWorker) => self.send?.(message, () => {});
+    const sendToPrimary = (message: FromWorker) => self.send?.(message, () => {});
     self.on("message", (message) => {
       if (message.kind === "stop") stop.asked(message.immediate);
       else if (message.kind === "reload") for (const reload of reloads) reload();
       else
         resolve({
-          seat: message.seat,
+          identity: message.identity,
           listen: message.listen,
-          announce: (url) => say({ kind: "ready", url }),
+          announce: (url) => sendToPrimary({ kind: "ready", url }),
           signals: {
             next: () => stop.next(),
             onHangup(reload) {
@@ -50,7 +50,7 @@ export async function takeSeat(self: OwnProcess = process): Promise<SeatedWorker
           },
         });
     });
-    say({ kind: "hears" });
+    sendToPrimary({ kind: "connected" });
   });
 }
 
@@ -59,9 +59,9 @@ export async function takeSeat(self: OwnProcess = process): Promise<SeatedWorker
  * then tells its workers to stop: that is one wish and not two. So a signal sent to the worker itself begins to stop
  * it, and only the first process can make it stop at once.
  */
-function stopping(self: OwnProcess): { asked(immediate: boolean): void; next(): Promise<NodeJS.Signals> } {
-  const drain = wish();
-  const atOnce = wish();
+function stopSignals(self: OwnProcess): { asked(immediate: boolean): void; next(): Promise<NodeJS.Signals> } {
+  const drain = deferredSignal();
+  const atOnce = deferredSignal();
   self.on("SIGTERM", () => drain.come());
   self.on("SIGINT", () => drain.come());
   self.on("SIGHUP", () => {});
@@ -75,7 +75,7 @@ function stopping(self: OwnProcess): { asked(immediate: boolean): void; next(): 
   };
 }
 
-function wish(): { come(): void; readonly came: Promise<NodeJS.Signals> } {
+function deferredSignal(): { come(): void; readonly came: Promise<NodeJS.Signals> } {
   let come = (): void => {};
   const came = new Promise<NodeJS.Signals>((resolve) => {
     come = () => resolve("SIGTERM");

@@ -1,7 +1,11 @@
 import { connect, Server } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type AdminPages, BadQuery } from "../../src/admin/pages.js";
-import { type Admin, type AdminSettings, createAdmin } from "../../src/admin/server.js";
+import {
+  type AdminListener,
+  type AdminListenerOptions,
+  createAdminListener,
+} from "../../src/admin/server.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 
@@ -26,19 +30,19 @@ const pages: AdminPages = {
   decisions: (query) => ({ limit: query.get("limit") }),
 };
 
-let admin: Admin | undefined;
+let admin: AdminListener | undefined;
 afterEach(async () => {
   await admin?.stop();
   admin = undefined;
 });
 
-async function started(changes: Partial<AdminSettings> = {}) {
-  admin = createAdmin({
+async function started(changes: Partial<AdminListenerOptions> = {}) {
+  admin = createAdminListener({
     host: "127.0.0.1",
     port: 0,
     logger: SILENT,
     metrics: new Metrics({ version: "1.2.3", process: false }),
-    ready: () => ({ ready: true, reasons: [] }),
+    readiness: () => ({ ready: true, reasons: [] }),
     pages,
     ...changes,
   });
@@ -61,13 +65,13 @@ function raw(port: number, request: string): Promise<string> {
 
 describe("health", () => {
   test("alive is alive, whatever else is wrong", async () => {
-    const { url } = await started({ ready: () => ({ ready: false, reasons: ["files is down"] }) });
+    const { url } = await started({ readiness: () => ({ ready: false, reasons: ["files is down"] }) });
     const response = await fetch(`${url}/healthz`);
     expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
   });
 
   test("ready says what is degraded all the same", async () => {
-    const { url } = await started({ ready: () => ({ ready: true, reasons: ["git is restarting"] }) });
+    const { url } = await started({ readiness: () => ({ ready: true, reasons: ["git is restarting"] }) });
     const response = await fetch(`${url}/readyz`);
     expect([response.status, await response.json()]).toEqual([
       200,
@@ -76,7 +80,7 @@ describe("health", () => {
   });
 
   test("not ready is 503, with the reasons", async () => {
-    const { url } = await started({ ready: () => ({ ready: false, reasons: ["files is down"] }) });
+    const { url } = await started({ readiness: () => ({ ready: false, reasons: ["files is down"] }) });
     const response = await fetch(`${url}/readyz`);
     expect([response.status, await response.json()]).toEqual([
       503,
@@ -238,12 +242,12 @@ describe("the console", () => {
 describe("start and stop", () => {
   test("a port that is taken is refused, and says so", async () => {
     const { port } = await started();
-    const second = createAdmin({
+    const second = createAdminListener({
       host: "127.0.0.1",
       port,
       logger: SILENT,
       metrics: new Metrics({ version: "1", process: false }),
-      ready: () => ({ ready: true, reasons: [] }),
+      readiness: () => ({ ready: true, reasons: [] }),
       pages,
     });
     await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });

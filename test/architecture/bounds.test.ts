@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { LearnedUris } from "../../src/catalog/learned-uris.js";
 import type { Client } from "../../src/core/client.js";
-import { KeptBudget } from "../../src/core/kept-budget.js";
 import { SILENT } from "../../src/core/logger.js";
+import { MemoryBudget } from "../../src/core/memory-budget.js";
 import { EventLog } from "../../src/downstream/legacy/event-log.js";
 import { Approvals } from "../../src/policy/approvals.js";
 import { DecisionLog } from "../../src/policy/decision-log.js";
@@ -46,19 +46,19 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     mib: 4,
     times: 15,
     fill: () => {
-      const budget = new KeptBudget(3 * MIB);
+      const budget = new MemoryBudget(3 * MIB);
       const logs = Array.from({ length: 40 }, () => {
-        const share = budget.of({ id: "ann" });
+        const share = budget.shareOf({ id: "ann" });
         return new EventLog({ maxLength: MIB, maxEvents: 1000 }, share);
       });
       return (at) => logs[at]?.append({ stream: 1, seq: at, data: large(at) });
     },
   },
-  "upstream/lease.ts": {
+  "upstream/leases/lease.ts": {
     file: "upstream/leases.test.ts",
     title: "one principal that uses all it can get leaves room for others, who are not disturbed",
   },
-  "upstream/followed-resources.ts": {
+  "upstream/leases/client-subscriptions.ts": {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },
@@ -66,11 +66,11 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "upstream/leases.test.ts",
     title: "thirty kinds of capabilities of %s start eight processes",
   },
-  "upstream/transport/file-ledger.ts": {
+  "upstream/transport/pid-file-registry.ts": {
     file: "security/processes.test.ts",
     title: "24 crashes leave as many processes and descriptors as there were",
   },
-  "retired.ts": {
+  "gateway/draining-servers.ts": {
     file: "reload.test.ts",
     title: "nothing of a config stays in memory when others have taken its place",
   },
@@ -89,7 +89,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       };
     },
   },
-  "catalog/audience-lists.ts": {
+  "catalog/scoped-lists.ts": {
     file: "catalog/kept.test.ts",
     title: "what clients say of themselves is kept up to a sum",
   },
@@ -114,7 +114,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     times: 15,
     fill: () => {
       const each = new Limit(limit({ per: "tool", rate: { count: 10, windowMs: 60_000 } }));
-      return (at) => void each.purses(toolCall("files", "read"), { ...route, target: large(at) });
+      return (at) => void each.budgets(toolCall("files", "read"), { ...route, target: large(at) });
     },
   },
   "policy/approvals.ts": {
@@ -129,10 +129,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
           "read",
           { text: large(at) },
           {
-            answers: { responses: { "cardea/approval": { action: "accept" } } },
+            inputResponses: { responses: { "cardea/approval": { action: "accept" } } },
           },
         );
-        approvals.take(asks, call, route, { rule: asks.name, nonce: String(at) });
+        approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at) });
       };
     },
   },
@@ -143,7 +143,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       const cache = new ResponseCache();
       const until = Number.POSITIVE_INFINITY;
       return (at) =>
-        cache.keep(String(at), {
+        cache.set(String(at), {
           result: Payload.ofText(`{"a":"${large(at).slice(0, MIB - 100)}"}`),
           scope: "public",
           until,
@@ -173,8 +173,8 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       };
     },
   },
-  "telemetry/input-wait.ts": {
-    file: "telemetry/input-wait.test.ts",
+  "telemetry/pending-questions.ts": {
+    file: "telemetry/pending-questions.test.ts",
     title: "take little memory, whatever their servers want to be told again",
   },
 };

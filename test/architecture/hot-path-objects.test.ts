@@ -2,7 +2,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway.js";
+import { createGateway } from "../../src/gateway/gateway.js";
 import { modernRequest, type Sent, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 

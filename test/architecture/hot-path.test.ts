@@ -9,12 +9,12 @@ const ENTRANCES = [
   "downstream/legacy/edge.ts",
   "downstream/modern/edge.ts",
   "downstream/modern/request-state.ts",
-  "routing/given-arguments.ts",
+  "routing/configured-arguments.ts",
   "routing/locate.ts",
   "routing/router.ts",
   "telemetry/access-log.ts",
   "telemetry/call-metrics.ts",
-  "telemetry/input-wait.ts",
+  "telemetry/pending-questions.ts",
   "policy/access.ts",
   "policy/checks/arguments.ts",
   "policy/checks/results.ts",
@@ -22,7 +22,7 @@ const ENTRANCES = [
   "policy/concurrency.ts",
   "policy/deadline.ts",
   "policy/limits/limits.ts",
-  "policy/rescue.ts",
+  "policy/error-boundary.ts",
   "policy/response-cache.ts",
   "policy/retry.ts",
   "catalog/catalog.ts",
@@ -77,7 +77,7 @@ describe("the files that a call runs through", () => {
     const files = new Set(imports.map(({ file }) => file));
     expect(ENTRANCES.filter((file) => !files.has(file))).toEqual([]);
     expect(path).toContain("upstream/transport/http-exchange.ts");
-    expect(path).toContain("downstream/legacy/post-place.ts");
+    expect(path).toContain("downstream/legacy/post-response.ts");
     expect(path).toContain("wire/payload.ts");
   });
 

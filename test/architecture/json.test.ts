@@ -8,7 +8,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["wire/parse-exact.ts", "reads the strings of a text, one by one"],
   ["wire/write-exact.ts", "writes what it has looked at, one by one"],
   ["wire/canonical.ts", "writes strings, and numbers that are not exact ones"],
-  ["upstream/transport/file-ledger.ts", "reads and writes files of the gateway's own"],
+  ["upstream/transport/pid-file-registry.ts", "reads and writes files of the gateway's own"],
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],
   ["downstream/legacy/http-edge.ts", "quotes a header in a message"],
   ["telemetry/", "writes the log, which is for people, and the labels of metrics"],

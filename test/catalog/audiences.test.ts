@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Client } from "../../src/core/client.js";
-import { type Audience, EVERYBODY } from "../../src/core/upstream.js";
+import { type ListScope, SHARED_SCOPE } from "../../src/core/upstream.js";
 import { type FakeUpstream, fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, server, tool } from "./support.js";
 
@@ -15,15 +15,15 @@ const settle = () => vi.advanceTimersByTimeAsync(0);
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 /** Each client that can be asked has a connection of its own; clients of equal capabilities are one class. */
-function perSession(client: Client): Audience {
+function perSession(client: Client): ListScope {
   const asked = Object.keys(client.capabilities).sort().join("+");
-  return asked === "" ? EVERYBODY : { key: client.affinity, class: asked };
+  return asked === "" ? SHARED_SCOPE : { key: client.affinity, capabilityClass: asked };
 }
 
 /** One connection for all, whose lists depend on what the client declares with each request. */
-function perClass(client: Client): Audience {
+function perClass(client: Client): ListScope {
   const asked = Object.keys(client.capabilities).sort().join("+");
-  return asked === "" ? EVERYBODY : { key: asked, class: asked };
+  return asked === "" ? SHARED_SCOPE : { key: asked, capabilityClass: asked };
 }
 
 const plain = fakeClient();
@@ -35,7 +35,7 @@ const session = (affinity: string, ...capabilities: string[]): Client =>
   });
 
 /** A server that shows one more tool to clients that can be asked for a completion. */
-function everything(audience: (client: Client) => Audience): FakeUpstream {
+function everything(audience: (client: Client) => ListScope): FakeUpstream {
   return fakeUpstream("everything", { audience, lists: { tools: [tool("echo")] } }).setList(
     "tools",
     [tool("echo"), tool("ask")],
@@ -181,7 +181,7 @@ describe("a server that adds tools in the course of a session", () => {
   test("and what a session saw is forgotten with it", async () => {
     const { catalog, upstream, first } = await connected();
     expect(catalog.status()[0]?.audiences).toBe(3);
-    catalog.forget("s1");
+    catalog.releaseClient("s1");
     expect(catalog.status()[0]?.audiences).toBe(2);
     upstream.listed.length = 0;
     upstream.listChanged("tools", perSession(first));
@@ -218,7 +218,7 @@ test("what changes for everybody is asked anew for a class of which no connectio
   const catalog = catalogOf([upstream]);
   await settle();
   await catalog.prepare(session("s1", "sampling"));
-  catalog.forget("s1");
+  catalog.releaseClient("s1");
   upstream.setList("tools", [tool("echo2")]).setList("tools", [tool("echo2"), tool("ask")], "sampling");
   upstream.listChanged("tools");
   await pass(50);
@@ -232,7 +232,7 @@ test("where one connection serves a class, its lists outlive whoever asked first
   const catalog = catalogOf([upstream]);
   await settle();
   await catalog.prepare(session("s1", "sampling"));
-  catalog.forget("s1");
+  catalog.releaseClient("s1");
   const second = session("s2", "sampling");
   await catalog.prepare(second);
   upstream.setList("tools", [tool("new")], "sampling");
@@ -252,7 +252,7 @@ test("a server whose era becomes known changes who shares what, and views follow
   const asker = session("s1", "sampling");
   const prepared = catalog.prepare(asker);
   expect(names(catalog, "tools", asker)).toEqual([]);
-  audience = () => EVERYBODY;
+  audience = () => SHARED_SCOPE;
   upstream.becomeReady();
   await settle();
   await prepared;

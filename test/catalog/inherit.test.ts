@@ -14,8 +14,8 @@ function everything() {
   return fakeUpstream("e", {
     audience: ({ capabilities, affinity }) =>
       capabilities.sampling === undefined
-        ? { key: "shared", class: "shared" }
-        : { key: affinity, class: "sampling" },
+        ? { key: "shared", capabilityClass: "shared" }
+        : { key: affinity, capabilityClass: "sampling" },
     lists: { tools: [tool("echo"), tool("print")] },
   }).setList("tools", [tool("echo"), tool("ask")], "sampling");
 }
@@ -25,7 +25,7 @@ test("a catalog takes over what the one before knew of the same servers, and ask
   const before = catalogOf([upstream]);
   await settle();
   await before.prepare(asker);
-  before.learn(asker, "https://example.com/a", "e");
+  before.learnUri(asker, "https://example.com/a", "e");
   upstream.listed.length = 0;
 
   const after = catalogOf([upstream, fakeUpstream("new", { state: "starting" })], { before });

@@ -1,6 +1,6 @@
 /** What the catalog keeps of its clients. */
 import { expect, test } from "vitest";
-import { AudienceLists } from "../../src/catalog/audience-lists.js";
+import { ScopedLists } from "../../src/catalog/scoped-lists.js";
 import type { Client } from "../../src/core/client.js";
 import { clientOf } from "../policy/support.js";
 import { fakeUpstream } from "../support/fake-upstream.js";
@@ -14,8 +14,9 @@ const wordy = (at: number): Client => ({
 });
 
 test("what clients say of themselves is kept up to a sum", async () => {
-  const lists = new AudienceLists();
-  for (let at = 0; at < 1_000; at += 1) lists.meet({ key: `k${at}`, class: `c${at}` }, wordy(at));
+  const lists = new ScopedLists();
+  for (let at = 0; at < 1_000; at += 1)
+    lists.register({ key: `k${at}`, capabilityClass: `c${at}` }, wordy(at));
   expect(lists.size).toBeLessThan(300);
   const catalog = catalogOf([fakeUpstream("one")]);
   collectGarbage();

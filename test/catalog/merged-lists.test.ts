@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Visible } from "../../src/catalog/view.js";
+import type { VisibilityCheck } from "../../src/catalog/view.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, itemsOf, names, server, tool } from "./support.js";
@@ -90,7 +90,7 @@ describe("merged lists", () => {
     expect(names(catalog)).toEqual(odd);
     for (const name of odd) expect(catalog.view(fakeClient()).find("tools", name)?.target).toBe(name);
     expect(catalog.view(fakeClient()).find("tools", "valueOf")).toBeUndefined();
-    expect(catalog.hasScope("constructor", ANONYMOUS)).toBe(false);
+    expect(catalog.hasEndpoint("constructor", ANONYMOUS)).toBe(false);
   });
 });
 
@@ -141,7 +141,7 @@ describe("a scope", () => {
     const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
     const catalog = catalogOf([files, git]);
     await settle();
-    const client = fakeClient({ scope: "files" });
+    const client = fakeClient({ endpoint: "files" });
     expect(itemsOf(catalog, "tools", client)).toEqual(lists.tools);
     expect(itemsOf(catalog, "resources", client)).toEqual(lists.resources);
     expect(catalog.view(client).find("tools", "read")).toMatchObject({ upstream: "files", target: "read" });
@@ -166,7 +166,7 @@ describe("a scope", () => {
       },
     });
     await settle();
-    const client = fakeClient({ scope: "part" });
+    const client = fakeClient({ endpoint: "part" });
     const whole = names(catalog);
     expect(whole).toHaveLength(3);
     expect(whole[0]).toMatch(/^s__read_[a-z2-7]{8}$/);
@@ -181,10 +181,10 @@ describe("a scope", () => {
   test("that does not exist shows nothing", async () => {
     const catalog = catalogOf([fakeUpstream("files", { lists })]);
     await settle();
-    expect(catalog.hasScope("nowhere", ANONYMOUS)).toBe(false);
-    expect(catalog.hasScope("files", ANONYMOUS)).toBe(true);
-    expect(catalog.hasScope("", ANONYMOUS)).toBe(true);
-    expect(names(catalog, "tools", fakeClient({ scope: "nowhere" }))).toEqual([]);
+    expect(catalog.hasEndpoint("nowhere", ANONYMOUS)).toBe(false);
+    expect(catalog.hasEndpoint("files", ANONYMOUS)).toBe(true);
+    expect(catalog.hasEndpoint("", ANONYMOUS)).toBe(true);
+    expect(names(catalog, "tools", fakeClient({ endpoint: "nowhere" }))).toEqual([]);
   });
 });
 
@@ -193,13 +193,13 @@ describe("what a client may not see", () => {
     tools: [tool("read"), tool("write", { _meta: { ui: { resourceUri: "ui://w" } } })],
     resources: [{ uri: "file:///a" }, { uri: "ui://w" }],
   };
-  const readers: Visible = (client, { target }) =>
+  const readers: VisibilityCheck = (client, { target }) =>
     client.principal.id !== "reader" || (target !== "write" && target !== "ui://w");
   const reader = (affinity: string) =>
     fakeClient({ affinity, principal: { id: "reader", groups: [], claims: {} } });
 
   test("is in no list and leads nowhere, by whatever name", async () => {
-    const catalog = catalogOf([fakeUpstream("files", { lists })], { visible: readers });
+    const catalog = catalogOf([fakeUpstream("files", { lists })], { isVisible: readers });
     await settle();
     const client = reader("r1");
     expect(names(catalog, "tools", client)).toEqual(["files__read"]);
@@ -213,15 +213,15 @@ describe("what a client may not see", () => {
   });
 
   test("is not referred to by what it may see", async () => {
-    const pages: Visible = (_, { kind }) => kind !== "resources";
-    const catalog = catalogOf([fakeUpstream("files", { lists })], { visible: pages });
+    const pages: VisibilityCheck = (_, { kind }) => kind !== "resources";
+    const catalog = catalogOf([fakeUpstream("files", { lists })], { isVisible: pages });
     await settle();
     expect(itemsOf(catalog, "tools")[1]?._meta).toEqual({ ui: {} });
   });
 
   test("makes lists private, and clients that see the same share one list", async () => {
     const files = fakeUpstream("files", { lists, freshness: { ttlMs: 60_000, scope: "public" } });
-    const catalog = catalogOf([files], { visible: readers });
+    const catalog = catalogOf([files], { isVisible: readers });
     await settle();
     expect(catalog.freshness(fakeClient(), "tools")).toEqual({ ttlMs: 60_000, scope: "private" });
     const list = catalog.view(reader("r1")).list("tools");

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
 import { NameOwners } from "../../src/catalog/name-owners.js";
-import { exposedStart } from "../../src/catalog/naming.js";
-import { serverSpace } from "../../src/catalog/server-space.js";
+import { exposedPrefix } from "../../src/catalog/naming.js";
+import { serverNamespace } from "../../src/catalog/server-namespace.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
 import { catalogOf, names, server, tool } from "./support.js";
@@ -27,7 +27,7 @@ describe("the names of servers whose prefixes begin alike", () => {
     fc.assert(
       fc.property(servers, fc.constantFrom("__", "_", "-", "-_"), (configs, separator) => {
         const naming = { separator, maxLength: 50 };
-        const spaces = configs.map(({ prefix }, at) => serverSpace(server(`server${at}`, { prefix })));
+        const spaces = configs.map(({ prefix }, at) => serverNamespace(server(`server${at}`, { prefix })));
         const owners = new NameOwners(spaces, [], naming);
         const merged = (order: readonly number[]) =>
           mergeLists(
@@ -40,25 +40,28 @@ describe("the names of servers whose prefixes begin alike", () => {
             owners,
           ).entries.map(({ route }) => route);
         const all = configs.map((_, at) => at);
-        for (const { upstream, exposed, apart } of merged(all)) {
+        for (const { upstream, exposed, unambiguousName } of merged(all)) {
           const owner = owners.ofName(exposed);
           if (owner === undefined || owner === upstream) {
-            expect(apart).toBeUndefined();
+            expect(unambiguousName).toBeUndefined();
             continue;
           }
           expect(exposed).toMatch(HASHED);
-          expect(owners.isForeign(upstream, apart ?? exposed)).toBe(false);
+          expect(owners.isForeign(upstream, unambiguousName ?? exposed)).toBe(false);
         }
         // Whoever is there, what is plainly somebody's has the same name.
         const plain = (routes: ReturnType<typeof merged>) =>
-          routes.filter(({ exposed, apart }) => apart === undefined && !HASHED.test(exposed));
+          routes.filter(
+            ({ exposed, unambiguousName }) => unambiguousName === undefined && !HASHED.test(exposed),
+          );
         for (const route of plain(merged([...all].reverse()))) {
           const prefix = configs[Number(route.upstream.slice(6))]?.prefix ?? "";
-          if (prefix !== "") expect(route.exposed.startsWith(exposedStart(prefix, naming))).toBe(true);
+          if (prefix !== "") expect(route.exposed.startsWith(exposedPrefix(prefix, naming))).toBe(true);
         }
         for (const at of all) {
-          for (const { exposed, apart } of merged([at])) {
-            if (apart !== undefined) expect(merged(all).map((route) => route.exposed)).toContain(exposed);
+          for (const { exposed, unambiguousName } of merged([at])) {
+            if (unambiguousName !== undefined)
+              expect(merged(all).map((route) => route.exposed)).toContain(exposed);
           }
         }
       }),
@@ -80,9 +83,9 @@ describe("a name that begins with another server's prefix", () => {
     const view = catalog.view(fakeClient());
     expect(names(catalog)).toEqual([foreign, "search"]);
     expect(view.find("tools", "files__read")).toBeUndefined();
-    expect(view.absentOwner("tools", "files__read")).toBe("files");
+    expect(view.unavailableOwner("tools", "files__read")).toBe("files");
     expect(view.find("tools", String(names(catalog)[0]))?.upstream).toBe("bare");
-    const own = catalog.view(fakeClient({ scope: "bare" }));
+    const own = catalog.view(fakeClient({ endpoint: "bare" }));
     expect(own.find("tools", "files__read")).toMatchObject({ upstream: "bare", exposed: "files__read" });
   });
 
@@ -117,7 +120,7 @@ describe("a name that begins with another server's prefix", () => {
     });
     await settle();
     expect(catalog.view(fakeClient()).find("tools", "off__read")).toBeUndefined();
-    const part = fakeClient({ scope: "part" });
+    const part = fakeClient({ endpoint: "part" });
     expect(catalog.view(part).find("tools", "files__read")).toBeUndefined();
     // A profile that allows the names of `files` shows nothing of others that begin like them.
     expect(names(catalog, "tools", part)).toEqual([]);
@@ -174,8 +177,10 @@ describe("a URI that has another server's prefix", () => {
     });
     expect(view.find("resourceTemplates", "files+file:///{x}")?.upstream).toBe("files");
     expect(view.find("resources", "ui://files/page")).toBeUndefined();
-    expect(catalog.view(fakeClient({ scope: "part" })).find("resources", "files+file:///a")).toBeUndefined();
-    const alone = fakeClient({ scope: "bare" });
+    expect(
+      catalog.view(fakeClient({ endpoint: "part" })).find("resources", "files+file:///a"),
+    ).toBeUndefined();
+    const alone = fakeClient({ endpoint: "bare" });
     expect(names(catalog, "resources", alone)).toHaveLength(3);
     expect(catalog.view(alone).find("resources", "ui://files/page")?.upstream).toBe("bare");
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
-import { contestedName, exposedName } from "../../src/catalog/naming.js";
-import { serverSpace } from "../../src/catalog/server-space.js";
+import { exposedName, hashedName } from "../../src/catalog/naming.js";
+import { serverNamespace } from "../../src/catalog/server-namespace.js";
 import fc from "../support/fast-check.js";
 import { server, tool } from "./support.js";
 
@@ -34,7 +34,7 @@ describe("an exposed name", () => {
         const exposed = exposedName(prefix, name, naming);
         expect(exposed).toMatch(/^[A-Za-z0-9_-]{1,60}$/);
         expect(exposedName(prefix, name, { ...naming })).toBe(exposed);
-        expect(contestedName(prefix, name, naming, 1)).toMatch(/^[A-Za-z0-9_-]{0,51}_[a-z2-7]{8}$/);
+        expect(hashedName(prefix, name, naming, 1)).toMatch(/^[A-Za-z0-9_-]{0,51}_[a-z2-7]{8}$/);
       }),
       { seed: 20261120, numRuns: 2_000 },
     );
@@ -56,7 +56,7 @@ describe("the names of a merged list", () => {
           mergeLists(
             "tools",
             configs.map(({ prefix, tools }, index) => ({
-              space: serverSpace(server(`server${index}`, { prefix })),
+              space: serverNamespace(server(`server${index}`, { prefix })),
               items: tools.map((name) => tool(name)),
             })),
             { separator: "__", maxLength },
@@ -84,15 +84,15 @@ describe("the names of a merged list", () => {
     const list = mergeLists(
       "tools",
       [
-        { space: serverSpace(server("one", { prefix: "a" })), items: [tool("b.c"), tool("b/c")] },
-        { space: serverSpace(server("two", { prefix: "" })), items: [tool("a__b_c")] },
+        { space: serverNamespace(server("one", { prefix: "a" })), items: [tool("b.c"), tool("b/c")] },
+        { space: serverNamespace(server("two", { prefix: "" })), items: [tool("a__b_c")] },
       ],
       naming,
     );
     expect(list.entries.map(({ route }) => route.exposed)).toEqual([
       "a__b_c",
-      contestedName("a", "b/c", naming, 1),
-      contestedName("", "a__b_c", naming, 1),
+      hashedName("a", "b/c", naming, 1),
+      hashedName("", "a__b_c", naming, 1),
     ]);
   });
 
@@ -100,9 +100,9 @@ describe("the names of a merged list", () => {
     const list = mergeLists(
       "tools",
       [
-        { space: serverSpace(server("one", { prefix: "a" })), items: [tool("b__c__d")] },
-        { space: serverSpace(server("two", { prefix: "a__b" })), items: [tool("c__d")] },
-        { space: serverSpace(server("three", { prefix: "a__b__c" })), items: [tool("d")] },
+        { space: serverNamespace(server("one", { prefix: "a" })), items: [tool("b__c__d")] },
+        { space: serverNamespace(server("two", { prefix: "a__b" })), items: [tool("c__d")] },
+        { space: serverNamespace(server("three", { prefix: "a__b__c" })), items: [tool("d")] },
       ],
       naming,
     );

@@ -67,30 +67,30 @@ describe("a tool that the config overrides", () => {
         upstream: "db",
         target: "run_sql",
         exposed: "db__query",
-        given: { fixed: { dsn: "postgres://replica" } },
+        configuredArguments: { fixed: { dsn: "postgres://replica" } },
         item: { name: "run_sql", title: "Run SQL" },
       });
     }
     expect(view.find("tools", "db__run_sql")).toBeUndefined();
-    expect(view.owned("tools", "db", "run_sql")?.exposed).toBe("db__query");
+    expect(view.findOnServer("tools", "db", "run_sql")?.exposed).toBe("db__query");
   });
 
   test("is shown so at /mcp/NAME too, where its name needs no prefix", async () => {
     const catalog = overridden();
-    const alone = fakeClient({ scope: "db" });
+    const alone = fakeClient({ endpoint: "db" });
     await catalog.prepare(alone);
     expect(names(catalog, "tools", alone)).toEqual(["query", "status"]);
     expect(catalog.view(alone).find("tools", "query")).toMatchObject({
       target: "run_sql",
       exposed: "query",
-      whole: "db__query",
+      aggregateName: "db__query",
     });
   });
 
   test("asks hosts for the headers of what they are shown, and not for those of what is fixed", async () => {
     const catalog = overridden();
     await catalog.prepare(fakeClient());
-    const shown = catalog.tool(fakeClient(), "db__query");
+    const shown = catalog.toolEntry(fakeClient(), "db__query");
     expect(JSON.stringify(shown?.inputSchema)).not.toContain("x-mcp-header");
     expect(JSON.stringify(catalog.view(fakeClient()).find("tools", "db__query")?.item)).toContain(
       "x-mcp-header",
@@ -121,7 +121,7 @@ test("a new name that another tool has goes to the one that is listed first, the
   const [first, second, third] = names(catalog);
   expect([first, third]).toEqual(["db__b", "db__a"]);
   expect(second).toMatch(/^db__b_[a-z2-7]{8}$/);
-  const own = names(catalog, "tools", fakeClient({ scope: "db" }));
+  const own = names(catalog, "tools", fakeClient({ endpoint: "db" }));
   expect([own[0], own[2]]).toEqual(["b", "a"]);
   expect(own[1]).toMatch(/^b_[a-z2-7]{8}$/);
   const target = (name: unknown) => catalog.view(fakeClient()).find("tools", String(name))?.target;

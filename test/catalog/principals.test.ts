@@ -1,7 +1,7 @@
 /** What one principal may see says nothing of, and gives nothing to, another. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Client, Principal } from "../../src/core/client.js";
-import { answerLists } from "../../src/routing/answer-lists.js";
+import { listHandler } from "../../src/routing/list-handler.js";
 import { fakeCall } from "../support/fake-call.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, tool } from "./support.js";
@@ -17,7 +17,7 @@ async function gateway(count: number, shows: (number: number) => boolean) {
   const tools = Array.from({ length: count }, (_, at) => tool(`t${String(at).padStart(5, "0")}`));
   const upstream = fakeUpstream("s", { lists: { tools } });
   const catalog = catalogOf([upstream], {
-    visible: ({ principal: { groups } }, { target }) =>
+    isVisible: ({ principal: { groups } }, { target }) =>
       groups.includes("admins") || shows(Number(target.slice(1))),
   });
   await vi.advanceTimersByTimeAsync(0);
@@ -27,7 +27,7 @@ async function gateway(count: number, shows: (number: number) => boolean) {
 describe("a cursor of somebody else", () => {
   test("leads only to what one sees oneself", async () => {
     const catalog = await gateway(3_000, (number) => number % 2 === 0);
-    const list = answerLists(catalog);
+    const list = listHandler(catalog);
     const page = async (client: Client, cursor?: string) => {
       const params = cursor === undefined ? {} : { cursor };
       const reply = await list(fakeCall({ method: "tools/list", params, client }));
@@ -58,6 +58,6 @@ describe("the same principal with other credentials", () => {
     expect(names(catalog, "tools", as(much))).toEqual(["s__t00000", "s__t00001"]);
     expect(names(catalog, "tools", as(little))).toEqual(["s__t00000"]);
     expect(names(catalog, "tools", as(much))).toEqual(["s__t00000", "s__t00001"]);
-    expect(catalog.tool(as(little), "s__t00001")).toBeUndefined();
+    expect(catalog.toolEntry(as(little), "s__t00001")).toBeUndefined();
   });
 });

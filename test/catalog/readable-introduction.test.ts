@@ -1,19 +1,19 @@
 /** Whatever a server says of itself, official SDKs take the gateway in front of it, and what they can read is shown. */
 import { expect, test } from "vitest";
-import { introduction } from "../../src/catalog/introduction.js";
-import { serverSpace } from "../../src/catalog/server-space.js";
+import { describeServers } from "../../src/catalog/describe-servers.js";
+import { serverNamespace } from "../../src/catalog/server-namespace.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { oddOnes, WHOLE_CAPABILITIES, WHOLE_INFO } from "../support/mutations.js";
 import { READERS } from "../support/peers/sdk-readers.js";
 import { SELF, server } from "./support.js";
 
 const NAMING = { separator: "__", maxLength: 60 };
-const space = serverSpace(server("one", { prefix: "" }));
+const space = serverNamespace(server("one", { prefix: "" }));
 
 /** The gateway in front of one server under its own names. */
 function introduced(capabilities: JsonObject, serverInfo: JsonObject = WHOLE_INFO) {
   const facts = { capabilities, serverInfo };
-  return introduction([{ space, facts, shows: () => true }], SELF, NAMING);
+  return describeServers([{ space, facts, hasVisible: () => true }], SELF, NAMING);
 }
 
 /** Those that cannot be met, of them that could be directly; and what was taken from those that could. */

@@ -154,7 +154,7 @@ describe("when a server says that a list changed", () => {
     const changes: string[] = [];
     const files = fakeUpstream("files", {
       lists: { tools: [tool("read")] },
-      audience: ({ affinity }) => ({ key: affinity, class: affinity }),
+      audience: ({ affinity }) => ({ key: affinity, capabilityClass: affinity }),
     });
     const catalog = catalogOf([files], { onListChanged: (_, list) => changes.push(list) });
     await settle();
@@ -165,7 +165,7 @@ describe("when a server says that a list changed", () => {
     const announce = async (name: string): Promise<void> => {
       for (const audience of ["", "b"]) files.setList("tools", [tool(name)], audience);
       files.listChanged("tools");
-      for (const client of clients) files.listChanged("tools", files.audience(client));
+      for (const client of clients) files.listChanged("tools", files.listScope(client));
       await pass(50);
     };
     await announce("write");
@@ -174,7 +174,7 @@ describe("when a server says that a list changed", () => {
     expect(changes).toEqual(["tools", "tools"]);
     files.setList("tools", [], "c");
     await pass(10_000);
-    files.listChanged("tools", files.audience(fakeClient({ affinity: "c" })));
+    files.listChanged("tools", files.listScope(fakeClient({ affinity: "c" })));
     await pass(50);
     expect(changes).toEqual(["tools", "tools", "tools"]);
   });
@@ -391,7 +391,7 @@ describe("how long a list may be kept", () => {
     await settle();
     await pass(20_000);
     expect(catalog.freshness(fakeClient(), "tools")).toEqual({ ttlMs: 40_000, scope: "private" });
-    expect(catalog.freshness(fakeClient({ scope: "files" }), "tools")).toEqual({
+    expect(catalog.freshness(fakeClient({ endpoint: "files" }), "tools")).toEqual({
       ttlMs: 40_000,
       scope: "public",
     });

@@ -28,8 +28,8 @@ describe("a tool or prompt", () => {
     expect(view.find("tools", "log")).toMatchObject({ upstream: "git", exposed: "git__log" });
     expect(view.find("tools", "both")).toBeUndefined();
     expect(view.find("prompts", "files__read")).toBeUndefined();
-    expect(catalog.tool(fakeClient(), "files__read")).toEqual(tool("read"));
-    expect(catalog.tool(fakeClient(), "files__nothing")).toBeUndefined();
+    expect(catalog.toolEntry(fakeClient(), "files__read")).toEqual(tool("read"));
+    expect(catalog.toolEntry(fakeClient(), "files__nothing")).toBeUndefined();
   });
 
   test("of one server's own name is not mistaken for another's exposed one", async () => {
@@ -69,7 +69,7 @@ describe("a resource that stands in no list", () => {
     expect(view.find("resources", "files+file:///open/a")?.target).toBe("file:///open/a");
     expect(view.find("resources", "files+file:///closed/a")).toBeUndefined();
     expect(
-      catalog.view(fakeClient({ scope: "files" })).find("resources", "file:///closed/a"),
+      catalog.view(fakeClient({ endpoint: "files" })).find("resources", "file:///closed/a"),
     ).toBeUndefined();
   });
 
@@ -107,10 +107,10 @@ describe("an address that says nothing of its server", () => {
     const catalog = catalogOf([fakeUpstream("one"), fakeUpstream("two")]);
     await settle();
     const [me, other] = [fakeClient({ affinity: "me" }), fakeClient({ affinity: "other" })];
-    catalog.learn(me, web, "two");
+    catalog.learnUri(me, web, "two");
     expect(catalog.view(me).find("resources", web)?.upstream).toBe("two");
     expect(catalog.view(other).find("resources", web)).toBeUndefined();
-    catalog.learn(me, web, "one");
+    catalog.learnUri(me, web, "one");
     expect(catalog.view(me).find("resources", web)).toBeUndefined();
   });
 
@@ -118,11 +118,11 @@ describe("an address that says nothing of its server", () => {
     const catalog = catalogOf([fakeUpstream("one"), fakeUpstream("two")]);
     await settle();
     const me = fakeClient();
-    catalog.learn(me, web, "two");
+    catalog.learnUri(me, web, "two");
     const long = "x".repeat(4_000);
-    for (let i = 0; i < 3_700; i += 1) catalog.learn(me, `${web}/${i}${long}`, "two");
+    for (let i = 0; i < 3_700; i += 1) catalog.learnUri(me, `${web}/${i}${long}`, "two");
     expect(catalog.view(me).find("resources", web)?.upstream).toBe("two");
-    for (let i = 0; i < 1_000; i += 1) catalog.learn(me, `${web}/more/${i}${long}`, "two");
+    for (let i = 0; i < 1_000; i += 1) catalog.learnUri(me, `${web}/more/${i}${long}`, "two");
     expect(catalog.view(me).find("resources", `${web}/more/999${long}`)?.upstream).toBe("two");
     expect(catalog.view(me).find("resources", `${web}/0${long}`)).toBeUndefined();
   });
@@ -173,10 +173,10 @@ describe("a server whose lists are not known", () => {
     const catalog = catalogOf([files, git]);
     await settle();
     const view = catalog.view(fakeClient());
-    expect(view.absentOwner("tools", "files__read")).toBe("files");
-    expect(view.absentOwner("tools", "git__blame")).toBeUndefined();
-    expect(view.absentOwner("tools", "anything")).toBeUndefined();
-    expect(catalog.view(fakeClient({ scope: "files" })).absentOwner("tools", "read")).toBe("files");
+    expect(view.unavailableOwner("tools", "files__read")).toBe("files");
+    expect(view.unavailableOwner("tools", "git__blame")).toBeUndefined();
+    expect(view.unavailableOwner("tools", "anything")).toBeUndefined();
+    expect(catalog.view(fakeClient({ endpoint: "files" })).unavailableOwner("tools", "read")).toBe("files");
   });
 
   test("is one that was away for too long", async () => {
@@ -185,20 +185,20 @@ describe("a server whose lists are not known", () => {
     await settle();
     files.goDown();
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(catalog.view(fakeClient()).absentOwner("tools", "files__read")).toBe("files");
+    expect(catalog.view(fakeClient()).unavailableOwner("tools", "files__read")).toBe("files");
   });
 
   test("is not spoken of to those from whom its things are hidden", async () => {
     const files = fakeUpstream("files", { state: "starting" });
     const catalog = catalogOf([files], {
-      visible: (_, { exposed, whole = exposed }) => !whole.startsWith("files__secret"),
+      isVisible: (_, { exposed, aggregateName = exposed }) => !aggregateName.startsWith("files__secret"),
     });
     const all = catalog.view(fakeClient());
-    expect(all.absentOwner("tools", "files__secret_read")).toBeUndefined();
-    expect(all.absentOwner("tools", "files__read")).toBe("files");
-    const alone = catalog.view(fakeClient({ scope: "files" }));
-    expect(alone.absentOwner("tools", "secret_read")).toBeUndefined();
-    expect(alone.absentOwner("prompts", "read")).toBe("files");
+    expect(all.unavailableOwner("tools", "files__secret_read")).toBeUndefined();
+    expect(all.unavailableOwner("tools", "files__read")).toBe("files");
+    const alone = catalog.view(fakeClient({ endpoint: "files" }));
+    expect(alone.unavailableOwner("tools", "secret_read")).toBeUndefined();
+    expect(alone.unavailableOwner("prompts", "read")).toBe("files");
   });
 
   test("may have anything when it has no prefix, but two such servers are no answer", async () => {
@@ -208,8 +208,8 @@ describe("a server whose lists are not known", () => {
     const both = catalogOf([one, two], {
       servers: [server("one", { prefix: "" }), server("two", { prefix: "" })],
     });
-    expect(alone.view(fakeClient()).absentOwner("tools", "x")).toBe("one");
-    expect(both.view(fakeClient()).absentOwner("tools", "x")).toBeUndefined();
+    expect(alone.view(fakeClient()).unavailableOwner("tools", "x")).toBe("one");
+    expect(both.view(fakeClient()).unavailableOwner("tools", "x")).toBeUndefined();
   });
 });
 
@@ -226,6 +226,6 @@ test("a view is the same object until something changes, and clients of one affi
   expect(view.find("tools", "files__read")).toBeDefined();
   const session = fakeClient({ affinity: "s", session: true });
   const kept = catalog.view(session);
-  catalog.forget("s");
+  catalog.releaseClient("s");
   expect(catalog.view({ ...session })).not.toBe(kept);
 });

@@ -14,10 +14,12 @@ test("what /mcp/NAME shows knows what the gateway as a whole calls it, so that n
   });
   const catalog = catalogOf([files], { servers: [server("files")] });
   await vi.advanceTimersByTimeAsync(0);
-  const alone = catalog.view(fakeClient({ scope: "files" }));
-  expect(alone.find("tools", "read")).toMatchObject({ exposed: "read", whole: "files__read" });
-  expect(alone.find("resources", "file:///a")).toMatchObject({ whole: "files+file:///a" });
-  expect(alone.find("resources", "file:///unlisted")).toMatchObject({ whole: "files+file:///unlisted" });
+  const alone = catalog.view(fakeClient({ endpoint: "files" }));
+  expect(alone.find("tools", "read")).toMatchObject({ exposed: "read", aggregateName: "files__read" });
+  expect(alone.find("resources", "file:///a")).toMatchObject({ aggregateName: "files+file:///a" });
+  expect(alone.find("resources", "file:///unlisted")).toMatchObject({
+    aggregateName: "files+file:///unlisted",
+  });
   expect(alone.find("resources", "https://example.com/a")).not.toHaveProperty("whole");
   expect(catalog.view(fakeClient()).find("tools", "files__read")).not.toHaveProperty("whole");
 });
@@ -31,8 +33,8 @@ test("also where the whole had to give it another ending", async () => {
   await vi.advanceTimersByTimeAsync(0);
   const [whole] = catalog.view(fakeClient()).list("tools").entries;
   expect(whole?.route.exposed).toMatch(/^s__read_[a-z2-7]{8}$/);
-  expect(catalog.view(fakeClient({ scope: "first" })).find("tools", "s__read")).toMatchObject({
+  expect(catalog.view(fakeClient({ endpoint: "first" })).find("tools", "s__read")).toMatchObject({
     exposed: "s__read",
-    whole: whole?.route.exposed,
+    aggregateName: whole?.route.exposed,
   });
 });

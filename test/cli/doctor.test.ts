@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
-import { type Examination, examine } from "../../src/examine.js";
+import { type ProbeResult, probeServer } from "../../src/operator/probe.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -68,7 +68,7 @@ describe("what is really there", () => {
     const shell = fakeShell({
       cwd: folder,
       env: { SECRET: "s3cret" },
-      examine: (server, signal) => examine(server, { gateway: { name: "cardea", version: "0" }, signal }),
+      examine: (server, signal) => probeServer(server, { gateway: { name: "cardea", version: "0" }, signal }),
     });
     code = await runCommandLine(["doctor", "--json"], shell);
     reports = JSON.parse(shell.out()) as Report[];
@@ -109,10 +109,10 @@ describe("what is really there", () => {
 });
 
 describe("what is told of it", () => {
-  const because = (code: string, message = "x cannot be reached"): Examination => ({
+  const because = (code: string, message = "x cannot be reached"): ProbeResult => ({
     error: new Error(message, { cause: Object.assign(new Error(code), { code }) }),
     stderr: [],
-    junk: [],
+    nonProtocolOutput: [],
   });
 
   test.each([
@@ -191,7 +191,7 @@ describe("what is told of it", () => {
     const seen = {
       error: new Error("x exited with code 1; its last words: y"),
       stderr: said.split("\n"),
-      junk: [],
+      nonProtocolOutput: [],
     };
     const shell = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
@@ -205,16 +205,16 @@ describe("what is told of it", () => {
       examine: async ({ name }) =>
         name === "a"
           ? {
-              met: {
+              connected: {
                 serverInfo: { name: "A\u001b[31m", version: "1" },
                 tools: 1,
                 names: { tools: [], prompts: [] },
                 malformed: [],
               },
               stderr: [],
-              junk: ["hello"],
+              nonProtocolOutput: ["hello"],
             }
-          : { error: new Error("b exited with code 1"), stderr: ["\u001b[2Jgone"], junk: [] },
+          : { error: new Error("b exited with code 1"), stderr: ["\u001b[2Jgone"], nonProtocolOutput: [] },
     });
     expect(await runCommandLine(["doctor"], shell)).toBe(69);
     expect(shell.out()).toBe(`ok    a: all right: A\\u001b[31m 1, 1 tool
@@ -230,10 +230,10 @@ WRONG b: it exits at once with code 1; see what it says below
       { list: "tools", name: "odd\u001b[2J", member: "description", reason: "must be a string, not null" },
       { list: "prompts", member: "prompts[1]", reason: "must be an object, not null" },
     ] as const;
-    const seen: Examination = {
-      met: { serverInfo: {}, tools: 2, names: { tools: [], prompts: [] }, malformed },
+    const seen: ProbeResult = {
+      connected: { serverInfo: {}, tools: 2, names: { tools: [], prompts: [] }, malformed },
       stderr: [],
-      junk: [],
+      nonProtocolOutput: [],
     };
     const asText = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor"], asText)).toBe(0);
@@ -257,9 +257,9 @@ WRONG b: it exits at once with code 1; see what it says below
     const shell = fakeShell({
       cwd: folder,
       examine: async ({ name }) => ({
-        met: { serverInfo: {}, tools: 2, names: name === "bare" ? names : none, malformed: [] },
+        connected: { serverInfo: {}, tools: 2, names: name === "bare" ? names : none, malformed: [] },
         stderr: [],
-        junk: [],
+        nonProtocolOutput: [],
       }),
     });
     expect(await runCommandLine(["doctor"], shell)).toBe(0);
@@ -271,7 +271,11 @@ ok    files: all right: 2 tools
 
   test("a signal ends it", async () => {
     write({ a: { command: "x" } });
-    const examined: Examination = { error: new Error("it was interrupted"), stderr: [], junk: [] };
+    const examined: ProbeResult = {
+      error: new Error("it was interrupted"),
+      stderr: [],
+      nonProtocolOutput: [],
+    };
     const shell = fakeShell({
       cwd: folder,
       examine: (_, signal) =>

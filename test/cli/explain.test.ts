@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
-import type { Gateway } from "../../src/gateway.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;

@@ -1,19 +1,19 @@
 /** Surroundings for a command in a test: streams that remember, signals at will, and a gateway of one's own. */
 import { PassThrough, Readable } from "node:stream";
-import type { Log, Shell } from "../../src/cli/shell.js";
+import type { CommandContext, Log } from "../../src/cli/command-context.js";
 import type { Config } from "../../src/config/config.js";
-import type { Gateway } from "../../src/gateway.js";
-import { advise, inspect } from "../../src/inspect.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
+import { advise, inspect } from "../../src/operator/inspect.js";
 
 export interface FakeShellOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdin?: string;
   readonly gateway?: Partial<Gateway>;
-  readonly examine?: Shell["examine"];
+  readonly examine?: CommandContext["probe"];
 }
 
-export interface FakeShell extends Shell {
+export interface FakeShell extends CommandContext {
   readonly out: () => string;
   /** What the log and stderr were told, a line each. */
   readonly said: readonly string[];
@@ -58,7 +58,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     warn: (_, sentence) => said.push(`warn: ${sentence}`),
     info: (_, sentence) => said.push(`info: ${sentence}`),
     debug: () => {},
-    hide: (more) => secrets.push(...more),
+    addSecrets: (more) => secrets.push(...more),
     redact: (text) => secrets.reduce((left, secret) => left.replaceAll(secret, "[redacted]"), text),
   };
 
@@ -111,9 +111,11 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     createPrimary: async () => {
       throw new Error("no test of a command starts workers");
     },
-    inspect,
-    advise: async (config) => advise(config),
-    examine: options.examine ?? (async () => ({ stderr: [], junk: [], error: new Error("not examined") })),
+    checkRules: inspect,
+    advisePolicy: async (config) => advise(config),
+    probe:
+      options.examine ??
+      (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),
     out: () => written.join(""),
     said,
     secrets,

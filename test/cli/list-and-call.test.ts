@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import type { Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import type { Gateway } from "../../src/gateway.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeShell } from "./fake-shell.js";

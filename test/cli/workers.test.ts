@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { WorkersRequest } from "../../src/cli/command-context.js";
 import { runCommandLine } from "../../src/cli/program.js";
-import type { WorkersOrder } from "../../src/cli/shell.js";
 import { LISTEN } from "../workers/listen.js";
 import { type FakeShell, fakeShell } from "./fake-shell.js";
 
@@ -21,7 +21,7 @@ function config(rest: object): void {
 
 /** A shell whose workers start and never fail. */
 function shellWithWorkers(env: Readonly<Record<string, string>> = {}) {
-  const orders: WorkersOrder[] = [];
+  const orders: WorkersRequest[] = [];
   const events: string[] = [];
   const never = new Promise<never>(() => {});
   const shell: FakeShell = {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findConfig, searchedPlaces } from "../../src/config/find.js";
+import { findConfig, searchPaths } from "../../src/config/find.js";
 
 let cwd: string;
 let home: string;
@@ -25,7 +25,7 @@ function place(...files: readonly string[]): void {
 describe("the config file", () => {
   test("is looked for in the order of the contract, and the first that is there wins", () => {
     const env = { HOME: home };
-    const order = searchedPlaces({ env });
+    const order = searchPaths({ env });
     expect(order).toEqual([
       "cardea.jsonc",
       "cardea.json",

@@ -7,7 +7,7 @@ import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
 import { readJson } from "../../src/config/read-json.js";
 import { configReference } from "../../src/config/reference.js";
-import { plain } from "../../src/config/tree.js";
+import { plainValue } from "../../src/config/tree.js";
 
 const file = (name: string): string => readFileSync(new URL(`../../config/${name}`, import.meta.url), "utf8");
 
@@ -25,7 +25,7 @@ describe("the files under config/ (npm run schema writes them)", () => {
     expect(outcome.ok ? [] : outcome.problems.map(formatProblem)).toEqual([]);
     const { tree } = readJson(file("cardea.jsonc"));
     const validate = new Ajv.default({ strict: false }).compile(configJsonSchema());
-    expect([validate(tree && plain(tree)), validate.errors]).toEqual([true, null]);
+    expect([validate(tree && plainValue(tree)), validate.errors]).toEqual([true, null]);
   });
 });
 

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { inspectRules } from "../../src/config/inspect-rules.js";
+import { checkRules } from "../../src/config/check-rules.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
-import { inspect } from "../../src/inspect.js";
+import { inspect } from "../../src/operator/inspect.js";
 
-const read = (text: string, env = {}) => inspectRules(readConfig(text, "cardea.json", { env }), inspect);
+const read = (text: string, env = {}) => checkRules(readConfig(text, "cardea.json", { env }), inspect);
 
 describe("policy and limits", () => {
   test("come out complete: named by their place, times in ms, nothing that was not said", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decodings } from "../../src/core/percent-decoding.js";
-import { isPlain, readingsOf } from "../../src/core/uri-readings.js";
+import { hasSingleReading, readingsOf } from "../../src/core/uri-readings.js";
 import { fileUris, webUris } from "../policy/differential/uri-requests.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
@@ -125,7 +125,7 @@ describe("a URI without any of that", () => {
     "files+ftp://host/path",
     "a+b+file:///x",
   ])("has one reading, and is known by its looks: %s", (uri) => {
-    expect(isPlain(uri)).toBe(true);
+    expect(hasSingleReading(uri)).toBe(true);
     expect(readingsOf(uri)).toEqual({ all: [uri], alike: [], complete: true });
   });
 
@@ -138,7 +138,7 @@ describe("a URI without any of that", () => {
       fc.property(uri, (given) => {
         // The query keeps it from being known by its looks.
         const taken = readingsOf(`${given}?`);
-        if (isPlain(given)) expect([...taken.all].sort()).toEqual([given, `${given}?`]);
+        if (hasSingleReading(given)) expect([...taken.all].sort()).toEqual([given, `${given}?`]);
       }),
       { numRuns: 2_000 },
     );

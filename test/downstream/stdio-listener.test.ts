@@ -40,13 +40,13 @@ function modernEcho() {
 
 function listener(portOptions: FakePortOptions = {}, options: Partial<StdioListenerOptions> = {}) {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const port = fakePort(portOptions);
-  const legacy = createLegacyEdge({ port, sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 15_000 });
+  const gateway = fakePort(portOptions);
+  const legacy = createLegacyEdge({ gateway, sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 15_000 });
   const modern = modernEcho();
   const stdio = createStdioListener({
     input,
     output,
-    open: { legacy: (pipe) => legacy.pipe(pipe), modern: modern.open },
+    openEdge: { legacy: (pipe) => legacy.pipe(pipe), modern: modern.open },
     detect: (message) => eraOfMessage(message),
     ...options,
   });
@@ -60,7 +60,7 @@ function listener(portOptions: FakePortOptions = {}, options: Partial<StdioListe
     for (const [count, wake] of waiting) if (lines.length >= count) wake();
   });
   return {
-    port,
+    port: gateway,
     legacy,
     modern,
     stdio,

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
-import type { Call, InputAnswers, Notice, Reply } from "../../src/core/call.js";
+import type { Call, InputResponses, Notice, Reply } from "../../src/core/call.js";
 import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy } from "../../src/policy/policy.js";
-import { rescue } from "../../src/policy/rescue.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
@@ -41,7 +41,7 @@ const inTurn = (...replies: readonly Reply[]): Handler => {
   let turn = 0;
   return async (call) => {
     turn += 1;
-    return replies[turn - 1] ?? result({ told: call.answers ?? null });
+    return replies[turn - 1] ?? result({ told: call.inputResponses ?? null });
   };
 };
 
@@ -53,8 +53,8 @@ const messageOf = (reply: Reply): string => {
 /** The call again, with answers to what the reply asked. */
 function again(call: Call, reply: Reply, responses: JsonObject): Call {
   const state = reply.kind === "input_required" ? reply.state : undefined;
-  const answers: InputAnswers = { responses, ...(state !== undefined && { state }) };
-  return { ...call, answers };
+  const inputResponses: InputResponses = { responses, ...(state !== undefined && { state }) };
+  return { ...call, inputResponses };
 }
 
 describe("a call", () => {
@@ -341,7 +341,7 @@ describe("approval", () => {
 
   test("can be made up by nobody: an answer without a question asks the question", async () => {
     const { handle, calls } = policyOf({ rules: [approve] });
-    const forged = { ...call(), answers: { responses: { "cardea/approval": { action: "accept" } } } };
+    const forged = { ...call(), inputResponses: { responses: { "cardea/approval": { action: "accept" } } } };
     expect(wordOf(await handle(forged))).toBe("input_required");
     expect(calls).toEqual([]);
   });
@@ -376,7 +376,7 @@ describe("approval", () => {
 
   test("that a reload asks for in the middle of a round does not run the tool a second time", async () => {
     const { handle, calls } = policyOf({ rules: [approve] });
-    const resumed = { ...call(), answers: { responses: { a: {} }, state: "server's own" } };
+    const resumed = { ...call(), inputResponses: { responses: { a: {} }, state: "server's own" } };
     expect(wordOf(await handle(resumed))).toBe("denied");
     expect(calls).toEqual([]);
   });
@@ -464,8 +464,8 @@ describe("what a server asks", () => {
   test("is judged by the arguments of its call too", async () => {
     const { handle } = policyOf(
       { rules: [{ on: "roots", tools: ["quiz__*"], when: "args.env == 'prod'", effect: "deny" }] },
-      async ({ answers }) =>
-        answers === undefined ? questions({ r: roots }) : result({ told: answers.responses }),
+      async ({ inputResponses }) =>
+        inputResponses === undefined ? questions({ r: roots }) : result({ told: inputResponses.responses }),
     );
     const inProd = toolCall("quiz", "start", { env: "prod" }, { client: asksPeople });
     expect(object(await handle(inProd)).told).toEqual({ r: { roots: [] } });
@@ -491,10 +491,10 @@ describe("what a server asks", () => {
   test("may take only so many rounds", async () => {
     const { handle } = policyOf(
       { rules: [{ on: "elicitation", effect: "allow", maxRounds: 2 }] },
-      async ({ answers }) =>
-        answers?.refusals === undefined
+      async ({ inputResponses }) =>
+        inputResponses?.refusals === undefined
           ? questions({ a: elicitation("more?") }, "s")
-          : result({ told: answers }),
+          : result({ told: inputResponses }),
     );
     let reply = await handle(call());
     reply = await handle(again(call(), reply, { a: { action: "accept" } }));
@@ -721,7 +721,7 @@ describe("what was decided", () => {
     const metrics = new Metrics({ version: "1", process: false });
     const rules = [rule({ name: "no", effect: "deny" })];
     const policy = createPolicy({ policy: { default: "allow", rules } }, { metrics, logger });
-    await compose([rescue(SILENT), policy.access], async () => result({}))(toolCall("db", "drop"));
+    await compose([errorBoundary(SILENT), policy.access], async () => result({}))(toolCall("db", "drop"));
     expect(lines).toHaveLength(1);
     expect(lines[0]?.match(/"time":/g)).toHaveLength(1);
   });
@@ -736,13 +736,13 @@ describe("what was decided", () => {
 describe("attack 25: where a server may send a person", () => {
   const host = clientOf({ capabilities: { elicitation: { form: {}, url: {} } } });
   const sends = (url: unknown) =>
-    policyOf({}, async ({ answers }) =>
-      answers === undefined
+    policyOf({}, async ({ inputResponses }) =>
+      inputResponses === undefined
         ? {
             kind: "input_required",
             requests: { q: { method: "elicitation/create", params: { mode: "url", message: "m", url } } },
           }
-        : result({ told: answers }),
+        : result({ told: inputResponses }),
     ).handle(toolCall("db", "write", {}, { client: host }));
 
   test.each(["https://x.example/a", "http://127.0.0.1:1/"])(

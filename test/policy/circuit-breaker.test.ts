@@ -180,7 +180,7 @@ describe("an open breaker", () => {
 
   test("a call from before it opened has no say in what comes after", async () => {
     const server = guarded();
-    const early = server.breaker.enter();
+    const early = server.breaker.tryAcquire();
     await server.run(20, failing);
     vi.advanceTimersByTime(10_000);
     early?.("failure");
@@ -208,7 +208,7 @@ test("it behaves as a list of all that ever happened says it should", () => {
       for (const step of steps) {
         if (typeof step === "number") vi.advanceTimersByTime(step);
         else {
-          const leave = breaker.enter();
+          const leave = breaker.tryAcquire();
           const mayCall = openUntil === undefined || performance.now() >= openUntil;
           expect(leave !== undefined).toBe(mayCall);
           leave?.(step);

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import { concurrency } from "../../src/policy/concurrency.js";
-import { Line } from "../../src/policy/line.js";
+import { Semaphore } from "../../src/policy/semaphore.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 import fc from "../support/fast-check.js";
 
@@ -25,10 +25,10 @@ function busyServer() {
 const settled = () => new Promise((resolve) => void setImmediate(resolve));
 
 function place(places: number, room: number) {
-  const line = new Line(places, room);
+  const semaphore = new Semaphore(places, room);
   const server = busyServer();
-  const handle = concurrency({ line, server: "files" })(server.handler);
-  return { line, server, handle };
+  const handle = concurrency({ semaphore, server: "files" })(server.handler);
+  return { line: semaphore, server, handle };
 }
 
 describe("a server with two places", () => {
@@ -37,34 +37,34 @@ describe("a server with two places", () => {
     const calls = Array.from({ length: 4 }, () => fakeCall());
     const replies = calls.map(handle);
     expect(server.running).toEqual(calls.slice(0, 2));
-    expect([line.taken, line.waiting]).toEqual([2, 2]);
+    expect([line.running, line.queued]).toEqual([2, 2]);
     await server.finish(calls[1] as Call);
     expect(server.running).toEqual([calls[0], calls[2]]);
     await server.finish(calls[0] as Call);
     await server.finish(calls[2] as Call);
     await server.finish(calls[3] as Call);
     await expect(Promise.all(replies)).resolves.toHaveLength(4);
-    expect([line.taken, line.waiting]).toEqual([0, 0]);
+    expect([line.running, line.queued]).toEqual([0, 0]);
   });
 
   test("lets calls that come back with answers in, although all places are taken and others stand in line", async () => {
     const { server, handle, line } = place(2, 10);
     const calls = Array.from({ length: 4 }, () => fakeCall());
-    const back = Array.from({ length: 3 }, () => fakeCall({ answers: { responses: {} } }));
+    const back = Array.from({ length: 3 }, () => fakeCall({ inputResponses: { responses: {} } }));
     const replies = [...calls, ...back].map(handle);
     expect(server.running).toEqual([...calls.slice(0, 2), ...back.slice(0, 2)]);
-    expect([line.taken, line.waiting]).toEqual([4, 3]);
+    expect([line.running, line.queued]).toEqual([4, 3]);
     // The third of them comes before those who waited longer; these come when there is a place as there ever was.
     await server.finish(back[0] as Call);
     expect(server.running).toEqual([...calls.slice(0, 2), ...back.slice(1)]);
     await server.finish(back[1] as Call);
     await server.finish(back[2] as Call);
-    expect([server.running, line.waiting]).toEqual([calls.slice(0, 2), 2]);
+    expect([server.running, line.queued]).toEqual([calls.slice(0, 2), 2]);
     await server.finish(calls[0] as Call);
     expect(server.running).toEqual([calls[1], calls[2]]);
     for (const call of calls.slice(1)) await server.finish(call);
     await expect(Promise.all(replies)).resolves.toHaveLength(7);
-    expect([line.taken, line.waiting]).toEqual([0, 0]);
+    expect([line.running, line.queued]).toEqual([0, 0]);
   });
 
   test("refuses at once when its line is full, and says so in words and facts", async () => {
@@ -88,7 +88,7 @@ describe("a server with two places", () => {
     done.push(handle(last));
     controller.abort();
     await expect(given).rejects.toMatchObject({ code: "cancelled" });
-    expect(line.waiting).toBe(1);
+    expect(line.queued).toBe(1);
     expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
     await server.finish(first);
     expect(server.running).toEqual([last]);
@@ -102,7 +102,7 @@ describe("a server with two places", () => {
     await expect(handle(fakeCall({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
       code: "cancelled",
     });
-    expect(line.waiting).toBe(0);
+    expect(line.queued).toBe(0);
   });
 
   test("a call that got in leaves no listener on its signal", async () => {
@@ -117,11 +117,11 @@ describe("a server with two places", () => {
   });
 
   test("a failing call gives its place back", async () => {
-    const line = new Line(1, 0);
-    const handle = concurrency({ line, server: "files" })(() => Promise.reject(new Error("broken")));
+    const semaphore = new Semaphore(1, 0);
+    const handle = concurrency({ semaphore, server: "files" })(() => Promise.reject(new Error("broken")));
     await expect(handle(fakeCall())).rejects.toThrow("broken");
     await expect(handle(fakeCall())).rejects.toThrow("broken");
-    expect(line.taken).toBe(0);
+    expect(semaphore.running).toBe(0);
   });
 });
 
@@ -142,30 +142,30 @@ test("whatever happens, no more are inside than there are places, and all places
         for (const step of steps) {
           if (step === "arrive") {
             const controller = new AbortController();
-            const ahead = line.waiting;
+            const ahead = line.queued;
             replies.push(handle(fakeCall({ signal: controller.signal })).catch(() => undefined));
-            if (line.waiting > ahead) waiting.push(controller);
+            if (line.queued > ahead) waiting.push(controller);
           } else if (step === "finish") {
             const [running] = server.running;
             if (running !== undefined) await server.finish(running);
           } else waiting.shift()?.abort();
-          expect(server.running.length).toBe(line.taken);
-          expect(line.taken).toBeLessThanOrEqual(places);
-          expect(line.waiting).toBeLessThanOrEqual(5);
+          expect(server.running.length).toBe(line.running);
+          expect(line.running).toBeLessThanOrEqual(places);
+          expect(line.queued).toBeLessThanOrEqual(5);
           // Nobody waits while a place is free.
-          expect(line.waiting === 0 || line.taken === places).toBe(true);
+          expect(line.queued === 0 || line.running === places).toBe(true);
         }
         while (server.running.length > 0) await server.finish(server.running[0] as Call);
         await Promise.all(replies);
-        expect([line.taken, line.waiting]).toEqual([0, 0]);
+        expect([line.running, line.queued]).toEqual([0, 0]);
       },
     ),
   );
 });
 
 test("a line without places is refused when it is made", () => {
-  expect(() => new Line(0, 1)).toThrow(RangeError);
-  expect(() => new Line(1, -1)).toThrow(RangeError);
+  expect(() => new Semaphore(0, 1)).toThrow(RangeError);
+  expect(() => new Semaphore(1, -1)).toThrow(RangeError);
 });
 
 describe("places at a server are shared between principals", () => {
@@ -177,7 +177,7 @@ describe("places at a server are shared between principals", () => {
     const greedy = Array.from({ length: 40 }, () => of("ann"));
     const outcomes = greedy.map((call) => handle(call).catch((error: { code: string }) => error.code));
     expect(server.running).toHaveLength(6);
-    expect([line.taken, line.waiting]).toEqual([6, 12]);
+    expect([line.running, line.queued]).toEqual([6, 12]);
     const others = ["bob", "cid"].map(of);
     const replies = others.map(handle);
     expect(server.running).toEqual([...greedy.slice(0, 6), ...others]);
@@ -188,7 +188,7 @@ describe("places at a server are shared between principals", () => {
     for (const call of greedy.slice(0, 18)) await server.finish(call);
     expect(await Promise.all(outcomes.slice(18))).toEqual(Array.from({ length: 22 }, () => "queue_full"));
     await Promise.all(outcomes);
-    expect([line.taken, line.waiting]).toEqual([0, 0]);
+    expect([line.running, line.queued]).toEqual([0, 0]);
   });
 
   test("one that fills the line gives way to others, its youngest first, until they have as much of it", async () => {
@@ -204,13 +204,13 @@ describe("places at a server are shared between principals", () => {
     const bobs = Array.from({ length: 7 }, () => call("bob"));
     await settled();
     expect([...told]).toEqual([17, 16, 15, 14, 13].map((at) => [greedy[at], "queue_full"]));
-    expect([line.taken, line.waiting]).toEqual([7, 13]);
+    expect([line.running, line.queued]).toEqual([7, 13]);
     expect(getEventListeners(greedy[17]?.signal as AbortSignal, "abort")).toHaveLength(0);
     const [extra, hers] = [call("bob"), call("ann")];
     await settled();
     expect([told.get(extra), told.get(hers)]).toEqual(["queue_full", "queue_full"]);
     for (const one of [...greedy, ...bobs]) await server.finish(one);
     await settled();
-    expect([line.taken, line.waiting]).toEqual([0, 0]);
+    expect([line.running, line.queued]).toEqual([0, 0]);
   });
 });

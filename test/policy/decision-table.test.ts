@@ -110,10 +110,10 @@ describe.each([
   ["elicitation", "elicitation/create", { message: "m", requestedSchema: { type: "object" } }],
   ["roots", "roots/list", {}],
 ] as const)("on %s", (on, method, params) => {
-  const asks = async ({ answers }: Call): Promise<Reply> =>
-    answers === undefined
+  const asks = async ({ inputResponses }: Call): Promise<Reply> =>
+    inputResponses === undefined
       ? { kind: "input_required", requests: { q: { method, params } } }
-      : result({ content: [], told: answers });
+      : result({ content: [], told: inputResponses });
 
   const subjects = SUBJECTS.filter(([subject]) => !subject.includes("arguments"));
   test.each(subjects)("a question may be asked or not by %s", async (_, call, met, unmet) => {

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../src/gateway.js";
+import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { httpWire } from "../support/peers/http-wire.js";
 import { streamWire } from "../support/peers/mixed-wire.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";

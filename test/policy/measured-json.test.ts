@@ -1,7 +1,7 @@
 /** The size and digest that a person is shown of what is too long to be shown are those of the whole. */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { measuredJson } from "../../src/policy/measured-json.js";
+import { measureJson } from "../../src/policy/measured-json.js";
 import { ExactNumber } from "../../src/wire/exact-number.js";
 import { writeJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
@@ -11,7 +11,7 @@ test("of any value", async () => {
   await fc.assert(
     fc.asyncProperty(value, fc.double(), async (json, number) => {
       const whole = writeJson({ json, exact: new ExactNumber("1.0"), number, é: ["😀", {}, []] });
-      expect(await measuredJson({ json, exact: new ExactNumber("1.0"), number, é: ["😀", {}, []] })).toEqual({
+      expect(await measureJson({ json, exact: new ExactNumber("1.0"), number, é: ["😀", {}, []] })).toEqual({
         bytes: Buffer.byteLength(whole),
         sha256: createHash("sha256").update(whole).digest("hex"),
       });
@@ -28,7 +28,7 @@ test("others have many turns while a large one is measured", async () => {
     if (!over) setImmediate(count);
   };
   setImmediate(count);
-  await measuredJson(large);
+  await measureJson(large);
   over = true;
   expect(turns).toBeGreaterThan(10);
 });

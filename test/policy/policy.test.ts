@@ -3,8 +3,8 @@ import type { RuleConfig } from "../../src/config/config.js";
 import type { Call } from "../../src/core/call.js";
 import { compose } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
-import { rescue } from "../../src/policy/rescue.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
@@ -140,7 +140,7 @@ const parts = { metrics: new Metrics({ version: "1", process: false }), logger: 
 
 describe("a reload", () => {
   const next = async () => result({});
-  const stack = (policy: Policy) => compose([rescue(SILENT), policy.access, policy.limits], next);
+  const stack = (policy: Policy) => compose([errorBoundary(SILENT), policy.access, policy.limits], next);
   const rate = { count: 1, windowMs: 3_600_000 };
 
   test("fills no purse that is as it was, and makes new ones for new limits", async () => {
@@ -164,8 +164,8 @@ describe("a reload", () => {
     const asked = await stack(before)(call);
     const after = createPolicy({ policy }, parts, before);
     const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
-    const answers = { responses: { "cardea/approval": { action: "accept" } }, state };
-    expect(wordOf(await stack(after)({ ...call, answers }))).toBe("result");
+    const inputResponses = { responses: { "cardea/approval": { action: "accept" } }, state };
+    expect(wordOf(await stack(after)({ ...call, inputResponses }))).toBe("result");
     expect(wordOf(await stack(createPolicy({ policy }, parts, after))(call))).toBe("result");
     expect(after.decisions().map(({ effect, answer }) => [effect, answer])).toEqual([
       ["approve", "remembered"],
@@ -182,9 +182,9 @@ describe("a state that a server wrote like one of the policy's, under a config w
     rule({ on: "elicitation", effect: "allow", maxRounds: 1 }, 1),
   ];
   const server = (state: string) => async (of: Call) =>
-    of.answers === undefined
+    of.inputResponses === undefined
       ? ({ kind: "input_required", requests: {}, state } as const)
-      : result({ told: { ...of.answers } });
+      : result({ told: { ...of.inputResponses } });
 
   test.each([
     'cardea/policy {"approved":"ask","rounds":0}',
@@ -192,31 +192,31 @@ describe("a state that a server wrote like one of the policy's, under a config w
     'cardea/policy  {"approved":"ask","rounds":-99}',
   ])("is the server's own after a reload that adds rules: %s", async (forged) => {
     const before = createPolicy({}, parts);
-    const asked = await compose([rescue(SILENT), before.access], server(forged))(call);
+    const asked = await compose([errorBoundary(SILENT), before.access], server(forged))(call);
     const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
     expect(state).toBe(forged);
     const after = createPolicy({ policy: { default: "allow", rules } }, parts, before);
     const reply = await compose(
-      [rescue(SILENT), after.access],
+      [errorBoundary(SILENT), after.access],
       server(forged),
     )({
       ...call,
-      answers: { responses: {}, state },
+      inputResponses: { responses: {}, state },
     });
     expect(wordOf(reply)).toBe("denied");
   });
 
   test("and one that the policy wrote is not told to the server after a reload that takes the rules away", async () => {
     const before = createPolicy({ policy: { default: "allow", rules: rules.slice(1) } }, parts);
-    const asked = await compose([rescue(SILENT), before.access], server("own"))(call);
+    const asked = await compose([errorBoundary(SILENT), before.access], server("own"))(call);
     const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
     const after = createPolicy({}, parts, before);
     const reply = await compose(
-      [rescue(SILENT), after.access],
+      [errorBoundary(SILENT), after.access],
       server("own"),
     )({
       ...call,
-      answers: { responses: {}, state },
+      inputResponses: { responses: {}, state },
     });
     expect(reply).toEqual(result({ told: { responses: {}, state: "own" } }));
   });
@@ -229,7 +229,7 @@ test("without rules and limits a call goes on as it is, and nobody's list is fil
   // The very same promise: nobody waits for it on the way.
   expect(policy.access(next)(toolCall("db", "write"))).toBe(reply);
   expect(policy.limits(next)).toBe(next);
-  expect([policy.visible, policy.mayFollow]).toEqual([undefined, undefined]);
+  expect([policy.visible, policy.maySubscribe]).toEqual([undefined, undefined]);
 });
 
 test("nobody hears of updates of what they may not read, or not without being asked", () => {
@@ -242,7 +242,7 @@ test("nobody hears of updates of what they may not read, or not without being as
     ],
   });
   const follows = (uri: string) =>
-    policy.mayFollow?.(clientOf(), { upstream: "f", target: uri, exposed: uri, kind: "resources" });
+    policy.maySubscribe?.(clientOf(), { upstream: "f", target: uri, exposed: uri, kind: "resources" });
   expect(["a:secret", "a:private", "a:hidden", "a:log", "a:b", "a:%73ecret"].map(follows)).toEqual([
     false,
     false,

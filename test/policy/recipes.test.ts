@@ -7,9 +7,9 @@ import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { checkedArguments } from "../../src/policy/checks/arguments.js";
 import { ToolSchemas } from "../../src/policy/checks/tool-schemas.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
-import { rescue } from "../../src/policy/rescue.js";
-import { givenArguments } from "../../src/routing/given-arguments.js";
+import { configuredArguments } from "../../src/routing/configured-arguments.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { clientOf, result, routeTo, toolCall, wordOf } from "./support.js";
@@ -32,7 +32,10 @@ function recipe(number: number, server: Handler = async () => result({})) {
   const policy: Policy = createPolicy(config, { metrics, logger: SILENT });
   const checks = new Map(config.servers.flatMap((it) => (it.checks ? [[it.name, it.checks] as const] : [])));
   const checked = checkedArguments(checks, new ToolSchemas(SILENT));
-  const handle = compose([rescue(SILENT), givenArguments, checked, policy.access, policy.limits], server);
+  const handle = compose(
+    [errorBoundary(SILENT), configuredArguments, checked, policy.access, policy.limits],
+    server,
+  );
   return { config, policy, handle };
 }
 
@@ -48,8 +51,8 @@ const annotated = (call: Call, annotations: JsonObject): Call =>
 /** Asks once, and says what it was told. */
 const asks =
   (requests: JsonObject): Handler =>
-  async ({ answers }) =>
-    answers === undefined ? { kind: "input_required", requests } : result({ told: answers });
+  async ({ inputResponses }) =>
+    inputResponses === undefined ? { kind: "input_required", requests } : result({ told: inputResponses });
 
 test("all of them are tested here", () => {
   expect([...recipes.keys()]).toEqual(Array.from({ length: 14 }, (_, at) => at + 1));
@@ -70,8 +73,8 @@ test("2. deleting is asked for, and not twice", async () => {
   const call = toolCall("db", "drop_table", { name: "t" }, { client: person() });
   const asked = await handle(call);
   const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
-  const answers = { responses: { "cardea/approval": { action: "accept" } }, state };
-  expect(wordOf(await handle({ ...call, answers }))).toBe("result");
+  const inputResponses = { responses: { "cardea/approval": { action: "accept" } }, state };
+  expect(wordOf(await handle({ ...call, inputResponses }))).toBe("result");
   expect(wordOf(await handle(call))).toBe("result");
   expect(wordOf(await handle(toolCall("db", "drop_table", { name: "u" }, { client: person() })))).toBe(
     "input_required",
@@ -186,7 +189,7 @@ describe("11. a tool with fewer choices", () => {
     const { config } = recipe(11);
     const shown = new ToolOverrides(config.servers[0]?.overrides ?? {}).of("run_sql");
     expect(shown?.name).toBe("query");
-    expect(shown?.show({ name: "run_sql", inputSchema })).toMatchObject({
+    expect(shown?.apply({ name: "run_sql", inputSchema })).toMatchObject({
       description: "Runs one read-only SQL query against the replica.",
       inputSchema: { required: ["sql"], properties: { sql: {}, limit: { default: 100 } } },
     });
@@ -202,9 +205,12 @@ describe("11. a tool with fewer choices", () => {
       seen.push(call);
       return result({});
     });
-    const given = config.servers[0]?.overrides?.run_sql?.arguments;
+    const configuredArguments = config.servers[0]?.overrides?.run_sql?.arguments;
     const call = toolCall("db", "query", { sql, dsn: "postgres://primary" });
-    const route = { ...routeTo("db", "query"), ...(given !== undefined && { given }) };
+    const route = {
+      ...routeTo("db", "query"),
+      ...(configuredArguments !== undefined && { configuredArguments }),
+    };
     expect(wordOf(await handle({ ...call, route }))).toBe(word);
     const args = { limit: 100, sql, dsn: "postgres://replica/main" };
     expect(seen.map(({ params }) => params.arguments)).toEqual(word === "result" ? [args] : []);

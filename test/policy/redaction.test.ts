@@ -257,18 +257,18 @@ describe("everything that goes to a server", () => {
   });
 
   test("answers to questions, and what is said of those that were refused", async () => {
-    const answers = {
+    const inputResponses = {
       responses: {
         [KEY]: { action: "accept", content: { type: "image", data: KEY, model: KEY } },
         b: { model: "m", role: "assistant", content: { type: "image", data: KEY, mimeType: "image/png" } },
       },
       refusals: { c: { code: -1, message: KEY, data: { blob: KEY } } },
     };
-    const call = toolCall("db", "query", {}, { answers });
-    expect((await sent(call, [PATTERN])).answers).toEqual({
+    const call = toolCall("db", "query", {}, { inputResponses });
+    expect((await sent(call, [PATTERN])).inputResponses).toEqual({
       responses: {
         [KEY]: { action: "accept", content: { type: "image", data: "[redacted]", model: "[redacted]" } },
-        b: answers.responses.b,
+        b: inputResponses.responses.b,
       },
       refusals: { c: { code: -1, message: "[redacted]", data: { blob: "[redacted]" } } },
     });

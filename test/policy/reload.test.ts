@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../src/gateway.js";
+import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { objectAt, stringAt } from "../../src/wire/json.js";
 import { type Received, type RecordingServer, recordingServer } from "./recording-server.js";
 

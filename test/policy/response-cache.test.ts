@@ -126,7 +126,7 @@ describe("every time the server is asked", () => {
     ["a tool that says nothing of itself", () => tool({})],
     ["a tool that is only idempotent", () => tool({ idempotentHint: true })],
     ["a prompt", () => read("p", { method: "prompts/get" })],
-    ["a call with answers", () => read("a:b", { answers: { responses: {} } })],
+    ["a call with answers", () => read("a:b", { inputResponses: { responses: {} } })],
     ["whoever wants progress", () => read("a:b", { params: { uri: "a:b", _meta: { progressToken: 1 } } })],
     [
       "whoever says more than is known",

@@ -70,7 +70,7 @@ describe("a call is not made again", () => {
     ["of a tool that changes things", fakeCall(tool({ readOnlyHint: false, destructiveHint: true })), lost()],
     ["of a method that nobody knows", unroutedCall("foo/bar"), lost()],
     ["that subscribes", unroutedCall("resources/subscribe", { uri: "a:b" }), lost()],
-    ["with answers", fakeCall({ ...READ_ONLY, answers: { responses: {} } }), lost()],
+    ["with answers", fakeCall({ ...READ_ONLY, inputResponses: { responses: {} } }), lost()],
     ["that timed out", fakeCall(READ_ONLY), lost({}, "timed_out")],
     ["when it is told when to come back", fakeCall(READ_ONLY), lost({ retryAfterMs: 500 })],
     ["that the server turned down", fakeCall(READ_ONLY), lost({ answered: true }, "upstream_unavailable")],

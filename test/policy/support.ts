@@ -4,8 +4,8 @@ import type { Call, Reply, Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
-import { rescue } from "../../src/policy/rescue.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
@@ -49,7 +49,7 @@ export function policyOf(given: GivenPolicy, server: Handler = async () => ok())
   };
   const policy = createPolicy(config, { metrics, logger: SILENT });
   const calls: Call[] = [];
-  const handle = compose([rescue(SILENT), policy.access, policy.limits], (call) => {
+  const handle = compose([errorBoundary(SILENT), policy.access, policy.limits], (call) => {
     calls.push(call);
     return server(call);
   });
@@ -92,7 +92,7 @@ export const clientOf = (over: Partial<Client> = {}): Client => ({
   principal: { id: "ann", groups: [], claims: {} },
   affinity: "ann",
   session: false,
-  scope: "",
+  endpoint: "",
   capabilities: {},
   ...over,
 });

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
-import type { FollowedTasks, TaskListener } from "../../src/core/tasks.js";
+import type { TaskListener, TaskSubscription } from "../../src/core/tasks.js";
 import { followTasks } from "../../src/routing/follow-tasks.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { tool } from "../catalog/support.js";
@@ -47,7 +47,7 @@ function telling(name: string, agreed: readonly string[]): Telling {
       ids: readonly string[],
       _client: unknown,
       listener: TaskListener<string>,
-    ): Promise<FollowedTasks> => {
+    ): Promise<TaskSubscription> => {
       const entry = { ids, listener };
       listeners.push(entry);
       return { ids: agreed, stop: () => void listeners.splice(listeners.indexOf(entry), 1) };
@@ -129,7 +129,7 @@ test("somebody else's task, and one of a server out of sight, are followed by no
   const front = frontOf([one.upstream, two.upstream]);
   await settle();
   const handle = await begin(front, "one__run");
-  for (const over of [{ principal: { id: "eve", groups: [], claims: {} } }, { scope: "two" }]) {
+  for (const over of [{ principal: { id: "eve", groups: [], claims: {} } }, { endpoint: "two" }]) {
     const { following } = follow(front, [one, two], [handle], fakeClient(over));
     expect((await following).ids).toEqual([]);
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { uriSpace } from "../../src/catalog/uris.js";
+import { uriNamespace } from "../../src/catalog/uri-namespace.js";
 import type { Reply } from "../../src/core/call.js";
 import { type Renaming, renameNotice, renameReply } from "../../src/routing/rename-results.js";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -8,7 +8,7 @@ import { resultReply } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
 import { resultOf } from "./support.js";
 
-const space = uriSpace("s");
+const space = uriNamespace("s");
 const expose = (uri: string) => space?.expose(uri) ?? uri;
 const reveal = (uri: string) => space?.reveal(uri) ?? uri;
 const there: Renaming = { uri: expose, page: expose };

@@ -146,8 +146,8 @@ describe("a call with a target", () => {
     const upstream = fakeUpstream("everything", {
       audience: ({ capabilities, affinity }) =>
         capabilities.sampling === undefined
-          ? { key: "shared", class: "shared" }
-          : { key: affinity, class: "sampling" },
+          ? { key: "shared", capabilityClass: "shared" }
+          : { key: affinity, capabilityClass: "sampling" },
       lists: { tools: [tool("echo")] },
     }).setList("tools", [tool("echo"), tool("ask")], "sampling");
     const { handle } = frontOf([upstream]);
@@ -286,7 +286,7 @@ describe("a method the gateway does not know", () => {
     const one = fakeUpstream("one", { capabilities });
     const { handle } = frontOf([one, fakeUpstream("two")]);
     await settle();
-    const client = fakeClient({ scope: "two" });
+    const client = fakeClient({ endpoint: "two" });
     expect(errorOf(await handle(fakeCall("weather/list", {}, { client }))).code).toBe(-32601);
   });
 });
@@ -351,7 +351,7 @@ describe("URIs in what a server answers", () => {
       servers: [server("files"), server("bare", { prefix: "" })],
     });
     await settle();
-    const client = fakeClient({ scope: "files" });
+    const client = fakeClient({ endpoint: "files" });
     expect(await handle(fakeCall("tools/call", { name: "read" }, { client }))).toBe(answer);
     expect(await handle(fakeCall("tools/call", { name: "read2" }))).toBe(answer);
   });

@@ -74,7 +74,7 @@ describe("skills/list", () => {
   test("leaves out what filters and rules leave out of the resources", async () => {
     const front = frontOf([serving("one", ["pdf", "secret/plan"]), serving("two", ["hidden"])], {
       servers: [server("one", { resources: { allow: ["*"], deny: ["skill://secret/*"] } }), server("two")],
-      visible: (_, { target }) => !target.includes("hidden"),
+      isVisible: (_, { target }) => !target.includes("hidden"),
     });
     await settle();
     expect(resultOf(await list(front)).skills).toEqual([skill("one/pdf", "pdf")]);
@@ -83,7 +83,7 @@ describe("skills/list", () => {
   test("is not there where no server in sight has skills", async () => {
     const front = frontOf([serving("one", ["pdf"]), fakeUpstream("plain")]);
     await settle();
-    expect(errorOf(await list(front, {}, fakeClient({ scope: "plain" }))).code).toBe(-32601);
+    expect(errorOf(await list(front, {}, fakeClient({ endpoint: "plain" }))).code).toBe(-32601);
     expect(errorOf(await list(front, { cursor: "theirs" })).code).toBe(-32602);
   });
 });

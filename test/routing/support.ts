@@ -4,7 +4,7 @@ import type { Catalog } from "../../src/catalog/catalog.js";
 import type { Call, Reply } from "../../src/core/call.js";
 import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
-import { rescue } from "../../src/policy/rescue.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { locate } from "../../src/routing/locate.js";
 import { MethodRoutes } from "../../src/routing/method-routes.js";
 import { router } from "../../src/routing/router.js";
@@ -24,7 +24,7 @@ export function frontOf(upstreams: readonly FakeUpstream[], options: CatalogUnde
   const handlers = new Map(upstreams.map(({ name, call }): [string, Handler] => [name, call]));
   const tasks = new Tasks(createSecretKey(Buffer.alloc(32, "tasks")));
   const methods = new MethodRoutes(catalog, tasks);
-  const front = [locate(catalog, tasks, methods), rescue(SILENT)];
+  const front = [locate(catalog, tasks, methods), errorBoundary(SILENT)];
   const handle = compose(front, router({ catalog, handlers, tasks, methods }));
   return { catalog, handle, tasks };
 }

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
-import { issuerOf } from "../../src/core/issuer.js";
+import { workerOf } from "../../src/core/worker-prefix.js";
 import { type Task, TaskHandles } from "../../src/routing/task-handles.js";
 import { fakeClient } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
@@ -12,11 +12,11 @@ const handles = new TaskHandles(keyOf("ours"));
 const tasks = fc.record<Task>({ server: fc.string(), id: fc.string({ unit: "binary" }), tool: fc.string() });
 const clients = fc
   .record({ id: fc.string(), scope: fc.string(), session: fc.boolean() })
-  .map(({ id, scope, session }) =>
-    fakeClient({ principal: { id, groups: [], claims: {} }, affinity: id, scope, session }),
+  .map(({ id, scope: endpoint, session }) =>
+    fakeClient({ principal: { id, groups: [], claims: {} }, affinity: id, endpoint, session }),
   );
 const sameBinding = (a: Client, b: Client): boolean =>
-  a.principal.id === b.principal.id && a.scope === b.scope && a.session === b.session;
+  a.principal.id === b.principal.id && a.endpoint === b.endpoint && a.session === b.session;
 
 /** Well-formed text: lone surrogates do not survive any JSON between two processes. */
 const isWellFormed = ({ server, id, tool }: Task): boolean =>
@@ -42,7 +42,7 @@ describe("the handle of a task", () => {
         fc.integer({ min: 1, max: 128 }),
         (task, client, worker) => {
           const handle = new TaskHandles(keyOf("ours"), worker).seal(task, client);
-          expect(issuerOf(handle)).toBe(worker);
+          expect(workerOf(handle)).toBe(worker);
           expect(new TaskHandles(keyOf("ours"), 5).open(handle, client)).toEqual(task);
           expect(new TaskHandles(keyOf("others"), worker).open(handle, client)).toBeUndefined();
         },

@@ -98,7 +98,7 @@ describe("a task as an extension has it", () => {
 
   test.each([
     ["another principal", { principal: { id: "eve", groups: [], claims: {} } }],
-    ["another part of the gateway", { scope: "one" }],
+    ["another part of the gateway", { endpoint: "one" }],
     ["a client of another kind", { session: true }],
   ])("is unknown to %s, in the same words", async (_, over) => {
     const one = modern("one");
@@ -324,7 +324,7 @@ describe("the list of tasks", () => {
     const front = frontOf([broken, slow, listing("one", ["a"])]);
     await settle();
     const client = session();
-    const alone = session({ scope: "broken" });
+    const alone = session({ endpoint: "broken" });
     for (const name of ["broken", "slow"]) await beginAs(front, `${name}__compute`, "t", client);
     const a = await beginAs(front, "one__compute", "a", client);
     broken.answers(() => {

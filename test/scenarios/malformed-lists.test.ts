@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway.js";
+import { createGateway } from "../../src/gateway/gateway.js";
 import { mutationsOf, oddOnes, WHOLE, WHOLE_CAPABILITIES } from "../support/mutations.js";
 import { type HostKind, type Json, LISTS, type List } from "../support/peers/host.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";

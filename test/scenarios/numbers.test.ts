@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../src/gateway.js";
+import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import fc from "../support/fast-check.js";
 import { numberText } from "../support/number-texts.js";
 import { type Era, openTaggedHost, type TaggedHost } from "../support/numbers/host.js";

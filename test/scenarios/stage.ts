@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway.js";
+import { createGateway } from "../../src/gateway/gateway.js";
 import { httpWire } from "../support/peers/http-wire.js";
 import { sseWire, streamWire } from "../support/peers/mixed-wire.js";
 import type { Way } from "../support/peers/raw.js";

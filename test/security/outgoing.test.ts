@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway.js";
+import { createGateway } from "../../src/gateway/gateway.js";
 import { canaryListener } from "../support/canary-listener.js";
 import { openModern } from "../support/peers/raw.js";
 import { type Asked, json, scriptedServer, stream } from "../support/servers/scripted-http.js";

@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway.js";
+import { createGateway } from "../../src/gateway/gateway.js";
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { answer, scriptedServer } from "../support/servers/scripted-http.js";

@@ -32,8 +32,8 @@ test.each([
   ["heads", `${HEAD}X-Slow: `],
   ["bodies", `${HEAD}Content-Length: 1000\r\n\r\n{`],
 ])("%s that drip, 500 at a time", async (_what, beginning) => {
-  const port = fakePort({ handlers: { "tools/call": () => textReply("done") } });
-  const patient = await listening({ port, timeouts: { headersMs: 60_000, requestMs: 60_000 } });
+  const gateway = fakePort({ handlers: { "tools/call": () => textReply("done") } });
+  const patient = await listening({ gateway, timeouts: { headersMs: 60_000, requestMs: 60_000 } });
   const kept = await drip(patient.port, DRIPPING, beginning);
   for (let call = 0; call < 50; call += 1) {
     expect((await send(patient.url, modernRequest("tools/call", { name: "quick" }))).status).toBe(200);
@@ -41,16 +41,16 @@ test.each([
   // None of the calls waited for a slow one, for those are all still there; how long they take is in the fault row L18.
   expect(kept.filter(({ closed }) => closed)).toEqual([]);
   for (const socket of kept) socket.destroy();
-  const { url, port: number } = await listening({ port, timeouts: TIMEOUTS });
+  const { url, port: number } = await listening({ gateway, timeouts: TIMEOUTS });
   const cut = await drip(number, DRIPPING, beginning);
   expect((await send(url, modernRequest("tools/call", { name: "quick" }))).status).toBe(200);
   await Promise.all(cut.map(async (socket) => socket.closed || once(socket, "close")));
-  expect(port.calls.length).toBe(51);
+  expect(gateway.calls.length).toBe(51);
 });
 
 test("they cannot fill all places and keep them", async () => {
-  const port = fakePort({ handlers: { "tools/call": () => textReply("done") } });
-  const { url, port: number } = await listening({ port, timeouts: TIMEOUTS, maxConnections: 100 });
+  const gateway = fakePort({ handlers: { "tools/call": () => textReply("done") } });
+  const { url, port: number } = await listening({ gateway, timeouts: TIMEOUTS, maxConnections: 100 });
   const quick = () => send(url, modernRequest("tools/call", { name: "quick" }));
   let sockets: readonly Socket[] = [];
   let isRefused = false;

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { ERRORS } from "../../src/core/errors.js";
+import type { GaugeLabels } from "../../src/telemetry/gauges.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
-import type { Readings } from "../../src/telemetry/readings.js";
 import { inRepository } from "../support/cardea.js";
 import { type Names, namesIn } from "./promql.js";
 
@@ -53,18 +53,18 @@ const known = new Map<string, { readonly type: string; readonly labels: Set<stri
 beforeAll(async () => {
   const metrics = new Metrics({ version: "1.2.3" });
   const call = { method: "tools/call", server: "files", tool: "read", seconds: 1, errorType: "tool_error" };
-  metrics.called(call, "ok");
-  metrics.forwarded(call);
+  metrics.callFinished(call, "ok");
+  metrics.upstreamCallFinished(call);
   metrics.restarted("files", "lost");
-  metrics.refusedQuestion("files", "unattributable");
-  metrics.strayed("files");
-  metrics.shed("calls");
+  metrics.questionRefused("files", "unattributable");
+  metrics.unmatchedMessage("files");
+  metrics.loadShed("calls");
   metrics.rateLimited("files", "a-limit");
-  metrics.decided("deny", "a-rule");
+  metrics.policyDecided("deny", "a-rule");
   metrics.listChanged("files", "tools");
   metrics.authFailed("expired");
-  metrics.waitedForInput({ server: "files", kind: "elicitation", seconds: 1 });
-  const readings: { readonly [K in keyof Readings]: Readings[K] } = {
+  metrics.inputWaited({ server: "files", kind: "elicitation", seconds: 1 });
+  const readings: { readonly [K in keyof GaugeLabels]: GaugeLabels[K] } = {
     upstreamUp: { server: "files" },
     inflightRequests: { server: "files" },
     queueDepth: { server: "files" },
@@ -77,7 +77,7 @@ beforeAll(async () => {
     parkedCalls: {},
   };
   for (const [what, labels] of Object.entries(readings))
-    metrics.read(what as keyof Readings, labels, () => 1);
+    metrics.gauge(what as keyof GaugeLabels, labels, () => 1);
 
   for (const line of (await metrics.text()).split("\n")) {
     const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];

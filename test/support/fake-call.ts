@@ -12,7 +12,7 @@ export function fakeCall(changes: Partial<Call> = {}): Call {
     id: lastId,
     method: "tools/call",
     params: { name: "files__read", arguments: {} },
-    client: { principal: ANONYMOUS, affinity: "a", session: false, scope: "", capabilities: {} },
+    client: { principal: ANONYMOUS, affinity: "a", session: false, endpoint: "", capabilities: {} },
     route: { upstream: "files", target: "read", exposed: "files__read", kind: "tools" },
     signal: new AbortController().signal,
     notify: () => undefined,

@@ -3,15 +3,15 @@
 import type { ServerConfig, TransportConfig } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { StopSignal } from "../../src/core/stop.js";
-import type { OpenChannel } from "../../src/upstream/connect.js";
+import type { OpenChannel } from "../../src/upstream/supervision/connect.js";
+import type { TransportKind } from "../../src/upstream/supervision/era-cache.js";
 import {
-  type Answer,
   type Channel,
+  type ChannelResponse,
   type ExchangeOptions,
   type Headers,
   HttpStatusError,
 } from "../../src/upstream/transport/channel.js";
-import type { Way } from "../../src/upstream/verdict.js";
 import type { Envelope, Notification, Request } from "../../src/wire/envelope.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import type { MessageId } from "../../src/wire/message-id.js";
@@ -138,7 +138,7 @@ export class FakeChannel implements Channel {
 
   constructor(
     readonly server: FakeServer,
-    readonly way: Way,
+    readonly way: TransportKind,
     readonly number: number,
   ) {
     this.association = way === "http" ? "stream" : "pipe";
@@ -151,7 +151,7 @@ export class FakeChannel implements Channel {
     return this.server.stderr;
   }
 
-  async exchange(request: Request, options: ExchangeOptions = {}): Promise<Answer> {
+  async exchange(request: Request, options: ExchangeOptions = {}): Promise<ChannelResponse> {
     const { signal } = options;
     if (this.#over !== undefined) throw this.#over;
     if (signal?.aborted === true) throw cancelled();
@@ -204,7 +204,7 @@ export class FakeChannel implements Channel {
     };
   }
 
-  onMoved(hear: () => void): () => void {
+  onAddressChange(hear: () => void): () => void {
     this.whenMoved.add(hear);
     return () => void this.whenMoved.delete(hear);
   }
@@ -246,9 +246,9 @@ export class FakeChannel implements Channel {
     this.end("was closed by the gateway");
   }
 
-  async #answer(request: Request, options: ExchangeOptions): Promise<Answer> {
+  async #answer(request: Request, options: ExchangeOptions): Promise<ChannelResponse> {
     const method = this.server.methods.get(request.method);
-    const answer = (message: Partial<Envelope>, status: number): Answer => {
+    const answer = (message: Partial<Envelope>, status: number): ChannelResponse => {
       const headers = this.server.responseHeaders;
       return {
         message: { jsonrpc: "2.0", id: request.id, ...message },
@@ -283,7 +283,7 @@ export class FakeChannel implements Channel {
   #asked(id: MessageId, options: ExchangeOptions): Asked {
     const hear = (message: Envelope): void => {
       if (this.association === "pipe") this.#hear(message);
-      else options.hear?.(message);
+      else options.onMessage?.(message);
     };
     return {
       id,

@@ -1,8 +1,8 @@
 /** A gateway with nothing behind it: answers from a map of handlers, and says what changed when it is told to. */
 import type { Call, Reply } from "../../src/core/call.js";
-import type { Change, Interest } from "../../src/core/change.js";
+import type { Change, ChangeFilter } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
-import type { GatewayPort, Introduction } from "../../src/core/gateway-port.js";
+import type { GatewayApi, ServerDescription } from "../../src/core/gateway-api.js";
 import { type JsonObject, stringAt } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 
@@ -11,7 +11,7 @@ export type FakeHandler = (call: Call) => Reply | Promise<Reply>;
 export interface FakePortOptions {
   /** Answers by method; a method that is not there gets -32601. */
   readonly handlers?: Readonly<Record<string, FakeHandler>>;
-  readonly introduction?: Partial<Introduction>;
+  readonly introduction?: Partial<ServerDescription>;
   /** List entries of tools, by exposed name, for the header checks. */
   readonly tools?: Readonly<Record<string, JsonObject>>;
   readonly scopes?: readonly string[];
@@ -23,11 +23,11 @@ export interface FakePortOptions {
   readonly refused?: readonly string[];
 }
 
-export interface FakePort extends GatewayPort {
+export interface FakePort extends GatewayApi {
   /** Every call that came, in order. */
   readonly calls: readonly Call[];
   /** The interests that are subscribed now. */
-  readonly interests: readonly Interest[];
+  readonly interests: readonly ChangeFilter[];
   /** Affinities that were forgotten. */
   readonly forgotten: readonly string[];
   /** Tells every subscriber whose interest covers it, as the change feed does. */
@@ -37,7 +37,7 @@ export interface FakePort extends GatewayPort {
 export function fakePort(options: FakePortOptions = {}): FakePort {
   const handlers = new Map(Object.entries(options.handlers ?? {}));
   const tools = new Map(Object.entries(options.tools ?? {}));
-  const subscribers = new Set<{ readonly interest: Interest; readonly hear: (change: Change) => void }>();
+  const subscribers = new Set<{ readonly interest: ChangeFilter; readonly hear: (change: Change) => void }>();
   const calls: Call[] = [];
   const forgotten: string[] = [];
   return {
@@ -70,21 +70,21 @@ export function fakePort(options: FakePortOptions = {}): FakePort {
             .map((uri) => [uri, { code: -32_602, message: "nobody is told of it" }]),
         ),
     },
-    introduce: async () => ({
+    describe: async () => ({
       serverInfo: { name: "cardea", version: "0.0.0-test" },
       capabilities: { tools: { listChanged: true } },
       ...options.introduction,
     }),
     tool: (_client, name) => tools.get(name),
-    hasScope: (name) => options.scopes?.includes(name) ?? false,
-    forget: (affinity) => void forgotten.push(affinity),
+    hasEndpoint: (name) => options.scopes?.includes(name) ?? false,
+    releaseClient: (affinity) => void forgotten.push(affinity),
     publish(change) {
       for (const { interest, hear } of subscribers) if (covers(interest, change)) hear(change);
     },
   };
 }
 
-const covers = (interest: Interest, change: Change): boolean =>
+const covers = (interest: ChangeFilter, change: Change): boolean =>
   change.kind === "list" ? interest.lists.has(change.list) : interest.resources.has(change.uri);
 
 export const resultReply = (result: JsonObject): Reply => ({

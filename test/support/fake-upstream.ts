@@ -4,11 +4,11 @@ import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { Handler } from "../../src/core/handler.js";
 import {
-  type Audience,
-  EVERYBODY,
   type ListKind,
+  type ListScope,
   type ServerFacts,
   type ServerList,
+  SHARED_SCOPE,
   type Upstream,
   type UpstreamObserver,
   type UpstreamState,
@@ -29,7 +29,7 @@ export interface FakeUpstreamOptions {
   /** Of every list that says nothing else. Default: `{ ttlMs: 0, scope: "private" }`, which the server does not say itself. */
   readonly freshness?: Freshness;
   /** Whose list and connection a client gets. Default: everybody shares one. */
-  readonly audience?: (client: Client) => Audience;
+  readonly audience?: (client: Client) => ListScope;
 }
 
 /** How the server takes the next question for a list. */
@@ -118,8 +118,8 @@ export class FakeUpstream implements Upstream {
   }
 
   /** Opens a connection of `audience`: the shared one makes the server ready. */
-  becomeReady(audience: Audience = EVERYBODY): void {
-    if (audience.key === EVERYBODY.key) {
+  becomeReady(audience: ListScope = SHARED_SCOPE): void {
+    if (audience.key === SHARED_SCOPE.key) {
       this.state = "ready";
       this.lastError = undefined;
       this.facts = this.#newFacts();
@@ -141,12 +141,12 @@ export class FakeUpstream implements Upstream {
     for (const observer of this.#observers) observer.unavailable(cause);
   }
 
-  listChanged(kind: ListKind, audience: Audience = EVERYBODY): void {
+  listChanged(kind: ListKind, audience: ListScope = SHARED_SCOPE): void {
     for (const observer of this.#observers) observer.listChanged(kind, audience);
   }
 
   /** Without `audience` it is not known whose connection said so. */
-  resourceUpdated(uri: string, audience?: Audience): void {
+  resourceUpdated(uri: string, audience?: ListScope): void {
     for (const observer of this.#observers) observer.resourceUpdated(uri, audience);
   }
 
@@ -162,27 +162,27 @@ export class FakeUpstream implements Upstream {
     return this.#answer(call);
   };
 
-  audience(client: Client): Audience {
-    return this.#options.audience?.(client) ?? EVERYBODY;
+  listScope(client: Client): ListScope {
+    return this.#options.audience?.(client) ?? SHARED_SCOPE;
   }
 
   async list(kind: ListKind, client: Client | undefined, signal: AbortSignal): Promise<ServerList> {
-    const audience = client === undefined ? EVERYBODY : this.audience(client);
+    const audience = client === undefined ? SHARED_SCOPE : this.listScope(client);
     this.listed.push(`${kind}@${audience.key}`);
     await this.#endure(this.#moods.get(kind) ?? { kind: "well" }, signal);
     const items =
       this.#lists.get(`${kind}@${audience.key}`) ??
-      this.#lists.get(`${kind}@${audience.class}`) ??
+      this.#lists.get(`${kind}@${audience.capabilityClass}`) ??
       this.#lists.get(`${kind}@`) ??
       [];
     const freshness = this.#freshness.get(kind) ??
       this.#options.freshness ?? { ttlMs: 0, scope: "private" as const };
     // New objects each time, as a connection that parses each answer would give.
-    const isTimed = this.#freshness.has(kind) || this.#options.freshness !== undefined;
-    return { items: structuredClone(items) as readonly JsonObject[], freshness, isTimed };
+    const hasTtl = this.#freshness.has(kind) || this.#options.freshness !== undefined;
+    return { items: structuredClone(items) as readonly JsonObject[], freshness, hasTtl };
   }
 
-  follow(uri: string, client: Client | undefined): () => void {
+  subscribe(uri: string, client: Client | undefined): () => void {
     const entry = `${uri}@${client?.affinity ?? ""}`;
     this.followed.push(entry);
     let following = true;
@@ -193,7 +193,7 @@ export class FakeUpstream implements Upstream {
     };
   }
 
-  async seek(): Promise<void> {
+  async connectNow(): Promise<void> {
     this.sought += 1;
     this.whenSought();
   }
@@ -203,7 +203,7 @@ export class FakeUpstream implements Upstream {
     return () => this.#observers.delete(observer);
   }
 
-  release(affinity: string): void {
+  releaseClient(affinity: string): void {
     this.released.push(affinity);
   }
 
@@ -258,7 +258,7 @@ export function fakeClient(over: Partial<Client> = {}): Client {
     principal: { id: "anonymous", groups: [], claims: {} },
     affinity: "anonymous",
     session: false,
-    scope: "",
+    endpoint: "",
     capabilities: {},
     ...over,
   };

@@ -26,12 +26,12 @@ export function recordingEdge(): Required<HttpEdge> & { readonly seen: string[] 
       seen.push(`post ${JSON.stringify(message)}`);
       response.writeHead(200, { "content-type": "application/json" }).end('{"edge":"recorded"}');
     },
-    get: ({ response, scope }) => {
-      seen.push(`get ${scope}`);
+    get: ({ response, endpoint }) => {
+      seen.push(`get ${endpoint}`);
       response.writeHead(200).end();
     },
-    delete: ({ response, scope }) => {
-      seen.push(`delete ${scope}`);
+    delete: ({ response, endpoint }) => {
+      seen.push(`delete ${endpoint}`);
       response.writeHead(204).end();
     },
     close: async () => {},
@@ -45,19 +45,19 @@ export type ListeningOptions = Partial<Omit<HttpListenerOptions, "listen">> & {
 
 /** Starts a listener with the modern edge over `port`, and `legacy` or a recording edge beside it. */
 export async function listening(options: ListeningOptions = {}) {
-  const port = (options.port as FakePort | undefined) ?? fakePort();
+  const gateway = (options.gateway as FakePort | undefined) ?? fakePort();
   const legacy = recordingEdge();
   const modern = createModernEdge({
-    port,
+    gateway,
     gatewayInfo: { name: "cardea", version: "0.0.0-test" },
     ...options.edge,
   });
   const listener = createHttpListener({
     modern,
     legacy,
-    ready: () => ({ ready: true, reasons: [] }),
+    readiness: () => ({ ready: true, reasons: [] }),
     ...options,
-    port,
+    gateway,
     listen: { ...LOOPBACK, ...options.listen },
   });
   const bound = await listener.start();

@@ -3,7 +3,7 @@ import type { ServerConfig } from "../../src/config/config.js";
 import { type Call, type Notice, nextCallId, type Reply } from "../../src/core/call.js";
 import { ANONYMOUS, type Client, type ClientDirectory } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
-import type { Audience, UpstreamObserver } from "../../src/core/upstream.js";
+import type { ListScope, UpstreamObserver } from "../../src/core/upstream.js";
 import type { UpstreamOptions } from "../../src/upstream/options.js";
 import { createUpstream, type StartableUpstream } from "../../src/upstream/upstream.js";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -51,7 +51,7 @@ export async function meet(...args: Parameters<typeof upstreamFor>): Promise<Met
 }
 
 function recorder(heard: string[]): UpstreamObserver {
-  const at = (audience: Audience | undefined): string => (audience === undefined ? "" : ` @${audience.key}`);
+  const at = (audience: ListScope | undefined): string => (audience === undefined ? "" : ` @${audience.key}`);
   return {
     ready: (audience) => heard.push(`ready${at(audience)}`),
     listChanged: (kind, audience) => heard.push(`${kind}${at(audience)}`),
@@ -68,7 +68,7 @@ export function client(changes: Partial<Client> = {}): Client {
     principal: ANONYMOUS,
     affinity: `client-${lastClient}`,
     session: false,
-    scope: "",
+    endpoint: "",
     capabilities: {},
     ...changes,
   };

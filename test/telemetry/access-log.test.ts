@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { compose, observed } from "../../src/core/handler.js";
+import { compose, observerMiddleware } from "../../src/core/handler.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
-import { rescue } from "../../src/policy/rescue.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { accessLog } from "../../src/telemetry/access-log.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
 
@@ -15,7 +15,7 @@ async function linesOf(call: Call, handler: () => Promise<Reply>, skipsDebug = f
     info: (fields: LogFields) => void lines.push(["info", fields]),
     debug: (fields: LogFields) => void lines.push(["debug", fields]),
   };
-  await compose([observed([accessLog(logger)]), rescue(SILENT)], handler)(call);
+  await compose([observerMiddleware([accessLog(logger)]), errorBoundary(SILENT)], handler)(call);
   return lines;
 }
 

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { compose, observed } from "../../src/core/handler.js";
+import { compose, observerMiddleware } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
-import { rescue } from "../../src/policy/rescue.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { callMetrics, upstreamMetrics } from "../../src/telemetry/call-metrics.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
@@ -20,7 +20,10 @@ async function sample(series: string): Promise<number | undefined> {
 }
 
 const run = (call: Call, handler: () => Promise<Reply>): Promise<Reply> =>
-  compose([observed([callMetrics(metrics)]), rescue(SILENT), upstreamMetrics(metrics)], handler)(call);
+  compose(
+    [observerMiddleware([callMetrics(metrics)]), errorBoundary(SILENT), upstreamMetrics(metrics)],
+    handler,
+  )(call);
 
 describe("calls", () => {
   test("a call is counted by method, server and outcome, and timed by tool", async () => {
@@ -135,10 +138,10 @@ describe("everything else that is recorded", () => {
   test("each recording function feeds its metric", async () => {
     metrics.restarted("files", "lost");
     metrics.rateLimited("none", "search");
-    metrics.decided("deny", "no-prod");
+    metrics.policyDecided("deny", "no-prod");
     metrics.listChanged("files", "tools");
     metrics.authFailed("expired");
-    metrics.waitedForInput({ server: "files", kind: "elicitation", seconds: 42 });
+    metrics.inputWaited({ server: "files", kind: "elicitation", seconds: 42 });
     const text = await metrics.text();
     expect(text).toContain('cardea_upstream_restarts_total{server="files",reason="lost"} 1');
     expect(text).toContain('cardea_rate_limited_total{server="none",rule="search"} 1');
@@ -150,8 +153,8 @@ describe("everything else that is recorded", () => {
 
   test("a reading is taken at each scrape and ends when its owner ends it", async () => {
     let up = 1;
-    const end = metrics.read("upstreamUp", { server: "files" }, () => up);
-    metrics.read("upstreamUp", { server: "git" }, () => 1);
+    const end = metrics.gauge("upstreamUp", { server: "files" }, () => up);
+    metrics.gauge("upstreamUp", { server: "git" }, () => 1);
     expect(await sample('cardea_upstream_up{server="files"}')).toBe(1);
     up = 0;
     expect(await sample('cardea_upstream_up{server="files"}')).toBe(0);
@@ -161,15 +164,15 @@ describe("everything else that is recorded", () => {
   });
 
   test("an owner that was replaced does not end its successor's reading", async () => {
-    const endOld = metrics.read("sessions", { era: "legacy" }, () => 1);
-    metrics.read("sessions", { era: "legacy" }, () => 2);
+    const endOld = metrics.gauge("sessions", { era: "legacy" }, () => 1);
+    metrics.gauge("sessions", { era: "legacy" }, () => 2);
     endOld();
     expect(await sample('cardea_sessions{era="legacy"}')).toBe(2);
   });
 
   test("what nobody reads is not advertised", async () => {
     expect(await metrics.text()).not.toContain("cardea_parked_calls");
-    metrics.read("parkedCalls", {}, () => 3);
+    metrics.gauge("parkedCalls", {}, () => 3);
     expect(await sample("cardea_parked_calls")).toBe(3);
   });
 

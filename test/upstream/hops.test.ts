@@ -118,7 +118,7 @@ test("a gateway is listened to for each kind of client that lists there, the new
   const kind = (extension: string) =>
     client({ capabilities: { sampling: {}, extensions: { [extension]: {} } } });
   const open = () => streams.filter(({ asked }) => asked.signal?.aborted === false);
-  upstream.follow("x:a", undefined);
+  upstream.subscribe("x:a", undefined);
   await vi.advanceTimersByTimeAsync(50);
   expect(open().map(({ can }) => can)).toEqual([{}]);
 

@@ -47,7 +47,7 @@ describe("with a legacy server", () => {
     const shy = client({ session: true, capabilities: { tasks: {} } });
     expect(await Promise.all([channelOf(upstream, client()), channelOf(upstream, shy)])).toEqual([0, 0]);
     expect(promises(server)).toEqual([{}]);
-    expect(upstream.audience(shy)).toEqual({ key: "shared", class: "shared" });
+    expect(upstream.listScope(shy)).toEqual({ key: "shared", capabilityClass: "shared" });
   });
 
   test("of these, those with the same extensions share one that promises them, for the server may list by them", async () => {
@@ -59,13 +59,13 @@ describe("with a legacy server", () => {
     const callers = [client(), withPages(), withPages({ session: false })];
     expect(await Promise.all(callers.map((each) => channelOf(upstream, each)))).toEqual([0, 1, 1]);
     expect(promises(server)).toEqual([{}, { extensions: ui }]);
-    expect(upstream.audience(withPages())).toEqual(upstream.audience(withPages()));
+    expect(upstream.listScope(withPages())).toEqual(upstream.listScope(withPages()));
   });
 
   test("a client whose only extension is tasks, which this era has not, shares with everybody", async () => {
     const { upstream } = await meet(echoing());
     const extensions = { "io.modelcontextprotocol/tasks": {} };
-    expect(upstream.audience(client({ capabilities: { extensions } })).key).toBe("shared");
+    expect(upstream.listScope(client({ capabilities: { extensions } })).key).toBe("shared");
   });
 
   test("a session that can be asked has one of its own, and promises what it declared itself", async () => {
@@ -85,7 +85,7 @@ describe("with a legacy server", () => {
       SAMPLING,
       { elicitation: { form: {} }, roots: { listChanged: true } },
     ]);
-    expect(upstream.audience(a).class).not.toBe(upstream.audience(b).class);
+    expect(upstream.listScope(a).capabilityClass).not.toBe(upstream.listScope(b).capabilityClass);
   });
 
   test("clients without a session share by principal and promise", async () => {
@@ -159,7 +159,7 @@ describe("with a legacy server", () => {
     const { upstream } = await meet(server);
     const host = session();
     await channelOf(upstream, host);
-    upstream.release(host.affinity);
+    upstream.releaseClient(host.affinity);
     await settled();
     expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true]);
   });
@@ -167,7 +167,7 @@ describe("with a legacy server", () => {
   test("what clients follow is followed on when the server comes back in the other era", async () => {
     const server = echoing().on("resources/subscribe", {});
     const { upstream } = await meet(server, { transport: HTTP });
-    const stops = [session(), client()].map((each, index) => upstream.follow(`x:${index}`, each));
+    const stops = [session(), client()].map((each, index) => upstream.subscribe(`x:${index}`, each));
     await settled();
     expect(server.sent("resources/subscribe").map(({ channel }) => channel)).toEqual([0, 1]);
     server.methods.clear();
@@ -197,7 +197,7 @@ describe("with a legacy server", () => {
     const { upstream } = await meet(server, {}, { leaseIdleMs: 60_000 });
     const [idle, follower] = [session(), session()];
     await channelOf(upstream, idle);
-    upstream.follow("x:a", follower);
+    upstream.subscribe("x:a", follower);
     await vi.advanceTimersByTimeAsync(100_000);
     expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
     await upstream.close();
@@ -282,11 +282,11 @@ describe("with a legacy server", () => {
     const { upstream } = await meet(server);
     const host = session({ capabilities: { roots: { listChanged: true } } });
     await channelOf(upstream, host);
-    upstream.hear(host, { method: "notifications/roots/list_changed" });
-    upstream.hear(session({ capabilities: { roots: { listChanged: true } } }), {
+    upstream.forwardNotification(host, { method: "notifications/roots/list_changed" });
+    upstream.forwardNotification(session({ capabilities: { roots: { listChanged: true } } }), {
       method: "notifications/roots/list_changed",
     });
-    upstream.hear(host, { method: "notifications/other" });
+    upstream.forwardNotification(host, { method: "notifications/other" });
     await settled();
     expect(server.sent("notifications/roots/list_changed").map(({ channel }) => channel)).toEqual([1]);
     expect(server.sent("notifications/other")).toHaveLength(0);
@@ -298,7 +298,7 @@ describe("with a legacy server", () => {
     const { upstream } = await meet(server, { transport: HTTP });
     const host = session();
     await channelOf(upstream, host);
-    upstream.release(host.affinity);
+    upstream.releaseClient(host.affinity);
     await settled();
     expect(server.channels[1]?.farewell).toMatchObject({ "mcp-session-id": "s1" });
   });
@@ -317,11 +317,11 @@ describe("connections to a legacy server are shared between principals", () => {
     const server = echoing().on("resources/subscribe", {});
     const { upstream } = await meet(server, {}, { maxLeases: 8 });
     const early = of("bob");
-    upstream.follow("x:early", early);
+    upstream.subscribe("x:early", early);
     const greedy = Array.from({ length: 20 }, () => of("ann"));
     const refused = greedy.filter((each, index) => {
       try {
-        upstream.follow(`x:${index}`, each);
+        upstream.subscribe(`x:${index}`, each);
         return false;
       } catch (error) {
         expect(error).toMatchObject({ code: "overloaded", retryable: true });
@@ -409,8 +409,8 @@ describe("with a modern server", () => {
     const server = modernServer().on("tools/list", { resultType: "complete", tools: [] });
     const { upstream, heard } = await meet(server);
     const [a, b] = [client({ capabilities: SAMPLING }), client({ capabilities: SAMPLING })];
-    expect(upstream.audience(a)).toEqual(upstream.audience(b));
-    expect(upstream.audience(a).key).toBe(upstream.audience(a).class);
+    expect(upstream.listScope(a)).toEqual(upstream.listScope(b));
+    expect(upstream.listScope(a).key).toBe(upstream.listScope(a).capabilityClass);
     await upstream.list("tools", a, never());
     server.on("subscriptions/listen", (_params, asked) => {
       asked.say("notifications/tools/list_changed", {
@@ -420,7 +420,7 @@ describe("with a modern server", () => {
     });
     await vi.advanceTimersByTimeAsync(2_000);
     expect(heard).toContain("tools @shared");
-    expect(heard).toContain(`tools @${upstream.audience(a).key}`);
+    expect(heard).toContain(`tools @${upstream.listScope(a).key}`);
   });
 });
 
@@ -460,7 +460,7 @@ describe.each([
   test("a host that keeps a session is served in one, and every other without", async () => {
     const server = bothEras();
     const { upstream } = await meet(server, over);
-    expect(upstream.spoken).toEqual(["2026-07-28"]);
+    expect(upstream.revisions).toEqual(["2026-07-28"]);
     const [old, recent] = [session({ affinity: "mine" }), client({ capabilities: SAMPLING })];
     expect(await eraOf(upstream, old)).toBe("legacy");
     expect(await eraOf(upstream, recent)).toBe("modern");
@@ -469,8 +469,8 @@ describe.each([
       ["new"],
     ]);
     expect(promises(server)).toEqual([SAMPLING]);
-    expect(upstream.spoken).toEqual(["2026-07-28", "2025-11-25"]);
-    expect(upstream.audience(old).class).not.toBe(upstream.audience(recent).class);
+    expect(upstream.revisions).toEqual(["2026-07-28", "2025-11-25"]);
+    expect(upstream.listScope(old).capabilityClass).not.toBe(upstream.listScope(recent).capabilityClass);
     await upstream.close();
   });
 
@@ -520,7 +520,7 @@ test("those that cannot be asked share the process of a server of both eras", as
   const { upstream } = await meet(server);
   const shy = session({ capabilities: {} });
   expect(await channelOf(upstream, shy)).toBe(0);
-  expect(upstream.audience(shy)).toEqual({ key: "shared", class: "shared" });
+  expect(upstream.listScope(shy)).toEqual({ key: "shared", capabilityClass: "shared" });
   await upstream.close();
 });
 
@@ -555,8 +555,8 @@ describe.each([
     await vi.advanceTimersByTimeAsync(2 * 3_600_000);
     for (const of of hosts) await upstream.call(calling({ client: of }).call);
     expect(server.sent("initialize")).toHaveLength(asked);
-    expect(upstream.audience(hosts[0] as Client)).toEqual(
-      upstream.audience(client({ capabilities: SAMPLING })),
+    expect(upstream.listScope(hosts[0] as Client)).toEqual(
+      upstream.listScope(client({ capabilities: SAMPLING })),
     );
     expect(warn).not.toHaveBeenCalled();
     expect(server.channels.filter(({ isClosed }) => !isClosed)).toHaveLength(1);
@@ -566,7 +566,7 @@ describe.each([
   test("hears what its hosts follow over the one connection", async () => {
     const server = modernOnly();
     const { upstream } = await meet(server, { transport: HTTP });
-    const stop = upstream.follow("file:///a", session());
+    const stop = upstream.subscribe("file:///a", session());
     await vi.advanceTimersByTimeAsync(1_000);
     const filters = server.sent("subscriptions/listen").map(({ message }) => JSON.stringify(message.params));
     expect(filters.at(-1)).toContain("file:///a");
@@ -578,7 +578,7 @@ describe.each([
 test("a host for whom a server of both eras has no room for a session is served over the shared connection", async () => {
   const server = bothEras();
   const { upstream } = await meet(server, { transport: HTTP }, { maxLeases: 1 });
-  const stop = upstream.follow("file:///a", session({ affinity: "first" }));
+  const stop = upstream.subscribe("file:///a", session({ affinity: "first" }));
   await settled();
   const reply = await upstream.call(calling({ client: session({ affinity: "second" }) }).call);
   expect(reply.kind === "result" && reply.result.object.era).toBe("modern");
@@ -619,9 +619,9 @@ test("what the shared connection tells of a resource is not told to hosts in ses
   const server = bothEras();
   const { upstream } = await meet(server, { transport: HTTP });
   await channelOf(upstream, session());
-  expect(upstream.audience(session()).isApart).toBe(true);
-  expect(upstream.audience(session({ capabilities: {} })).isApart).toBe(true);
-  expect(upstream.audience(client({ capabilities: SAMPLING })).isApart).toBeUndefined();
+  expect(upstream.listScope(session()).hasOwnUpdates).toBe(true);
+  expect(upstream.listScope(session({ capabilities: {} })).hasOwnUpdates).toBe(true);
+  expect(upstream.listScope(client({ capabilities: SAMPLING })).hasOwnUpdates).toBeUndefined();
   await upstream.close();
 });
 

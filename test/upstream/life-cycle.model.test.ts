@@ -45,13 +45,15 @@ test(
           // However bad it was, servers that are well again are met again, and then serve.
           for (const each of NAMES) world.setMood(each, "well");
           await vi.advanceTimersByTimeAsync(240_000);
-          const { inside } = world.inEffect;
-          for (const each of inside.servers.keys()) {
+          const { pipeline } = world.inEffect;
+          for (const each of pipeline.servers.keys()) {
             const made = world.call(each, 0);
             await vi.advanceTimersByTimeAsync(100);
             expect(made.outcome, `a call to ${each} in the end`).toBe("ok");
           }
-          const taken = [...inside.servers.values()].map(({ line }) => line.taken + line.waiting);
+          const taken = [...pipeline.servers.values()].map(
+            ({ semaphore }) => semaphore.running + semaphore.queued,
+          );
           expect(taken, "places that stay taken").toEqual(taken.map(() => 0));
           world.stop();
         }

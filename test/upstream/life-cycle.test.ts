@@ -119,7 +119,7 @@ test.each([
               break;
             case "follow":
               try {
-                stops.push(upstream.follow("x:a", hosts[each.by]));
+                stops.push(upstream.subscribe("x:a", hosts[each.by]));
               } catch (error) {
                 expect(expected(error)).toBe("overloaded");
               }
@@ -134,7 +134,7 @@ test.each([
               world.hangs = each.on;
               break;
             case "release":
-              upstream.release(`host-${each.by}`);
+              upstream.releaseClient(`host-${each.by}`);
               break;
             case "wait":
               await vi.advanceTimersByTimeAsync(each.ms);

@@ -67,9 +67,9 @@ async function converse(
         answerTo(isObject(request) ? request.method : ""),
       ]),
     );
-    const answers = { responses, ...(reply.state !== undefined && { state: reply.state }) };
+    const inputResponses = { responses, ...(reply.state !== undefined && { state: reply.state }) };
     const { params, client: of } = first.call;
-    reply = await upstream.call(calling({ params, client: of, answers }).call);
+    reply = await upstream.call(calling({ params, client: of, inputResponses }).call);
   }
   return { reply, rounds };
 }
@@ -138,8 +138,11 @@ test("fifty hosts that cannot be told apart ask at once over one kind of pipe: e
       const reply = await upstream.call(first.call);
       if (reply.kind !== "input_required" || reply.state === undefined) throw new Error("not asked");
       const content = { response: `host ${index}` };
-      const answers = { responses: { elicitation_1: { action: "accept", content } }, state: reply.state };
-      return upstream.call(calling({ params: first.call.params, client: host, answers }).call);
+      const inputResponses = {
+        responses: { elicitation_1: { action: "accept", content } },
+        state: reply.state,
+      };
+      return upstream.call(calling({ params: first.call.params, client: host, inputResponses }).call);
     }),
   );
   expect(replies.map(textOf)).toEqual(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RESULT_TEXT } from "../../src/wire/envelope.js";
-import { COMPLETE, Payload } from "../../src/wire/payload.js";
+import { Payload, RESULT_TYPE_COMPLETE } from "../../src/wire/payload.js";
 import fc from "../support/fast-check.js";
 
 const forms = (text: string) => [Payload.ofText(text), Payload.ofText(Buffer.from(text))];
@@ -56,7 +56,7 @@ describe("without its first member", () => {
   const response = (text: string, kept: string | Buffer) =>
     Payload.ofResponse({ jsonrpc: "2.0", id: 1, result: JSON.parse(text), [RESULT_TEXT]: kept });
   const shorter = (text: string) =>
-    [text, Buffer.from(text)].map((kept) => response(text, kept).withoutFirst(COMPLETE));
+    [text, Buffer.from(text)].map((kept) => response(text, kept).withoutFirst(RESULT_TYPE_COMPLETE));
 
   test.each([
     ['{"resultType":"complete","content":[]}', '{"content":[]}'],
@@ -85,12 +85,14 @@ describe("without its first member", () => {
 
   test("the payload it was made from still has it", () => {
     const whole = response('{"resultType":"complete","a":1}', '{"resultType":"complete","a":1}');
-    expect(whole.withoutFirst(COMPLETE)?.object).toEqual({ a: 1 });
+    expect(whole.withoutFirst(RESULT_TYPE_COMPLETE)?.object).toEqual({ a: 1 });
     expect(whole.object).toEqual({ resultType: "complete", a: 1 });
   });
 
   test("where nobody has parsed it there is no telling which one counts", () => {
-    expect(Payload.ofText('{"resultType":"complete","a":1}').withoutFirst(COMPLETE)).toBeUndefined();
+    expect(
+      Payload.ofText('{"resultType":"complete","a":1}').withoutFirst(RESULT_TYPE_COMPLETE),
+    ).toBeUndefined();
   });
 });
 

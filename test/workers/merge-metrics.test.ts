@@ -39,8 +39,8 @@ test("a worker that has nothing of a kind yet takes nothing from the others", ()
 test("what real processes tell can be put together, and stays what a scraper reads", async () => {
   const [first, second] = [new Metrics({ version: "1" }), new Metrics({ version: "1" })];
   for (const metrics of [first, second]) {
-    metrics.called({ method: "tools/call", server: "git", tool: "log", seconds: 0.03 }, "ok");
-    metrics.read("sessions", { era: "legacy" }, () => 2);
+    metrics.callFinished({ method: "tools/call", server: "git", tool: "log", seconds: 0.03 }, "ok");
+    metrics.gauge("sessions", { era: "legacy" }, () => 2);
   }
   const merged = mergeMetrics([await first.text(), await second.text()]);
   expect(merged).toContain('cardea_requests_total{method="tools/call",server="git",outcome="ok"} 2\n');

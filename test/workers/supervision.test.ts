@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
-import { type WorkerProcess, Workers } from "../../src/workers/workers.js";
+import { WorkerPool, type WorkerProcess } from "../../src/workers/worker-pool.js";
 import { LISTEN } from "./listen.js";
 
 class FakeWorker extends EventEmitter implements WorkerProcess {
@@ -21,7 +21,7 @@ class FakeWorker extends EventEmitter implements WorkerProcess {
   }
   /** Hears, takes its seat and listens. */
   getsReady(): void {
-    this.says({ kind: "hears" });
+    this.says({ kind: "connected" });
     this.says({ kind: "ready", url: "http://here/mcp" });
   }
   ends(code: number | null, signal: string | null = null): void {
@@ -45,9 +45,9 @@ function two(canFork: () => boolean = () => true) {
   const forked: FakeWorker[] = [];
   const gaveUp: number[] = [];
   let cleared = 0;
-  const workers = new Workers({
+  const workers = new WorkerPool({
     listen: LISTEN,
-    seat: { count: 2, folder: "/nowhere", secret: "s" },
+    identity: { count: 2, folder: "/nowhere", secret: "s" },
     logger: SILENT,
     fork: () => {
       if (!canFork()) throw new Error("spawn ENOMEM");
@@ -55,10 +55,10 @@ function two(canFork: () => boolean = () => true) {
       forked.push(worker);
       return worker;
     },
-    lost: async () => {
+    onWorkerLost: async () => {
       cleared += 1;
     },
-    gaveUp: (number) => gaveUp.push(number),
+    onRequiredServerMissing: (number) => gaveUp.push(number),
   });
   return { workers, forked, gaveUp, cleared: () => cleared };
 }
@@ -84,7 +84,7 @@ test("each gets its seat when it hears, and all are ready when every one is", as
   expect(url).toBe("http://here/mcp");
   expect(forked.map(({ heard }) => heard)).toEqual(
     [1, 2].map((number) => [
-      { kind: "seat", seat: { count: 2, folder: "/nowhere", secret: "s", number }, listen: LISTEN },
+      { kind: "identity", identity: { count: 2, folder: "/nowhere", secret: "s", number }, listen: LISTEN },
     ]),
   );
 });
@@ -246,7 +246,7 @@ test("one that begins to hear when everything stops is told so", () => {
   const { workers, forked } = two();
   void workers.start();
   void workers.stop(false);
-  forked[0]?.says({ kind: "hears" });
+  forked[0]?.says({ kind: "connected" });
   expect(forked[0]?.heard.at(-1)).toEqual({ kind: "stop", immediate: false });
 });
 

@@ -2,13 +2,13 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
-import { type OwnProcess, type SeatedWorker, takeSeat } from "../../src/workers/worker.js";
+import { joinWorkers, type OwnProcess, type WorkerContext } from "../../src/workers/worker.js";
 import { LISTEN } from "./listen.js";
 
-const seat = { number: 2, count: 3, folder: "/nowhere", secret: "s" };
+const identity = { number: 2, count: 3, folder: "/nowhere", secret: "s" };
 
 class FakeProcess extends EventEmitter implements OwnProcess {
-  readonly env = { CARDEA_SEATED: "1" };
+  readonly env = { CARDEA_WORKER: "1" };
   readonly said: FromWorker[] = [];
   send(message: FromWorker): void {
     this.said.push(message);
@@ -18,11 +18,11 @@ class FakeProcess extends EventEmitter implements OwnProcess {
   }
 }
 
-async function seated(): Promise<{ readonly process: FakeProcess; readonly worker: SeatedWorker }> {
+async function seated(): Promise<{ readonly process: FakeProcess; readonly worker: WorkerContext }> {
   const process = new FakeProcess();
-  const taking = takeSeat(process);
-  process.hears({ kind: "seat", seat, listen: LISTEN });
-  return { process, worker: (await taking) as SeatedWorker };
+  const taking = joinWorkers(process);
+  process.hears({ kind: "identity", identity, listen: LISTEN });
+  return { process, worker: (await taking) as WorkerContext };
 }
 
 /** Whether it has come by now. */
@@ -33,15 +33,15 @@ async function hasCome(wish: Promise<unknown>): Promise<boolean> {
 
 test("says that it hears, takes its seat, and tells where hosts are answered", async () => {
   const { process, worker } = await seated();
-  expect([worker.seat, worker.listen]).toEqual([seat, LISTEN]);
+  expect([worker.identity, worker.listen]).toEqual([identity, LISTEN]);
   worker.announce("http://here/mcp");
-  expect(process.said).toEqual([{ kind: "hears" }, { kind: "ready", url: "http://here/mcp" }]);
+  expect(process.said).toEqual([{ kind: "connected" }, { kind: "ready", url: "http://here/mcp" }]);
 });
 
 test("a process that nobody has started as a worker is none", async () => {
   const process = new FakeProcess();
-  expect(await takeSeat({ env: {}, send: () => {}, on: () => {} })).toBeUndefined();
-  expect(await takeSeat({ env: process.env, on: () => {} })).toBeUndefined();
+  expect(await joinWorkers({ env: {}, send: () => {}, on: () => {} })).toBeUndefined();
+  expect(await joinWorkers({ env: process.env, on: () => {} })).toBeUndefined();
 });
 
 test("a signal and the first process's word are one wish to stop; only a second word makes it stop at once", async () => {

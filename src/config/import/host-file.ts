@@ -1,8 +1,8 @@
 /** Reads the servers out of any host's own file, wherever it keeps them. */
 import { basename, dirname, resolve } from "node:path";
-import { isInsideHost, isPlace, stripServers } from "../foreign.js";
+import { hasAddress, isHostBuiltin, stripServers } from "../host-config-file.js";
 import { SERVER_KEYS } from "../schema.js";
-import { type Fault, type Member, type ObjectTree, plain, type Tree } from "../tree.js";
+import { type Fault, type Member, type ObjectTree, plainValue, type Tree } from "../tree.js";
 import {
   freeName,
   type Imported,
@@ -10,7 +10,7 @@ import {
   type NeededVariable,
   variableName,
 } from "./imported.js";
-import { respell } from "./respell.js";
+import { normalizeServer } from "./normalize-server.js";
 
 interface Source {
   readonly servers: ObjectTree;
@@ -30,7 +30,11 @@ export function importHostFile(tree: ObjectTree, file: string | undefined): Impo
   for (const { servers: found, folder } of sources) {
     for (const [name, { value }] of stripServers(found, warnings).members) {
       if (value.kind !== "object") continue;
-      const server = respell(plain(value), { inputs, workspace: folder ?? workspace, variables });
+      const server = normalizeServer(plainValue(value), {
+        inputs,
+        workspace: folder ?? workspace,
+        variables,
+      });
       const placed =
         folder === undefined || "url" in server || "cwd" in server ? server : { ...server, cwd: folder };
       const same = servers.get(name);
@@ -53,7 +57,7 @@ function sourcesIn(tree: ObjectTree): readonly Source[] {
     member(tree, "amp.mcpServers"),
     ...SERVER_KEYS.map((key) => member(member(tree, "mcp"), key)),
   ].map((servers) => (servers?.kind === "array" ? named(servers.items) : servers));
-  const among = ["mcp", "extensions"].map((key) => serversAmong(member(tree, key)));
+  const among = ["mcp", "extensions"].map((key) => serversIn(member(tree, key)));
   return [...places, ...among].flatMap((servers) => (servers?.kind === "object" ? [{ servers }] : []));
 }
 
@@ -69,13 +73,13 @@ function named(items: readonly Tree[]): ObjectTree | undefined {
   return { kind: "object", offset: items[0]?.offset ?? 0, members };
 }
 
-function serversAmong(tree: Tree | undefined): ObjectTree | undefined {
+function serversIn(tree: Tree | undefined): ObjectTree | undefined {
   if (tree?.kind !== "object") return undefined;
   const members = [...tree.members].filter(
     ([key, { value }]) =>
       !SERVER_KEYS.some((known) => known === key) &&
       value.kind === "object" &&
-      (isPlace(value) || isInsideHost(value)),
+      (hasAddress(value) || isHostBuiltin(value)),
   );
   return members.length === 0 ? undefined : { ...tree, members: new Map(members) };
 }

@@ -28,7 +28,7 @@ export function variableName(text: string): string {
 }
 
 /** The same, each with a prefix of its own: what is imported has to be a config that can be served. */
-export function withOwnPrefixes(
+export function withUniquePrefixes(
   servers: ReadonlyMap<string, ImportedServer>,
 ): ReadonlyMap<string, ImportedServer> {
   const taken = new Map<string, true>();
@@ -38,8 +38,8 @@ export function withOwnPrefixes(
       const wanted = typeof given === "string" ? given : name;
       const free = freeName(uriPrefix(wanted), taken);
       if (wanted !== "") taken.set(free, true);
-      const meets = wanted !== "" && free !== uriPrefix(wanted);
-      return [name, meets ? { ...server, prefix: free } : server];
+      const isTaken = wanted !== "" && free !== uriPrefix(wanted);
+      return [name, isTaken ? { ...server, prefix: free } : server];
     }),
   );
 }

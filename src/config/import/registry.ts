@@ -23,7 +23,7 @@ export function importRegistryEntry(entry: Json): Imported {
   const variables = new Map<string, NeededVariable>();
   const servers = new Map<string, ImportedServer>();
   const name = String(entry.name).split("/").at(-1) ?? "server";
-  const need = (wanted: string, about: unknown): string => {
+  const requireVariable = (wanted: string, about: unknown): string => {
     const variable = variableName(wanted);
     const known = variables.get(variable);
     variables.set(
@@ -38,19 +38,19 @@ export function importRegistryEntry(entry: Json): Imported {
     servers.set(freeName(label, servers), servers.size === 0 ? server : { ...server, disabled: true });
   };
   for (const item of records(entry.packages)) {
-    const server = packageServer(item, need);
+    const server = packageServer(item, requireVariable);
     if (typeof server === "string") notes.push(server);
     else add(name, server);
   }
   for (const item of records(entry.remotes))
-    add(servers.size === 0 ? name : `${name}-remote`, remoteServer(item, need));
+    add(servers.size === 0 ? name : `${name}-remote`, remoteServer(item, requireVariable));
   return { servers, variables: [...variables.values()], notes };
 }
 
-type Need = (name: string, about: unknown) => string;
+type RequireVariable = (name: string, about: unknown) => string;
 
 /** A server, or why this package cannot be one. */
-function packageServer(item: Json, need: Need): ImportedServer | string {
+function packageServer(item: Json, need: RequireVariable): ImportedServer | string {
   const identifier = text(item.identifier) ?? "";
   const version = text(item.version);
   const transport = isRecord(item.transport) ? text(item.transport.type) : undefined;
@@ -62,7 +62,7 @@ function packageServer(item: Json, need: Need): ImportedServer | string {
   );
   const before = argumentsOf(item.runtimeArguments, need);
   const after = argumentsOf(item.packageArguments, need);
-  const started = start(text(item.registryType), identifier, version, Object.keys(env));
+  const started = launchCommand(text(item.registryType), identifier, version, Object.keys(env));
   if (started === undefined)
     return `package ${identifier} is of a kind (${text(item.registryType)}) that cannot be started`;
   const [command, flags, target] = started;
@@ -74,7 +74,7 @@ function packageServer(item: Json, need: Need): ImportedServer | string {
   };
 }
 
-function start(
+function launchCommand(
   kind: string | undefined,
   identifier: string,
   version: string | undefined,
@@ -91,40 +91,40 @@ function start(
 }
 
 /** Optional variables without a default are left out: given empty they would mean something else. */
-function environment(variable: Json, need: Need): readonly [string, string][] {
+function environment(variable: Json, need: RequireVariable): readonly [string, string][] {
   const name = text(variable.name);
   if (name === undefined) return [];
   const value = text(variable.value);
-  if (value !== undefined) return [[name, fill(value, variable.variables, need)]];
+  if (value !== undefined) return [[name, substitute(value, variable.variables, need)]];
   const fallback = text(variable.default);
   if (fallback !== undefined) return [[name, `\${${variableName(name)}:-${fallback}}`]];
   return variable.isRequired === true ? [[name, need(name, variable.description)]] : [];
 }
 
-function argumentsOf(list: unknown, need: Need): readonly string[] {
+function argumentsOf(list: unknown, need: RequireVariable): readonly string[] {
   return records(list).flatMap((argument) => {
     const name = text(argument.name);
     const given = text(argument.value) ?? text(argument.default);
     const hint = text(argument.valueHint) ?? name ?? "argument";
     const wanted = argument.isRequired === true ? need(hint, argument.description) : undefined;
-    const value = given === undefined ? wanted : fill(given, argument.variables, need);
+    const value = given === undefined ? wanted : substitute(given, argument.variables, need);
     if (argument.type !== "named" || name === undefined) return value === undefined ? [] : [value];
     const flag = argument.isRequired === true || given !== undefined || argument.format === "boolean";
     return flag ? [name, ...(value === undefined || argument.format === "boolean" ? [] : [value])] : [];
   });
 }
 
-function remoteServer(item: Json, need: Need): ImportedServer {
+function remoteServer(item: Json, need: RequireVariable): ImportedServer {
   const headers = Object.fromEntries(records(item.headers).flatMap((header) => environment(header, need)));
   return {
     type: item.type === "sse" ? "sse" : "http",
-    url: fill(text(item.url) ?? "", item.variables, need),
+    url: substitute(text(item.url) ?? "", item.variables, need),
     ...(Object.keys(headers).length > 0 && { headers }),
   };
 }
 
 /** `{name}` inside a value stands for a variable of the entry. */
-function fill(value: string, variables: unknown, need: Need): string {
+function substitute(value: string, variables: unknown, need: RequireVariable): string {
   return value.replace(/\{([\w.-]+)\}/g, (_, name: string) => {
     const variable = isRecord(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
     const fallback = isRecord(variable) ? (text(variable.value) ?? text(variable.default)) : undefined;

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../wire/json.js";
 import { ApiKeys } from "./api-keys.js";
 import { type Credential, credentialOf } from "./credentials.js";
 import { metadataUrlOf, resourceMetadata } from "./protected-resource.js";
-import { AuthError, type AuthFailure, challenge, refusal, type Wanted } from "./refusals.js";
+import { AuthError, type AuthFailure, type ChallengeParameters, challenge, refusal } from "./refusals.js";
 import type { CheckedToken } from "./tokens.js";
 
 export interface Authentication {
@@ -27,7 +27,7 @@ export interface Authentication {
   readonly challenge: (scopes: readonly string[]) => string;
 }
 
-export const EVERYBODY_IS_ANONYMOUS: Authentication = {
+export const NO_AUTHENTICATION: Authentication = {
   isRequired: false,
   authenticate: () => ANONYMOUS,
   metadata: () => undefined,
@@ -39,17 +39,17 @@ export interface AuthenticationOptions {
   readonly url: () => string;
   readonly logger?: Logger;
   /** Told of everybody who was not let in. */
-  readonly failed?: (reason: AuthFailure) => void;
+  readonly onFailure?: (reason: AuthFailure) => void;
   /** Checks a token. Default: against the issuer's keys, fetched when they are needed. */
   readonly checkToken?: (text: string) => Promise<CheckedToken>;
 }
 
 /** A token that was good is believed for so long without another look, in ms; a key of its issuer may be gone. */
-const BELIEVED_MS = 5 * 60_000;
+const CACHE_TTL_MS = 5 * 60_000;
 /** What is remembered at most: so many, and claims of so many characters. */
-const REMEMBERED = { max: 10_000, maxSize: 16 * 1024 * 1024 };
+const CACHE_LIMITS = { max: 10_000, maxSize: 16 * 1024 * 1024 };
 
-interface Remembered {
+interface CachedPrincipal {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly until: number;
@@ -57,10 +57,13 @@ interface Remembered {
 }
 
 export function createAuthentication(config: AuthConfig, options: AuthenticationOptions): Authentication {
-  const { url, logger = SILENT, failed = () => {} } = options;
+  const { url, logger = SILENT, onFailure = () => {} } = options;
   const keys = new ApiKeys(config.keys);
-  const check = options.checkToken ?? tokenCheck(config, url, logger);
-  const remembered = new LRUCache<string, Remembered>({ ...REMEMBERED, sizeCalculation: ({ size }) => size });
+  const verify = options.checkToken ?? lazyTokenVerifier(config, url, logger);
+  const cache = new LRUCache<string, CachedPrincipal>({
+    ...CACHE_LIMITS,
+    sizeCalculation: ({ size }) => size,
+  });
   // With it nobody can choose what is looked up by knowing what it is the hash of.
   const salt = randomBytes(32).toString("base64");
   const resource = (): string => config.resource ?? url();
@@ -69,50 +72,54 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     isRequired: true,
     authenticate(request) {
       const credential = credentialOf(request);
-      if (credential === undefined) throw refused(missing(config));
+      if (credential === undefined) throw refused(missingCredentials(config));
       const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
-      const known = remembered.get(name);
+      const known = cache.get(name);
       if (known !== undefined && known.until > Date.now()) return known.principal;
-      if (credential.kind === "token" && config.jwt !== undefined) return token(credential.text, name);
-      const { principal, expiresAt } = key(credential);
-      return remember(name, principal, expiresAt, credential.text.length);
+      if (credential.kind === "token" && config.jwt !== undefined)
+        return authenticateToken(credential.text, name);
+      const { principal, expiresAt } = authenticateKey(credential);
+      return cachePrincipal(name, principal, expiresAt, credential.text.length);
     },
     metadata: () => (config.jwt === undefined ? undefined : resourceMetadata(config, config.jwt, resource())),
-    challenge: (scopes) => challenge(wanted(scopes), "insufficient_scope"),
+    challenge: (scopes) => challenge(challengeParameters(scopes), "insufficient_scope"),
   };
 
-  function key({ text }: Credential): { readonly principal: Principal; readonly expiresAt: number } {
+  function authenticateKey({ text }: Credential): {
+    readonly principal: Principal;
+    readonly expiresAt: number;
+  } {
     const found = keys.find(hash("sha256", text, "buffer"));
     if (found === undefined) throw refused(new AuthError("unknown_key", "this key is not known here"));
     if (found.expiresAt <= Date.now()) throw refused(new AuthError("expired", "this key has expired"));
     return found;
   }
 
-  async function token(text: string, name: string): Promise<Principal> {
+  async function authenticateToken(text: string, name: string): Promise<Principal> {
     try {
-      const { principal, expiresAt } = await check(text);
-      return remember(name, principal, Math.min(expiresAt, Date.now() + BELIEVED_MS), text.length);
+      const { principal, expiresAt } = await verify(text);
+      return cachePrincipal(name, principal, Math.min(expiresAt, Date.now() + CACHE_TTL_MS), text.length);
     } catch (error) {
       throw error instanceof AuthError ? refused(error) : error;
     }
   }
 
   /** Whoever comes with the same credential is the same object, so that others can keep things by it. */
-  function remember(name: string, principal: Principal, until: number, size: number): Principal {
-    const before = remembered.get(name);
+  function cachePrincipal(name: string, principal: Principal, until: number, size: number): Principal {
+    const before = cache.get(name);
     if (before !== undefined && before.until > Date.now()) return before.principal;
-    remembered.set(name, { principal, until, size });
+    cache.set(name, { principal, until, size });
     return principal;
   }
 
   function refused(error: AuthError) {
-    failed(error.reason);
+    onFailure(error.reason);
     logger.debug({ reason: error.reason, error: error.cause }, "a request was not let in");
-    return refusal(error, wanted([]));
+    return refusal(error, challengeParameters([]));
   }
 
   /** What lets somebody in for an operation that needs `scopes`. */
-  function wanted(scopes: readonly string[]): Wanted {
+  function challengeParameters(scopes: readonly string[]): ChallengeParameters {
     const all = [...new Set([...config.requiredScopes, ...scopes])];
     return config.jwt === undefined
       ? { scopes: [] }
@@ -121,9 +128,13 @@ export function createAuthentication(config: AuthConfig, options: Authentication
 }
 
 /** Starts with the first token; a gateway that takes only keys loads nothing of it. */
-function tokenCheck({ jwt, keys, requiredScopes, resource }: AuthConfig, url: () => string, logger: Logger) {
-  const reserved = new Set(keys.map(({ id }) => id));
-  let checking: Promise<(text: string) => Promise<CheckedToken>> | undefined;
+function lazyTokenVerifier(
+  { jwt, keys, requiredScopes, resource }: AuthConfig,
+  url: () => string,
+  logger: Logger,
+) {
+  const reservedIds = new Set(keys.map(({ id }) => id));
+  let verifier: Promise<(text: string) => Promise<CheckedToken>> | undefined;
   const start = async () => {
     if (jwt === undefined) throw new TypeError("no tokens are taken here");
     const [{ checkToken }, { IssuerKeys }, { fetchJson }] = await Promise.all([
@@ -133,16 +144,16 @@ function tokenCheck({ jwt, keys, requiredScopes, resource }: AuthConfig, url: ()
     ]);
     const issuerKeys = new IssuerKeys({ jwt, fetch: fetchJson, logger });
     const audience = jwt.audience.length > 0 ? jwt.audience : [resource ?? url()];
-    const settings = { jwt, audience, requiredScopes, reserved, keyOf: issuerKeys.find };
+    const settings = { jwt, audience, requiredScopes, reservedIds, keyOf: issuerKeys.find };
     return (text: string) => checkToken(text, settings);
   };
   return async (text: string): Promise<CheckedToken> => {
-    checking ??= start();
-    return (await checking)(text);
+    verifier ??= start();
+    return (await verifier)(text);
   };
 }
 
-function missing({ jwt }: AuthConfig): AuthError {
+function missingCredentials({ jwt }: AuthConfig): AuthError {
   const what = jwt === undefined ? "an API key" : "a token";
   return new AuthError("missing", `this needs ${what}: send Authorization: Bearer …`);
 }

@@ -3,7 +3,7 @@ import { isLoopback } from "../../core/loopback.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import type { fetchJson, Reach } from "./fetch-json.js";
 
-interface KeysAt {
+interface JwksLocation {
   readonly uri: string;
   readonly reach: Reach;
 }
@@ -18,11 +18,11 @@ export async function discoverKeys(
   issuer: string,
   fetch: typeof fetchJson,
   signal: AbortSignal,
-): Promise<KeysAt> {
+): Promise<JwksLocation> {
   const reasons: string[] = [];
   for (const url of metadataUrls(issuer)) {
     try {
-      return keysIn(await fetch(url, signal, "anywhere"), issuer, url);
+      return jwksLocationIn(await fetch(url, signal, "anywhere"), issuer, url);
     } catch (error) {
       reasons.push(error instanceof Error ? error.message : String(error));
     }
@@ -39,7 +39,7 @@ function metadataUrls(issuer: string): readonly string[] {
   return path === "" ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
 }
 
-function keysIn(metadata: unknown, issuer: string, url: string): KeysAt {
+function jwksLocationIn(metadata: unknown, issuer: string, url: string): JwksLocation {
   const document = isObject(metadata) ? metadata : {};
   // Metadata of another issuer would let that one vouch for tokens of ours (RFC 8414, 3.3).
   if (stringAt(document, "issuer") !== issuer) throw new Error(`${url} is about another issuer`);

@@ -3,7 +3,7 @@ import { isPublicHost, notPublic, publicLookup } from "./public-addresses.js";
 
 /** An issuer's metadata or keys are a few kB. */
 const MAX_BYTES = 262_144;
-const STEP_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /** Where a URL may lead: anywhere if the config names it, and to public addresses if it comes from elsewhere. */
 export type Reach = "anywhere" | "public";
@@ -21,9 +21,9 @@ export async function fetchJson(url: string, signal: AbortSignal, reach: Reach):
   const { Agent, request } = await import("undici");
   // So rarely is something fetched that a connection of its own, which ends with it, costs nothing.
   const dispatcher = new Agent({
-    connect: { timeout: STEP_MS, ...(reach === "public" && { lookup: publicLookup() }) },
-    headersTimeout: STEP_MS,
-    bodyTimeout: STEP_MS,
+    connect: { timeout: TIMEOUT_MS, ...(reach === "public" && { lookup: publicLookup() }) },
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
     maxResponseSize: MAX_BYTES,
   });
   try {

@@ -22,21 +22,21 @@ const FETCH_MS = 10_000;
 /** Keys are fetched again after this; meanwhile those that are known go on being used. */
 const FRESH_MS = 10 * 60_000;
 /** Keys that could not be fetched again for so long are not believed any more. */
-const BELIEVED_MS = 60 * 60_000;
+const MAX_STALE_MS = 60 * 60_000;
 /** A token signed with an unknown key may be signed with a new one; strangers can make up such tokens at will. */
-const UNKNOWN_MS = 30_000;
+const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
 /** After a failure. */
-const RETRY_MS = 5_000;
+const RETRY_COOLDOWN_MS = 5_000;
 
-interface Known {
+interface CachedKeys {
   readonly find: JWTVerifyGetKey;
   readonly at: number;
 }
 
 export class IssuerKeys {
-  #known: Known | undefined;
+  #cached: CachedKeys | undefined;
   #failed: { readonly error: KeysUnavailable; readonly at: number } | undefined;
-  #loading: Promise<Known> | undefined;
+  #loading: Promise<CachedKeys> | undefined;
 
   constructor(private readonly options: IssuerKeysOptions) {}
 
@@ -50,29 +50,30 @@ export class IssuerKeys {
     try {
       return await known.find(header, token);
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey) || now() - known.at < UNKNOWN_MS) throw error;
+      if (!(error instanceof errors.JWKSNoMatchingKey) || now() - known.at < UNKNOWN_KEY_COOLDOWN_MS)
+        throw error;
       return (await this.#load()).find(header, token);
     }
   };
 
-  async #current(): Promise<Known> {
-    const known = this.#known;
-    const age = known === undefined ? BELIEVED_MS : now() - known.at;
-    if (known === undefined || age >= BELIEVED_MS) return this.#load();
+  async #current(): Promise<CachedKeys> {
+    const known = this.#cached;
+    const age = known === undefined ? MAX_STALE_MS : now() - known.at;
+    if (known === undefined || age >= MAX_STALE_MS) return this.#load();
     if (age >= FRESH_MS) this.#load().catch(() => {});
     return known;
   }
 
-  #load(): Promise<Known> {
+  #load(): Promise<CachedKeys> {
     const failed = this.#failed;
-    if (failed !== undefined && now() - failed.at < RETRY_MS) return Promise.reject(failed.error);
+    if (failed !== undefined && now() - failed.at < RETRY_COOLDOWN_MS) return Promise.reject(failed.error);
     this.#loading ??= this.#fetch().finally(() => {
       this.#loading = undefined;
     });
     return this.#loading;
   }
 
-  async #fetch(): Promise<Known> {
+  async #fetch(): Promise<CachedKeys> {
     const { jwt, fetch, logger } = this.options;
     try {
       const signal = AbortSignal.timeout(FETCH_MS);
@@ -82,9 +83,9 @@ export class IssuerKeys {
           : ({ uri: jwt.jwksUri, reach: "anywhere" } as const);
       const keys = await fetch(uri, signal, reach);
       if (!isKeySet(keys)) throw new Error(`${uri} is no set of keys`);
-      this.#known = { find: createLocalJWKSet(keys), at: now() };
+      this.#cached = { find: createLocalJWKSet(keys), at: now() };
       this.#failed = undefined;
-      return this.#known;
+      return this.#cached;
     } catch (cause) {
       const error = new KeysUnavailable("the keys of the issuer cannot be fetched", { cause });
       this.#failed = { error, at: now() };

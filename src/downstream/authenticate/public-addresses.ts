@@ -6,7 +6,7 @@ import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 
 /** The registries of special addresses of IANA, and what carries an address of the other kind inside. */
-const SPECIAL = new BlockList();
+const SPECIAL_PURPOSE_ADDRESSES = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -22,7 +22,7 @@ for (const [network, prefix] of [
   ["203.0.113.0", 24],
   ["224.0.0.0", 3],
 ] as const) {
-  SPECIAL.addSubnet(network, prefix, "ipv4");
+  SPECIAL_PURPOSE_ADDRESSES.addSubnet(network, prefix, "ipv4");
 }
 for (const [network, prefix] of [
   ["::", 96],
@@ -36,13 +36,13 @@ for (const [network, prefix] of [
   ["fe80::", 9],
   ["ff00::", 8],
 ] as const) {
-  SPECIAL.addSubnet(network, prefix, "ipv6");
+  SPECIAL_PURPOSE_ADDRESSES.addSubnet(network, prefix, "ipv6");
 }
 
 /** False for what is no address. One of IPv4 that is written as IPv6 is judged as what it is. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
-  return family !== 0 && !SPECIAL.check(address, family === 4 ? "ipv4" : "ipv6");
+  return family !== 0 && !SPECIAL_PURPOSE_ADDRESSES.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
 /**
@@ -54,9 +54,9 @@ export const publicLookup =
   (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, "");
-      const strange = addresses.find(({ address }) => !isPublicAddress(address));
+      const blocked = addresses.find(({ address }) => !isPublicAddress(address));
       const [first] = addresses;
-      if (strange !== undefined || first === undefined) return callback(notPublic(hostname), "");
+      if (blocked !== undefined || first === undefined) return callback(notPublic(hostname), "");
       if (options.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });

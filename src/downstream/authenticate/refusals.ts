@@ -30,7 +30,7 @@ export class AuthError extends Error {
 }
 
 /** What a challenge asks for. */
-export interface Wanted {
+export interface ChallengeParameters {
   /** Where the metadata of the resource is; absent where only keys are taken. */
   readonly metadataUrl?: string;
   readonly scopes: readonly string[];
@@ -40,7 +40,7 @@ export interface Wanted {
 const RETRY_AFTER_S = "5";
 
 /** RFC 6750, 3: whoever sent no credentials is told no error. */
-export function refusal({ reason, message, cause }: AuthError, wanted: Wanted): HttpRefusal {
+export function refusal({ reason, message, cause }: AuthError, wanted: ChallengeParameters): HttpRefusal {
   if (reason === "unavailable") {
     const headers = { "retry-after": RETRY_AFTER_S };
     return new HttpRefusal(503, "unauthenticated", message, headers, { retryable: true, cause });
@@ -56,7 +56,7 @@ export function refusal({ reason, message, cause }: AuthError, wanted: Wanted): 
 
 /** The value of `WWW-Authenticate` (RFC 6750, 3; RFC 9728, 5.1). Nothing in it needs escaping: a test knows. */
 export function challenge(
-  { metadataUrl, scopes }: Wanted,
+  { metadataUrl, scopes }: ChallengeParameters,
   error?: "invalid_token" | "insufficient_scope",
   description?: string,
 ): string {

@@ -1,7 +1,7 @@
 /** Tokens of the authorization server: checks that one is genuine, current and meant for us, and whose it is. */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import type { JwtConfig } from "../../config/config.js";
-import { ANONYMOUS, type Principal, scopesOf } from "../../core/client.js";
+import { ANONYMOUS, type Principal, tokenScopes } from "../../core/client.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { KeysUnavailable } from "./issuer-keys.js";
 import { AuthError, type AuthFailure } from "./refusals.js";
@@ -12,7 +12,7 @@ export interface TokenSettings {
   readonly audience: readonly string[];
   readonly requiredScopes: readonly string[];
   /** Ids that no token may claim: those of keys, which are given by hand. */
-  readonly reserved: ReadonlySet<string>;
+  readonly reservedIds: ReadonlySet<string>;
   readonly keyOf: JWTVerifyGetKey;
 }
 
@@ -24,12 +24,12 @@ export interface CheckedToken {
 
 /** Clocks may differ by so much, in s. */
 const LEEWAY_S = 60;
-const LONGEST_ID = 500;
+const MAX_ID_LENGTH = 500;
 
 /** @throws AuthError */
 export async function checkToken(text: string, settings: TokenSettings): Promise<CheckedToken> {
-  const { jwt, audience, requiredScopes, reserved, keyOf } = settings;
-  const payload = await explained(async () => {
+  const { jwt, audience, requiredScopes, reservedIds, keyOf } = settings;
+  const payload = await withAuthErrors(async () => {
     // Looked at first, so that no keys are fetched for what is not ours anyway. Nothing is believed yet.
     if (decodeJwt(text).iss !== jwt.issuer) throw new AuthError("issuer", "the token is of another issuer");
     return jwtVerify(text, keyOf, {
@@ -42,12 +42,12 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
   });
   const { exp = 0 } = payload;
   const id = subjectOf(payload);
-  if (id === ANONYMOUS.id || reserved.has(id)) {
+  if (id === ANONYMOUS.id || reservedIds.has(id)) {
     throw new AuthError("invalid", "the token's subject has the name of somebody else here");
   }
   const claims: JsonObject = payload;
   const principal = { id, groups: groupsIn(claims, jwt.groupsClaim), claims, byToken: true };
-  const granted = scopesOf(principal);
+  const granted = tokenScopes(principal);
   if (!requiredScopes.every((scope) => granted.has(scope))) {
     throw new AuthError("scope", `the token needs the scopes ${requiredScopes.join(" ")}`);
   }
@@ -55,7 +55,7 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
 }
 
 /** Whatever goes wrong is said in our words. */
-async function explained(work: () => Promise<{ readonly payload: JWTPayload }>): Promise<JWTPayload> {
+async function withAuthErrors(work: () => Promise<{ readonly payload: JWTPayload }>): Promise<JWTPayload> {
   try {
     return (await work()).payload;
   } catch (error) {
@@ -63,14 +63,14 @@ async function explained(work: () => Promise<{ readonly payload: JWTPayload }>):
     if (error instanceof KeysUnavailable) {
       throw new AuthError("unavailable", `tokens cannot be checked now: ${error.message}`, error);
     }
-    const [reason, message] = whyNot(error);
+    const [reason, message] = authFailureOf(error);
     throw new AuthError(reason, message, error);
   }
 }
 
-function whyNot(error: unknown): readonly [AuthFailure, string] {
+function authFailureOf(error: unknown): readonly [AuthFailure, string] {
   if (error instanceof errors.JWTExpired) return ["expired", "the token has expired"];
-  if (error instanceof errors.JWTClaimValidationFailed) return wrongClaim(error.claim, error.reason);
+  if (error instanceof errors.JWTClaimValidationFailed) return claimFailure(error.claim, error.reason);
   if (error instanceof errors.JOSEAlgNotAllowed) {
     return ["algorithm", "the token is signed in a way that is not taken here"];
   }
@@ -86,7 +86,7 @@ function whyNot(error: unknown): readonly [AuthFailure, string] {
   return ["invalid", "the token cannot be read"];
 }
 
-function wrongClaim(claim: string, reason: string): readonly [AuthFailure, string] {
+function claimFailure(claim: string, reason: string): readonly [AuthFailure, string] {
   if (claim === "aud") return ["audience", "the token is not meant for this gateway"];
   if (claim === "iss") return ["issuer", "the token is of another issuer"];
   if (claim === "nbf" && reason === "check_failed") return ["not_yet_valid", "the token is not valid yet"];
@@ -103,14 +103,14 @@ function subjectOf({ sub }: JWTPayload): string {
   const subject: unknown = sub;
   if (typeof subject !== "string")
     throw new AuthError("invalid", "the token's subject (sub) is not a string");
-  if (subject === "" || subject.length > LONGEST_ID || HIDES.test(subject)) {
+  if (subject === "" || subject.length > MAX_ID_LENGTH || HIDDEN_CHARACTERS.test(subject)) {
     throw new AuthError("invalid", "the token's subject is no name");
   }
   return subject;
 }
 
 /** Controls separate ids in keys, surrogates without their pair are all written alike, and blanks alone name nobody. */
-const HIDES = /\p{Cc}|\p{Cs}|^\s|\s$/u;
+const HIDDEN_CHARACTERS = /\p{Cc}|\p{Cs}|^\s|\s$/u;
 
 /** A claim may have dots in its name, as those named by a URL have; only then is it looked for as a path. */
 function groupsIn(claims: JsonObject, name: string): readonly string[] {

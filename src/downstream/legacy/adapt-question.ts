@@ -6,7 +6,7 @@ import { CODE } from "../../wire/names.js";
 import { downgradeBlocks } from "./downgrade-content.js";
 import type { Revision } from "./revision.js";
 
-export type Adapted =
+export type AdaptedQuestion =
   | { readonly kind: "ask"; readonly params: JsonObject | undefined }
   | { readonly kind: "unaskable"; readonly error: RpcError };
 
@@ -16,7 +16,7 @@ export function adaptQuestion(
   params: JsonObject | undefined,
   revision: Revision,
   capabilities: JsonObject,
-): Adapted {
+): AdaptedQuestion {
   switch (method) {
     case "elicitation/create":
       return adaptElicitation(params ?? {}, revision, objectAt(capabilities, "elicitation"));
@@ -24,35 +24,46 @@ export function adaptQuestion(
       return adaptSampling(params ?? {}, revision, objectAt(capabilities, "sampling"));
     case "roots/list":
       if (objectAt(capabilities, "roots") === undefined)
-        return unaskable(CODE.methodNotFound, "list its roots");
+        return unsupported(CODE.methodNotFound, "list its roots");
       return { kind: "ask", params };
     default:
-      return unaskable(CODE.methodNotFound, `answer ${method}`);
+      return unsupported(CODE.methodNotFound, `answer ${method}`);
   }
 }
 
-function adaptElicitation(params: JsonObject, revision: Revision, declared: JsonObject | undefined): Adapted {
+function adaptElicitation(
+  params: JsonObject,
+  revision: Revision,
+  declared: JsonObject | undefined,
+): AdaptedQuestion {
   if (declared === undefined || !revision.elicitation) {
-    return unaskable(CODE.methodNotFound, "ask a person for input");
+    return unsupported(CODE.methodNotFound, "ask a person for input");
   }
   if (params.mode === "url") {
-    if (!Object.hasOwn(declared, "url")) return unaskable(CODE.invalidParams, "send a person to a URL");
+    if (!Object.hasOwn(declared, "url")) return unsupported(CODE.invalidParams, "send a person to a URL");
     // 2026-07-28 has no such id any more, 2025-11-25 cannot do without (client/elicitation, "URL Mode").
     const elicitationId = stringAt(params, "elicitationId") ?? randomUUID();
     return { kind: "ask", params: { ...params, elicitationId } };
   }
   // An empty object stands for forms only; whoever names modes and leaves forms out has none.
   if (Object.keys(declared).length > 0 && !Object.hasOwn(declared, "form")) {
-    return unaskable(CODE.invalidParams, "show a person a form");
+    return unsupported(CODE.invalidParams, "show a person a form");
   }
-  return { kind: "ask", params: revision.elicitationModes ? params : untitled(without(params, ["mode"])) };
+  return {
+    kind: "ask",
+    params: revision.elicitationModes ? params : downgradeEnums(without(params, ["mode"])),
+  };
 }
 
-function adaptSampling(params: JsonObject, revision: Revision, declared: JsonObject | undefined): Adapted {
-  if (declared === undefined) return unaskable(CODE.methodNotFound, "ask its model");
+function adaptSampling(
+  params: JsonObject,
+  revision: Revision,
+  declared: JsonObject | undefined,
+): AdaptedQuestion {
+  if (declared === undefined) return unsupported(CODE.methodNotFound, "ask its model");
   const wantsTools = Object.hasOwn(params, "tools") || Object.hasOwn(params, "toolChoice");
   if (wantsTools && objectAt(declared, "tools") === undefined) {
-    return unaskable(CODE.invalidParams, "let its model use tools");
+    return unsupported(CODE.invalidParams, "let its model use tools");
   }
   if (revision.audio || !Array.isArray(params.messages)) return { kind: "ask", params };
   const messages = params.messages.map((message: unknown) =>
@@ -62,15 +73,15 @@ function adaptSampling(params: JsonObject, revision: Revision, declared: JsonObj
 }
 
 /** Enums with titles as 2025-06-18 wrote them; several choices at once have no older form and stay as they are. */
-function untitled(params: JsonObject): JsonObject {
+function downgradeEnums(params: JsonObject): JsonObject {
   const schema = objectAt(params, "requestedSchema");
   const properties = objectAt(schema, "properties");
   if (properties === undefined) return params;
-  const older = Object.entries(properties).map(([name, property]) => [name, olderEnum(property)]);
+  const older = Object.entries(properties).map(([name, property]) => [name, downgradeEnum(property)]);
   return { ...params, requestedSchema: { ...schema, properties: Object.fromEntries(older) } };
 }
 
-function olderEnum(property: unknown): unknown {
+function downgradeEnum(property: unknown): unknown {
   if (!isObject(property) || !Array.isArray(property.oneOf)) return property;
   const choices: readonly unknown[] = property.oneOf;
   const titled = choices.filter(isObject).filter(({ const: value }) => typeof value === "string");
@@ -82,7 +93,7 @@ function olderEnum(property: unknown): unknown {
   };
 }
 
-const unaskable = (code: number, what: string): Adapted => ({
+const unsupported = (code: number, what: string): AdaptedQuestion => ({
   kind: "unaskable",
   error: { code, message: `this client cannot ${what}` },
 });

@@ -3,48 +3,48 @@
  * and emptied with every call leaves its old tables in the old generation.
  */
 import type { Stop } from "../../core/stop.js";
-import { type IdKey, keyOf, type MessageId } from "../../wire/message-id.js";
+import { type IdKey, idKeyOf, type MessageId } from "../../wire/message-id.js";
 
-export interface InFlight {
+export interface InFlightCall {
   readonly id: MessageId;
   readonly controller: Stop;
-  readonly over: (why: "cancelled" | "ended") => void;
+  readonly onEnd: (why: "cancelled" | "ended") => void;
 }
 
 export class CallsInFlight {
-  #first: InFlight | undefined;
+  #first: InFlightCall | undefined;
   /** Those that came while there was another. */
-  #others: Map<IdKey, InFlight> | undefined;
+  #others: Map<IdKey, InFlightCall> | undefined;
 
   get size(): number {
     return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0);
   }
 
-  get(id: MessageId): InFlight | undefined {
-    return this.#isFirst(id) ? this.#first : this.#others?.get(keyOf(id));
+  get(id: MessageId): InFlightCall | undefined {
+    return this.#isFirst(id) ? this.#first : this.#others?.get(idKeyOf(id));
   }
 
   /** `call` must have an id that no other has. */
-  add(call: InFlight): void {
+  add(call: InFlightCall): void {
     if (this.#first === undefined) {
       this.#first = call;
       return;
     }
     this.#others ??= new Map();
-    this.#others.set(keyOf(call.id), call);
+    this.#others.set(idKeyOf(call.id), call);
   }
 
   delete(id: MessageId): void {
     if (this.#isFirst(id)) this.#first = undefined;
-    else this.#others?.delete(keyOf(id));
+    else this.#others?.delete(idKeyOf(id));
   }
 
-  all(): readonly InFlight[] {
+  all(): readonly InFlightCall[] {
     const others = [...(this.#others?.values() ?? [])];
     return this.#first === undefined ? others : [this.#first, ...others];
   }
 
   #isFirst(id: MessageId): boolean {
-    return this.#first !== undefined && keyOf(this.#first.id) === keyOf(id);
+    return this.#first !== undefined && idKeyOf(this.#first.id) === idKeyOf(id);
   }
 }

@@ -1,10 +1,10 @@
 /** A result without what legacy hosts do not know; most come through untouched, as the bytes they were. */
 import type { Call } from "../../core/call.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { META } from "../../wire/names.js";
-import { COMPLETE, Payload } from "../../wire/payload.js";
+import { Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
 import { downgradeBlocks, knowsAllBlocks } from "./downgrade-content.js";
 import { withObjectSchemas } from "./object-schemas.js";
 import type { Revision } from "./revision.js";
@@ -19,37 +19,37 @@ export function downgradeResult(
   result: Payload,
   call: Call,
   revision: Revision,
-  port: Pick<GatewayPort, "tool">,
+  gateway: Pick<GatewayApi, "tool">,
 ): Payload {
-  const clean = MODERN_ONLY.some((key) => result.mayHave(key)) ? strip(result) : result;
+  const clean = MODERN_ONLY.some((key) => result.mayHave(key)) ? withoutModernMembers(result) : result;
   switch (call.method) {
     case "tools/call":
-      return wrapStructured(downgradeContent(clean, revision), call, revision, port);
+      return wrapStructured(downgradeContent(clean, revision), call, revision, gateway);
     case "prompts/get":
       return downgradeMessages(clean, revision);
     case "tools/list":
-      return olderTools(clean, revision);
+      return downgradeTools(clean, revision);
     default:
       return clean;
   }
 }
 
 /** The payload itself where the object did not change, so that its bytes can be sent as they came. */
-const changed = (before: Payload, after: JsonObject): Payload =>
+const payloadOf = (before: Payload, after: JsonObject): Payload =>
   after === before.object ? before : Payload.ofObject(after);
 
-function strip(result: Payload): Payload {
+function withoutModernMembers(result: Payload): Payload {
   // Most results of modern servers begin so, and have nothing else to take out.
-  const shorter = result.withoutFirst(COMPLETE);
+  const shorter = result.withoutFirst(RESULT_TYPE_COMPLETE);
   if (shorter !== undefined && !MODERN_ONLY.some((key) => key !== "resultType" && result.mayHave(key))) {
     return shorter;
   }
   const clean = without(result.object, MODERN_MEMBERS);
   const meta = objectAt(clean, "_meta");
-  if (meta === undefined || !Object.hasOwn(meta, META.serverInfo)) return changed(result, clean);
+  if (meta === undefined || !Object.hasOwn(meta, META.serverInfo)) return payloadOf(result, clean);
   const kept = without(meta, [META.serverInfo]);
   const rest = without(clean, ["_meta"]);
-  return changed(result, Object.keys(kept).length > 0 ? { ...rest, _meta: kept } : rest);
+  return payloadOf(result, Object.keys(kept).length > 0 ? { ...rest, _meta: kept } : rest);
 }
 
 /** Whether a block the revision does not know may be in it. */
@@ -79,10 +79,10 @@ function wrapStructured(
   result: Payload,
   call: Call,
   revision: Revision,
-  port: Pick<GatewayPort, "tool">,
+  gateway: Pick<GatewayApi, "tool">,
 ): Payload {
   if (!revision.structured || !result.mayHave("structuredContent")) return result;
-  const schema = objectAt(port.tool(call.client, stringAt(call.params, "name") ?? ""), "outputSchema");
+  const schema = objectAt(gateway.tool(call.client, stringAt(call.params, "name") ?? ""), "outputSchema");
   const asListed = schema === undefined || hasObjectRoot(schema);
   if (!Object.hasOwn(result.object, "structuredContent")) return result;
   const { structuredContent: value, content } = result.object;
@@ -97,15 +97,18 @@ function wrapStructured(
 }
 
 /** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
-const olderLists = { structured: new WeakMap<Payload, Payload>(), plain: new WeakMap<Payload, Payload>() };
+const downgradedLists = {
+  structured: new WeakMap<Payload, Payload>(),
+  plain: new WeakMap<Payload, Payload>(),
+};
 
-function olderTools(result: Payload, revision: Revision): Payload {
+function downgradeTools(result: Payload, revision: Revision): Payload {
   const wraps = revision.structured && result.mayContain('"outputSchema"');
   if (!wraps && !mayHaveBooleanSchemas(result)) return result;
-  const lists = revision.structured ? olderLists.structured : olderLists.plain;
+  const lists = revision.structured ? downgradedLists.structured : downgradedLists.plain;
   const known = lists.get(result);
   if (known !== undefined) return known;
-  const older = readTools(result, revision);
+  const older = downgradeToolList(result, revision);
   lists.set(result, older);
   return older;
 }
@@ -113,7 +116,7 @@ function olderTools(result: Payload, revision: Revision): Payload {
 const mayHaveBooleanSchemas = (result: Payload): boolean =>
   result.mayContain('"properties"') && (result.mayContain(":true") || result.mayContain(":false"));
 
-function readTools(result: Payload, revision: Revision): Payload {
+function downgradeToolList(result: Payload, revision: Revision): Payload {
   const { tools } = result.object;
   if (!Array.isArray(tools)) return result;
   const older = tools.map((tool: unknown) => {

@@ -1,44 +1,44 @@
 /** The legacy era, facing clients: sessions opened by `initialize`, over HTTP and over pipes. */
 import type { ClientDirectory } from "../../core/client.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
-import { KeptBudget } from "../../core/kept-budget.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import { MemoryBudget } from "../../core/memory-budget.js";
 import type { LegacyRevision } from "../../wire/names.js";
 import {
   type HttpEdge,
   type HttpExchange,
   type Pipe,
   type PipeEdge,
-  ROOM_FOR_ALL,
-  type StreamRoom,
+  type StreamQuota,
+  UNLIMITED_STREAMS,
 } from "../edge.js";
-import { askBetweenCalls, tellBetweenCalls } from "./ask-client.js";
 import type { StreamKind } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
 import { LegacyPipeEdge } from "./pipe-edge.js";
+import { notifySession, sendSessionQuestion } from "./send-question.js";
 import { type SessionEnd, type SessionLimits, SessionStore } from "./session-store.js";
-import type { Ending } from "./sse-connection.js";
+import type { CloseReason } from "./sse-connection.js";
 
 /** What the edge tells of itself, for metrics. */
 export interface LegacyHooks {
   sessionEnded?(why: SessionEnd): void;
   streamOpened?(kind: StreamKind): void;
-  streamClosed?(kind: StreamKind, why: Ending): void;
+  streamClosed?(kind: StreamKind, why: CloseReason): void;
 }
 
 export interface LegacyEdgeOptions {
-  readonly port: GatewayPort;
+  readonly gateway: GatewayApi;
   readonly sessions: SessionLimits;
   /** A comment is written to an idle stream this often, in ms. */
   readonly keepAliveMs: number;
   readonly logger?: Logger;
   /** Where GET streams must find room. Default: room for all. */
-  readonly room?: StreamRoom;
+  readonly streamQuota?: StreamQuota;
   readonly hooks?: LegacyHooks;
   /** So long has a person to answer a server's question, in ms; asked for each one. Default 10 minutes. */
   readonly answerMs?: () => number;
   /** What may be kept for sessions between their calls. Default: a budget of its own. */
-  readonly kept?: KeptBudget;
+  readonly memoryBudget?: MemoryBudget;
   /** The number of this worker, where there are others; sessions over HTTP bear it. */
   readonly worker?: number;
 }
@@ -70,32 +70,32 @@ export interface LegacyEdge extends HttpEdge {
 }
 
 /** A client that is to be asked between its calls has this long to open a stream, in ms. */
-const LISTEN_MS = 10_000;
+const STREAM_WAIT_MS = 10_000;
 const MIB = 1024 * 1024;
 
 export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
-  const { port, hooks = {}, logger = SILENT, answerMs = () => 600_000 } = options;
-  const { kept = new KeptBudget() } = options;
+  const { gateway, hooks = {}, logger = SILENT, answerMs = () => 600_000 } = options;
+  const { memoryBudget = new MemoryBudget() } = options;
   const store = new SessionStore(options.sessions, (session, why) => {
     hooks.sessionEnded?.(why);
-    port.forget(session.client.affinity);
+    gateway.releaseClient(session.client.affinity);
   });
-  const opener = { port, store, questions: { answerMs, maxOpen: 100 }, kept };
-  const behind = { port, logger };
+  const sessionOpener = { gateway, store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
+  const backend = { gateway, logger };
   const http = new LegacyHttpEdge({
     store,
-    opener,
-    behind,
-    patienceMs: options.keepAliveMs,
+    sessionOpener,
+    backend,
+    streamAfterMs: options.keepAliveMs,
     ...(options.worker !== undefined && { worker: options.worker }),
-    room: options.room ?? ROOM_FOR_ALL,
+    streamQuota: options.streamQuota ?? UNLIMITED_STREAMS,
     streams: {
       keepAliveMs: options.keepAliveMs,
       maxWaitingBytes: MIB,
       stallMs: 30_000,
       retryMs: 1_000,
       log: { maxLength: MIB, maxEvents: 1000 },
-      maxGeneral: 8,
+      maxGetStreams: 8,
       lingerMs: 30_000,
       onOpen: (kind) => hooks.streamOpened?.(kind),
       onClose: (kind, why) => {
@@ -110,15 +110,15 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     post: (post) => http.post(post),
     get: (exchange) => http.get(exchange),
     delete: (exchange) => http.delete(exchange),
-    pipe: (pipe) => new LegacyPipeEdge(pipe, opener, behind),
+    pipe: (pipe) => new LegacyPipeEdge(pipe, sessionOpener, backend),
     directory: {
       find(affinity) {
         const session = store.byAffinity(affinity);
         if (session === undefined) return undefined;
         return {
           client: session.client,
-          ask: (request, signal) => askBetweenCalls(session, request, LISTEN_MS, signal),
-          tell: (notice) => tellBetweenCalls(session, notice),
+          request: (request, signal) => sendSessionQuestion(session, request, STREAM_WAIT_MS, signal),
+          notify: (notice) => notifySession(session, notice),
         };
       },
     },
@@ -126,7 +126,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
       store.all().map((session) => ({
         id: session.id.slice(0, 8),
         principal: session.client.principal.id,
-        scope: session.client.scope,
+        scope: session.client.endpoint,
         revision: session.revision.name,
         client: typeof session.client.info?.name === "string" ? session.client.info.name : undefined,
         transport: session.streams === undefined ? "pipe" : "http",
@@ -134,7 +134,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         idleMs: session.inFlight > 0 ? 0 : performance.now() - session.usedAt,
         inFlight: session.inFlight,
         openQuestions: session.questions.size,
-        followed: session.subscriptions.followed.size,
+        followed: session.subscriptions.subscribedResources.size,
       })),
     close: (graceMs = 0) => store.close(graceMs),
   };

@@ -1,5 +1,5 @@
 /** The events of one session that may have to be sent once more; never more than a budget, responses before notices. */
-import { KEEPS_ALL, type KeptShare } from "../../core/kept-budget.js";
+import { type BudgetShare, UNLIMITED_SHARE } from "../../core/memory-budget.js";
 import type { MessageId } from "../../wire/message-id.js";
 
 export interface LoggedEvent {
@@ -7,7 +7,7 @@ export interface LoggedEvent {
   readonly seq: number;
   readonly data: string;
   /** The request to which it is the response, null where its id could not be read; absent for what is said before a response, or without a request. */
-  readonly answers?: MessageId | null;
+  readonly responseTo?: MessageId | null;
   /** Whether it was written to a connection that looked open. */
   sent?: boolean;
 }
@@ -16,7 +16,7 @@ export interface LoggedEvent {
 export interface LostResponse {
   readonly stream: number;
   readonly seq: number;
-  readonly answers: MessageId | null;
+  readonly responseTo: MessageId | null;
 }
 
 export interface EventLogLimits {
@@ -33,29 +33,29 @@ export class EventLog {
   #lost: LostResponse[] = [];
   #length = 0;
 
-  /** `share`: what all sessions of the principal may keep together; the events of this one make room in it. */
+  /** `memoryShare`: what all sessions of the principal may keep together; the events of this one make room in it. */
   constructor(
     private readonly limits: EventLogLimits,
-    private readonly share: KeptShare = KEEPS_ALL,
+    private readonly memoryShare: BudgetShare = UNLIMITED_SHARE,
   ) {}
 
   append(event: LoggedEvent): void {
     const { length } = event.data;
-    while (!this.share.take(length)) {
+    while (!this.memoryShare.reserve(length)) {
       if (this.#events.length === 0) {
-        this.#noteLost(event);
+        this.#recordLost(event);
         return;
       }
       this.#evict();
     }
     this.#events.push(event);
     this.#length += length;
-    while (this.#isOver()) this.#evict();
+    while (this.#exceedsLimits()) this.#evict();
   }
 
   /** Nobody will come back for anything. */
   clear(): void {
-    this.share.give(this.#length);
+    this.memoryShare.release(this.#length);
     this.#length = 0;
     this.#events = [];
   }
@@ -77,10 +77,10 @@ export class EventLog {
   /** Keeps nothing of `stream` but which requests were answered on it. */
   forget(stream: number): void {
     if (!this.has(stream)) return;
-    for (const event of this.#events) if (event.stream === stream) this.#noteLost(event);
+    for (const event of this.#events) if (event.stream === stream) this.#recordLost(event);
     this.#events = this.#events.filter((event) => event.stream !== stream);
     const left = this.#events.reduce((sum, event) => sum + event.data.length, 0);
-    this.share.give(this.#length - left);
+    this.memoryShare.release(this.#length - left);
     this.#length = left;
   }
 
@@ -89,7 +89,7 @@ export class EventLog {
     return this.#length;
   }
 
-  #isOver(): boolean {
+  #exceedsLimits(): boolean {
     const { maxLength, maxEvents } = this.limits;
     return this.#events.length > 1 && (this.#length > maxLength || this.#events.length > maxEvents);
   }
@@ -104,22 +104,22 @@ export class EventLog {
       const at = this.#events.findIndex((event, index) => index < newest && isIt(event));
       return at === -1 ? undefined : at;
     };
-    const isNotice = ({ answers }: LoggedEvent): boolean => answers === undefined;
+    const isNotice = ({ responseTo }: LoggedEvent): boolean => responseTo === undefined;
     const at = before(isNotice) ?? before(({ sent }) => sent === true) ?? this.#newestNotice(newest) ?? 0;
     const [event] = this.#events.splice(at, 1);
     if (event === undefined) return;
     this.#length -= event.data.length;
-    this.share.give(event.data.length);
-    this.#noteLost(event);
+    this.memoryShare.release(event.data.length);
+    this.#recordLost(event);
   }
 
   #newestNotice(newest: number): number | undefined {
-    return this.#events[newest]?.answers === undefined ? newest : undefined;
+    return this.#events[newest]?.responseTo === undefined ? newest : undefined;
   }
 
-  #noteLost({ stream, seq, answers }: LoggedEvent): void {
-    if (answers === undefined) return;
-    this.#lost.push({ stream, seq, answers });
+  #recordLost({ stream, seq, responseTo }: LoggedEvent): void {
+    if (responseTo === undefined) return;
+    this.#lost.push({ stream, seq, responseTo });
     if (this.#lost.length > MAX_LOST) this.#lost.shift();
   }
 }

@@ -8,8 +8,8 @@ import { refusalError } from "../../core/refusal.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { formatEvent } from "../../wire/sse.js";
 import type { EventLog } from "./event-log.js";
-import { type ConnectionLimits, type Ending, SseConnection } from "./sse-connection.js";
-import { errorText, stringOf, type Text } from "./text.js";
+import { errorText, type MessageText, stringOf } from "./message-text.js";
+import { type CloseReason, type ConnectionLimits, SseConnection } from "./sse-connection.js";
 
 /** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
 export type StreamKind = "call" | "general";
@@ -18,7 +18,7 @@ export interface StreamSettings extends ConnectionLimits {
   /** When a host that lost its connection should come back, in ms. */
   readonly retryMs: number;
   readonly onOpen: (kind: StreamKind) => void;
-  readonly onClose: (kind: StreamKind, ending: Ending) => void;
+  readonly onClose: (kind: StreamKind, ending: CloseReason) => void;
 }
 
 export class EventStream {
@@ -69,19 +69,19 @@ export class EventStream {
     this.#connect(response);
     for (const event of rest) {
       if ("data" in event) event.sent = true;
-      this.#write(event.seq, "data" in event ? event.data : lostText(event.answers));
+      this.#write(event.seq, "data" in event ? event.data : lostText(event.responseTo));
     }
     if (this.#finished) this.finish();
     return true;
   }
 
   /** `answers`: the request to which `text` is the response. */
-  send(text: Text, answers?: MessageId | null): void {
+  send(text: MessageText, responseTo?: MessageId | null): void {
     this.#seq += 1;
     const data = stringOf(text);
     const sent = this.isConnected;
     const event = { stream: this.number, seq: this.#seq, data, sent };
-    this.log.append(answers === undefined ? event : { ...event, answers });
+    this.log.append(responseTo === undefined ? event : { ...event, responseTo });
     this.#write(this.#seq, data);
   }
 
@@ -109,7 +109,7 @@ export class EventStream {
 }
 
 /** In the place of a response that was given up before its host came back for it. */
-const lostText = (answers: MessageId | null): string => errorText(answers, refusalError(LOST));
+const lostText = (responseTo: MessageId | null): string => errorText(responseTo, refusalError(LOST));
 
 const LOST = new GatewayError(
   "outcome_unknown",

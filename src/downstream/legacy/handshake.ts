@@ -1,11 +1,11 @@
 /** What a host says of itself at `initialize`, and what it is told of the gateway. */
-import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO } from "../../core/client.js";
+import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Introduction } from "../../core/gateway-port.js";
+import type { ServerDescription } from "../../core/gateway-api.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ListKind } from "../../core/upstream.js";
 import {
-  extentOf,
+  approximateJsonLength,
   isEmpty,
   isObject,
   type JsonObject,
@@ -16,7 +16,7 @@ import {
 import { CODE, OWN_META } from "../../wire/names.js";
 import { negotiate, type Revision } from "./revision.js";
 
-export interface Opening {
+export interface InitializeParams {
   readonly revision: Revision;
   /** Only what the revision knows, and the modes of elicitation that the host names. */
   readonly capabilities: JsonObject;
@@ -24,15 +24,17 @@ export interface Opening {
 }
 
 /** @throws GatewayError when the parameters of `initialize` cannot be read */
-export function readOpening(params: JsonObject | undefined): Opening {
+export function readInitializeParams(params: JsonObject | undefined): InitializeParams {
   const requested = stringAt(params, "protocolVersion");
   if (requested === undefined) throw invalid('"protocolVersion" must be a string');
   const declared = params?.capabilities ?? {};
   if (!isObject(declared)) throw invalid('"capabilities" must be an object');
   const revision = negotiate(requested);
   const info = objectAt(params, "clientInfo");
-  if (extentOf(declared) > LONGEST_CAPABILITIES) throw tooLong("capabilities", LONGEST_CAPABILITIES);
-  if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong("clientInfo", LONGEST_INFO);
+  if (approximateJsonLength(declared) > MAX_CAPABILITIES_LENGTH)
+    throw tooLong("capabilities", MAX_CAPABILITIES_LENGTH);
+  if (info !== undefined && approximateJsonLength(info) > MAX_INFO_LENGTH)
+    throw tooLong("clientInfo", MAX_INFO_LENGTH);
   return {
     revision,
     capabilities: clientCapabilities(declared, revision),
@@ -41,7 +43,7 @@ export function readOpening(params: JsonObject | undefined): Opening {
 }
 
 /** The result of `initialize`. */
-export function initializeResult(revision: Revision, introduction: Introduction): JsonObject {
+export function initializeResult(revision: Revision, introduction: ServerDescription): JsonObject {
   const { serverInfo, instructions, instance } = introduction;
   return {
     protocolVersion: revision.name,
@@ -53,13 +55,13 @@ export function initializeResult(revision: Revision, introduction: Introduction)
 }
 
 /** The lists whose changes these server capabilities promise to tell of. */
-export function promisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
-  const promised = (key: string, ...kinds: ListKind[]) =>
+export function advertisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
+  const listsOf = (key: string, ...kinds: ListKind[]) =>
     objectAt(capabilities, key)?.listChanged === true ? kinds : [];
   return new Set([
-    ...promised("tools", "tools"),
-    ...promised("prompts", "prompts"),
-    ...promised("resources", "resources", "resourceTemplates"),
+    ...listsOf("tools", "tools"),
+    ...listsOf("prompts", "prompts"),
+    ...listsOf("resources", "resources", "resourceTemplates"),
   ]);
 }
 
@@ -95,14 +97,18 @@ function withoutTasks(capabilities: JsonObject, revision: Revision): JsonObject 
 }
 
 /** The client of a session that is named `id`. */
-export function clientOf(opening: Opening, id: string, who: Pick<Client, "principal" | "scope">): Client {
+export function clientOf(
+  params: InitializeParams,
+  id: string,
+  sender: Pick<Client, "principal" | "endpoint">,
+): Client {
   return {
-    principal: who.principal,
-    scope: who.scope,
+    principal: sender.principal,
+    endpoint: sender.endpoint,
     affinity: id,
     session: true,
-    capabilities: opening.capabilities,
-    ...(opening.info !== undefined && { info: opening.info }),
+    capabilities: params.capabilities,
+    ...(params.info !== undefined && { info: params.info }),
   };
 }
 

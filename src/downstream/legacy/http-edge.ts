@@ -1,12 +1,12 @@
 /** Serves legacy sessions over Streamable HTTP: POST, GET and DELETE on one path. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { Alarms } from "../../core/alarms.js";
-import { answerFault, invalidParams } from "../../core/check-params.js";
+import { paramsFault } from "../../core/ambiguous-members.js";
+import { invalidParams, responseFault } from "../../core/check-params.js";
+import { CoarseTimers } from "../../core/coarse-timers.js";
 import { GatewayError } from "../../core/errors.js";
-import { issuedBy } from "../../core/issuer.js";
-import { paramsFault } from "../../core/look-alikes.js";
 import { refusalError } from "../../core/refusal.js";
+import { withWorkerPrefix } from "../../core/worker-prefix.js";
 import {
   type Batch,
   type Envelope,
@@ -20,25 +20,25 @@ import {
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import type { HttpExchange, HttpPost, StreamRoom } from "../edge.js";
-import { hearNotification } from "./hear-notification.js";
-import { type Opener, openSession } from "./open-session.js";
-import { PostPlace, writeJson } from "./post-place.js";
+import type { HttpExchange, HttpPost, StreamQuota } from "../edge.js";
+import { handleNotification } from "./handle-notification.js";
+import { errorText, frameErrorText, resultText } from "./message-text.js";
+import { openSession, type SessionOpener } from "./open-session.js";
+import { PostResponse, writeJson } from "./post-response.js";
 import { findRevision } from "./revision.js";
-import { type Behind, faultText, serveRequest } from "./serve-request.js";
+import { type BackendDependencies, faultText, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
-import { errorText, frameErrorText, resultText } from "./text.js";
 
 export interface HttpEdgeParts {
   readonly store: SessionStore;
-  readonly opener: Opener;
-  readonly behind: Behind;
+  readonly sessionOpener: SessionOpener;
+  readonly backend: BackendDependencies;
   readonly streams: SessionStreamSettings;
-  readonly room: StreamRoom;
+  readonly streamQuota: StreamQuota;
   /** A call that takes longer gets its event stream although there is nothing to say yet, in ms. */
-  readonly patienceMs: number;
+  readonly streamAfterMs: number;
   /** The number of this worker, where there are others. */
   readonly worker?: number;
 }
@@ -47,7 +47,7 @@ export interface HttpEdgeParts {
 const MAX_BATCH = 100;
 
 export class LegacyHttpEdge {
-  readonly #alarms = new Alarms();
+  readonly #timers = new CoarseTimers();
 
   constructor(private readonly parts: HttpEdgeParts) {}
 
@@ -58,10 +58,10 @@ export class LegacyHttpEdge {
     const session = this.#sessionOf(post, message);
     if (session === undefined) return;
     if (isRequest(message)) {
-      const places = this.#placesFor(1, session, post, false);
-      return serveRequest(session, message, places.place(message.id), this.parts.behind);
+      const postResponse = this.#postResponse(1, session, post, false);
+      return serveRequest(session, message, postResponse.sinkFor(message.id), this.parts.backend);
     }
-    this.#hear(session, message);
+    this.#handleNonRequest(session, message);
     const fault = faultOf(message);
     if (fault === undefined) post.response.writeHead(202).end();
     // Nothing can be answered to what is no request, but its POST can.
@@ -78,9 +78,9 @@ export class LegacyHttpEdge {
       refuse(exchange, 406, "a GET must accept text/event-stream");
       return;
     }
-    exchange.response.once("close", this.parts.room.take(exchange.principal));
+    exchange.response.once("close", this.parts.streamQuota.acquire(exchange.principal));
     if (lastEventId === undefined) {
-      streams.openGeneral(exchange.response);
+      streams.openGetStream(exchange.response);
       return;
     }
     const outcome = streams.resume(exchange.response, lastEventId);
@@ -100,25 +100,34 @@ export class LegacyHttpEdge {
   async #initialize(post: HttpPost, request: Request): Promise<void> {
     // A host that has lost its session may send the old id once more with `initialize`; it gets a new session.
     const old = headerOf(post.request, HEADER.sessionId);
-    if (old !== undefined && this.parts.store.find(old, post.principal, post.scope) !== undefined) {
+    if (old !== undefined && this.parts.store.find(old, post.principal, post.endpoint) !== undefined) {
       return refuse(post, 400, "this session is initialized already", request.id);
     }
     try {
-      const { session, result } = await openSession(this.parts.opener, request.params, post, (revision) => {
-        const streams = new SessionStreams(
-          this.parts.streams,
-          revision.primes,
-          this.parts.opener.kept.of(post.principal),
-        );
-        return { id: issuedBy(this.parts.worker, randomUUID()), general: streams, streams };
-      });
+      const { session, result } = await openSession(
+        this.parts.sessionOpener,
+        request.params,
+        post,
+        (revision) => {
+          const streams = new SessionStreams(
+            this.parts.streams,
+            revision.primes,
+            this.parts.sessionOpener.memoryBudget.shareOf(post.principal),
+          );
+          return { id: withWorkerPrefix(this.parts.worker, randomUUID()), sink: streams, streams };
+        },
+      );
       // Nobody will ever learn the id of this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");
       post.response.setHeader(HEADER.sessionId, session.id);
       writeJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {
       if (!(error instanceof GatewayError)) {
-        writeJson(post.response, 500, faultText(request.id, request.method, error, this.parts.behind.logger));
+        writeJson(
+          post.response,
+          500,
+          faultText(request.id, request.method, error, this.parts.backend.logger),
+        );
         return;
       }
       const status = error.code === "overloaded" ? 503 : 200;
@@ -129,37 +138,37 @@ export class LegacyHttpEdge {
   #postBatch(post: HttpPost, batch: Batch): void | Promise<void> {
     const session = this.#sessionOf(post);
     if (session === undefined) return;
-    const problem = problemWith(batch, session);
+    const problem = batchProblem(batch, session);
     if (problem !== undefined) return refuse(post, 400, problem);
     const messages = messagesIn(batch);
-    for (const message of messages) if (!isRequest(message)) this.#hear(session, message);
+    for (const message of messages) if (!isRequest(message)) this.#handleNonRequest(session, message);
     const requests = messages.filter(isRequest);
     const bad = batch.filter((one) => one instanceof FrameError);
     if (requests.length + bad.length === 0) {
       post.response.writeHead(202).end();
       return;
     }
-    const places = this.#placesFor(requests.length + bad.length, session, post, true);
-    for (const fault of bad) places.place(fault.id ?? null).reply(frameErrorText(fault));
+    const postResponse = this.#postResponse(requests.length + bad.length, session, post, true);
+    for (const fault of bad) postResponse.sinkFor(fault.id ?? null).respond(frameErrorText(fault));
     const served = requests.map((request) =>
-      serveRequest(session, request, places.place(request.id), this.parts.behind),
+      serveRequest(session, request, postResponse.sinkFor(request.id), this.parts.backend),
     );
     return Promise.all(served).then(() => {});
   }
 
   /** Takes what is no request. */
-  #hear(session: Session, message: Envelope): void {
-    if (isNotification(message)) hearNotification(session, message, this.parts.behind.port);
-    else session.questions.answer(message);
+  #handleNonRequest(session: Session, message: Envelope): void {
+    if (isNotification(message)) handleNotification(session, message, this.parts.backend.gateway);
+    else session.questions.onResponse(message);
   }
 
-  #placesFor(requests: number, session: Session, post: HttpPost, batch: boolean): PostPlace {
+  #postResponse(requests: number, session: Session, post: HttpPost, batch: boolean): PostResponse {
     const { request, response, challenge } = post;
     const streamable = accepts(request, "text/event-stream");
     const json = accepts(request, "application/json") || !streamable;
-    const { patienceMs } = this.parts;
-    const settings = { streamable, json, patienceMs, alarms: this.#alarms, batch, challenge };
-    return new PostPlace(response, streamsOf(session), settings, requests);
+    const { streamAfterMs } = this.parts;
+    const settings = { streamable, json, streamAfterMs, timers: this.#timers, batch, challenge };
+    return new PostResponse(response, streamsOf(session), settings, requests);
   }
 
   /** The session of an exchange; answers it and returns undefined where there is none. */
@@ -182,7 +191,7 @@ export class LegacyHttpEdge {
       return refuse(exchange, 400, "there is no Mcp-Session-Id: send initialize first", message?.id);
     }
     // Whose session it is makes no difference to what a stranger is told.
-    const session = this.parts.store.find(id, exchange.principal, exchange.scope);
+    const session = this.parts.store.find(id, exchange.principal, exchange.endpoint);
     return session?.streams === undefined
       ? refuse(
           exchange,
@@ -195,7 +204,7 @@ export class LegacyHttpEdge {
 }
 
 /** Batches came with 2025-03-26 and went with 2025-06-18; `initialize` was never part of one. */
-function problemWith(batch: Batch, session: Session): string | undefined {
+function batchProblem(batch: Batch, session: Session): string | undefined {
   if (!session.revision.batches) return `batches do not exist in ${session.revision.name}`;
   if (batch.length > MAX_BATCH) return `a batch may have ${MAX_BATCH} messages`;
   return messagesIn(batch).some(({ method }) => method === "initialize")
@@ -205,7 +214,7 @@ function problemWith(batch: Batch, session: Session): string | undefined {
 
 /** What is wrong with a notification or an answer. */
 const faultOf = (message: Envelope): string | undefined =>
-  message.method === undefined ? answerFault(message) : paramsFault(message.method, message.params);
+  message.method === undefined ? responseFault(message) : paramsFault(message.method, message.params);
 
 function streamsOf(session: Session): SessionStreams {
   if (session.streams === undefined) throw new TypeError("a session over HTTP has streams");
@@ -213,12 +222,12 @@ function streamsOf(session: Session): SessionStreams {
 }
 
 /** What a client of this era must say, and nearly all do in these very words. */
-const EVERYTHING = "application/json, text/event-stream";
+const DEFAULT_ACCEPT = "application/json, text/event-stream";
 
 /** Whether the client can take `type`. A client that says nothing takes everything (RFC 9110, 12.5.1). */
 function accepts(request: IncomingMessage, type: string): boolean {
   const { accept: said } = request.headers;
-  if (said === undefined || said === EVERYTHING) return true;
+  if (said === undefined || said === DEFAULT_ACCEPT) return true;
   const accept = said.toLowerCase();
   const range = `${type.slice(0, type.indexOf("/"))}/*`;
   return accept.includes(type) || accept.includes(range) || accept.includes("*/*");

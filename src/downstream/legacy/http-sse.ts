@@ -4,9 +4,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../../core/errors.js";
-import { issuedBy } from "../../core/issuer.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
+import { withWorkerPrefix } from "../../core/worker-prefix.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import {
@@ -15,14 +15,14 @@ import {
   type HttpPost,
   MESSAGES_PATH,
   type PipeEdge,
-  ROOM_FOR_ALL,
-  type StreamRoom,
+  type StreamQuota,
+  UNLIMITED_STREAMS,
 } from "../edge.js";
-import { atMost } from "./at-most.js";
 import type { LegacyEdge } from "./edge.js";
-import { writeJson } from "./post-place.js";
+import { errorText } from "./message-text.js";
+import { writeJson } from "./post-response.js";
 import { SseConnection } from "./sse-connection.js";
-import { errorText } from "./text.js";
+import { waitAtMost } from "./wait-at-most.js";
 
 export interface HttpSseOptions {
   readonly edge: Pick<LegacyEdge, "pipe">;
@@ -31,7 +31,7 @@ export interface HttpSseOptions {
   /** Streams that may be open at once. Default 1000. */
   readonly maxStreams?: number;
   /** Where they must find room, together with other streams. Default: room for all. */
-  readonly room?: StreamRoom;
+  readonly streamQuota?: StreamQuota;
   /** The number of this worker, where there are others. */
   readonly worker?: number;
   readonly logger?: Logger;
@@ -48,7 +48,7 @@ interface Stream {
 /** An edge whose `get` serves `GET /sse` and whose `post` serves `POST /messages`. */
 export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchange: HttpExchange): void } {
   const { edge, logger = SILENT, hooks = {}, worker, maxStreams = 1000 } = options;
-  const { room = ROOM_FOR_ALL } = options;
+  const { streamQuota = UNLIMITED_STREAMS } = options;
   const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
   const streams = new Map<string, Stream>();
   const inFlight = new Set<Promise<void>>();
@@ -62,12 +62,12 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
         retryAfterMs: 5_000,
       });
     }
-    exchange.response.once("close", room.take(exchange.principal));
-    const id = issuedBy(worker, randomUUID());
+    exchange.response.once("close", streamQuota.acquire(exchange.principal));
+    const id = withWorkerPrefix(worker, randomUUID());
     const connection = new SseConnection(exchange.response, limits, () => end(id));
     const pipe = edge.pipe({
       principal: exchange.principal,
-      scope: exchange.scope,
+      endpoint: exchange.endpoint,
       send: (text) => connection.write(formatEvent({ event: "message", data: text.toString() })),
     });
     hooks.opened?.();
@@ -78,13 +78,14 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
 
   function post(post: HttpPost): void {
     const stream = streams.get(sessionIdOf(post));
-    const own = stream?.exchange.principal.id === post.principal.id && stream.exchange.scope === post.scope;
+    const own =
+      stream?.exchange.principal.id === post.principal.id && stream.exchange.endpoint === post.endpoint;
     if (stream === undefined || !own) {
       const error = new GatewayError("bad_request", "downstream", "there is no such stream (any more)");
       writeJson(post.response, 404, errorText(undefined, refusalError(error)));
       return;
     }
-    stream.pipe.actFor?.(post.principal);
+    stream.pipe.updatePrincipal?.(post.principal);
     // The answer comes on the stream, so the POST is done at once.
     post.response.writeHead(202).end();
     const served = receive(stream.pipe, post.message)
@@ -95,7 +96,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
 
   async function close(graceMs = 0): Promise<void> {
     closing = true;
-    await atMost(graceMs, Promise.all(inFlight));
+    await waitAtMost(graceMs, Promise.all(inFlight));
     for (const { connection } of [...streams.values()]) connection.end();
   }
 

@@ -1,14 +1,14 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
 
-import { type Call, type InputAnswers, nextCallId, type Reply } from "../../core/call.js";
+import { type Call, type InputResponses, nextCallId, type Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Handler } from "../../core/handler.js";
 import { REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/refusal.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
-import { askClient, type Outcome } from "./ask-client.js";
-import type { Outlet } from "./place.js";
+import type { MessageSink } from "./response-sink.js";
+import { type QuestionOutcome, sendQuestion } from "./send-question.js";
 import type { Session } from "./session.js";
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
@@ -18,12 +18,12 @@ const MAX_ROUNDS = 8;
 /** Questions of one round. More would take the places of what other servers ask in the same session. */
 const MAX_QUESTIONS = 32;
 /** The wait (ms) before a call is made again for which nothing was asked. */
-const PACE_MS = 250;
+const EMPTY_ROUND_DELAY_MS = 250;
 
-export interface Asking {
+export interface QuestionContext {
   readonly session: Session;
   /** The place of the request: what a call asks goes where its answer will go. */
-  readonly outlet: Outlet;
+  readonly sink: MessageSink;
   /** The call will not be made again: whoever waits for its next round need not. */
   abandon(): void;
 }
@@ -37,28 +37,28 @@ export async function inputLoop(
   next: Handler,
   call: Call,
   first: InputRequired,
-  asking: Asking,
+  context: QuestionContext,
 ): Promise<Reply> {
   let reply: Reply = first;
   let refused: ReadonlySet<string> = new Set();
   for (let round = 1; reply.kind === "input_required"; round += 1) {
-    const obstacle = obstacleTo(reply, round, refused);
-    if (obstacle !== undefined) {
-      asking.abandon();
-      return failure(call, obstacle);
+    const reason = stopReason(reply, round, refused);
+    if (reason !== undefined) {
+      context.abandon();
+      return failedReply(call, reason);
     }
-    const answers: Answers = await answersTo(reply, call, asking);
+    const answers: RoundResponses = await collectInputResponses(reply, call, context);
     if (answers.kind === "cancelled") {
-      asking.abandon();
+      context.abandon();
       return { kind: "error", error: refusalError(answers.error) };
     }
     refused = answers.refused;
-    reply = await next({ ...call, id: nextCallId(), answers: answers.answers });
+    reply = await next({ ...call, id: nextCallId(), inputResponses: answers.answers });
   }
   return reply;
 }
 
-function obstacleTo(reply: InputRequired, round: number, refused: ReadonlySet<string>): string | undefined {
+function stopReason(reply: InputRequired, round: number, refused: ReadonlySet<string>): string | undefined {
   const keys = Object.keys(reply.requests);
   if (keys.length === 0 && reply.state === undefined)
     return "the server asked for more input without saying what";
@@ -71,91 +71,99 @@ function obstacleTo(reply: InputRequired, round: number, refused: ReadonlySet<st
     : `the server needs an answer that the client cannot or will not give`;
 }
 
-type Answers =
-  | { readonly kind: "answers"; readonly answers: InputAnswers; readonly refused: ReadonlySet<string> }
+type RoundResponses =
+  | { readonly kind: "answers"; readonly answers: InputResponses; readonly refused: ReadonlySet<string> }
   | { readonly kind: "cancelled"; readonly error: GatewayError };
 
 /** Asks everything at once, each question for itself: one that is refused takes none of the others with it. */
-async function answersTo(reply: InputRequired, call: Call, asking: Asking): Promise<Answers> {
+async function collectInputResponses(
+  reply: InputRequired,
+  call: Call,
+  context: QuestionContext,
+): Promise<RoundResponses> {
   const questions = Object.entries(reply.requests);
-  if (questions.length === 0) await pause(PACE_MS, call.signal);
-  const wanted = new Wanted(reply, call.signal);
+  if (questions.length === 0) await pause(EMPTY_ROUND_DELAY_MS, call.signal);
+  const tracker = new OpenQuestionTracker(reply, call.signal);
   try {
     const outcomes = await Promise.all(
-      questions.map(async ([key, question]) => [key, await ask(question, key, wanted, asking)] as const),
+      questions.map(
+        async ([key, question]) => [key, await sendRoundQuestion(question, key, tracker, context)] as const,
+      ),
     );
     return {
       kind: "answers",
-      answers: { ...readOutcomes(outcomes), ...(reply.state !== undefined && { state: reply.state }) },
-      refused: new Set(outcomes.flatMap(([key, outcome]) => (isLost(outcome) ? [key] : []))),
+      answers: { ...inputResponsesOf(outcomes), ...(reply.state !== undefined && { state: reply.state }) },
+      refused: new Set(outcomes.flatMap(([key, outcome]) => (hasNoFallback(outcome) ? [key] : []))),
     };
   } catch (error) {
     if (error instanceof GatewayError) return { kind: "cancelled", error };
     throw error;
   } finally {
-    wanted.stopWatching();
+    tracker.stopWatching();
   }
 }
 
 /** Undefined for a question that the server took back meanwhile: it wants no answer, and no refusal either. */
-async function ask(
+async function sendRoundQuestion(
   question: unknown,
   key: string,
-  wanted: Wanted,
-  asking: Asking,
-): Promise<Outcome | undefined> {
+  tracker: OpenQuestionTracker,
+  context: QuestionContext,
+): Promise<QuestionOutcome | undefined> {
   try {
-    return await askClient(asking.session, question, asking.outlet, wanted.signalOf(key));
+    return await sendQuestion(context.session, question, context.sink, tracker.signalOf(key));
   } catch (error) {
-    if (wanted.isTakenBack(key)) return undefined;
+    if (tracker.isCancelled(key)) return undefined;
     throw error;
   }
 }
 
 /** Which questions of a round want an answer still: one signal each, because a server may take back some of them. */
-class Wanted {
+class OpenQuestionTracker {
   readonly #signal: StopSignal;
   readonly #stops: ReadonlyMap<string, Stop>;
-  readonly #takenBack = new Set<string>();
+  readonly #cancelled = new Set<string>();
   readonly #unwatch: () => void;
 
   constructor({ requests, open }: InputRequired, signal: StopSignal) {
     this.#signal = signal;
     this.#stops = new Map(Object.keys(requests).map((key) => [key, new Stop()]));
-    signal.addEventListener("abort", this.#giveUp);
-    if (signal.aborted) this.#giveUp();
-    this.#unwatch = open?.watch((key) => this.#takeBack(key)) ?? (() => {});
+    signal.addEventListener("abort", this.#cancelAll);
+    if (signal.aborted) this.#cancelAll();
+    this.#unwatch = open?.watch((key) => this.#cancel(key)) ?? (() => {});
   }
 
   signalOf(key: string): StopSignal {
     return this.#stops.get(key)?.signal ?? this.#signal;
   }
 
-  isTakenBack(key: string): boolean {
-    return this.#takenBack.has(key) && !this.#signal.aborted;
+  isCancelled(key: string): boolean {
+    return this.#cancelled.has(key) && !this.#signal.aborted;
   }
 
   stopWatching(): void {
-    this.#signal.removeEventListener("abort", this.#giveUp);
+    this.#signal.removeEventListener("abort", this.#cancelAll);
     this.#unwatch();
   }
 
-  readonly #giveUp = (): void => {
+  readonly #cancelAll = (): void => {
     for (const stop of this.#stops.values()) stop.abort(this.#signal.reason);
   };
 
-  #takeBack(key: string): void {
-    this.#takenBack.add(key);
+  #cancel(key: string): void {
+    this.#cancelled.add(key);
     const reason = new GatewayError("cancelled", "upstream", "the server wants no answer to it any more");
     this.#stops.get(key)?.abort(reason);
   }
 }
 
 /** Nothing at all can be given to the server in its place. */
-const isLost = (outcome: Outcome | undefined): boolean =>
-  outcome?.kind === "refused" && outcome.instead === undefined;
+const hasNoFallback = (outcome: QuestionOutcome | undefined): boolean =>
+  outcome?.kind === "refused" && outcome.fallback === undefined;
 
-function readOutcomes(outcomes: readonly (readonly [string, Outcome | undefined])[]): InputAnswers {
+function inputResponsesOf(
+  outcomes: readonly (readonly [string, QuestionOutcome | undefined])[],
+): InputResponses {
   const responses: [string, unknown][] = [];
   const refusals: [string, RpcError][] = [];
   for (const [key, outcome] of outcomes) {
@@ -163,7 +171,7 @@ function readOutcomes(outcomes: readonly (readonly [string, Outcome | undefined]
     if (outcome.kind === "answered") responses.push([key, outcome.result]);
     else {
       refusals.push([key, outcome.error]);
-      if (outcome.instead !== undefined) responses.push([key, outcome.instead]);
+      if (outcome.fallback !== undefined) responses.push([key, outcome.fallback]);
     }
   }
   return {
@@ -173,7 +181,7 @@ function readOutcomes(outcomes: readonly (readonly [string, Outcome | undefined]
 }
 
 /** A tool that gets no answers has failed as a tool: a model can read that and go on. */
-function failure(call: Call, sentence: string): Reply {
+function failedReply(call: Call, sentence: string): Reply {
   const error = new GatewayError("denied", "gateway", sentence);
   if (call.method !== "tools/call") return { kind: "error", error: refusalError(error), refusal: error.code };
   const content = [{ type: "text", text: refusalText(error) }];

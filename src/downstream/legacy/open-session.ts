@@ -2,25 +2,25 @@
 
 import { checkParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
-import type { KeptBudget } from "../../core/kept-budget.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
+import type { MemoryBudget } from "../../core/memory-budget.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { HttpExchange, Pipe } from "../edge.js";
-import { clientOf, initializeResult, promisedLists, readOpening } from "./handshake.js";
+import { advertisedLists, clientOf, initializeResult, readInitializeParams } from "./handshake.js";
 import type { QuestionLimits } from "./questions.js";
 import type { Revision } from "./revision.js";
 import { Session, type SessionParts } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 
-export interface Opener {
-  readonly port: GatewayPort;
+export interface SessionOpener {
+  readonly gateway: GatewayApi;
   readonly store: SessionStore;
   readonly questions: QuestionLimits;
   /** What is kept for sessions between their calls. */
-  readonly kept: KeptBudget;
+  readonly memoryBudget: MemoryBudget;
 }
 
-export interface Opened {
+export interface OpenedSession {
   readonly session: Session;
   /** What `initialize` is answered with. */
   readonly result: JsonObject;
@@ -32,34 +32,34 @@ export interface Opened {
  * gateway stands in for could not be met
  */
 export async function openSession(
-  opener: Opener,
+  opener: SessionOpener,
   params: JsonObject | undefined,
-  who: Pick<HttpExchange | Pipe, "principal" | "scope"> & Pick<Pipe, "isStandIn">,
-  ways: (revision: Revision) => Pick<SessionParts, "id" | "general" | "streams">,
-): Promise<Opened> {
+  sender: Pick<HttpExchange | Pipe, "principal" | "endpoint"> & Pick<Pipe, "isSpawnedByHost">,
+  transportOf: (revision: Revision) => Pick<SessionParts, "id" | "sink" | "streams">,
+): Promise<OpenedSession> {
   checkParams("initialize", params);
-  const opening = readOpening(params);
-  const way = ways(opening.revision);
-  const client = clientOf(opening, way.id, who);
+  const initializeParams = readInitializeParams(params);
+  const transport = transportOf(initializeParams.revision);
+  const client = clientOf(initializeParams, transport.id, sender);
   const session = new Session({
-    ...way,
+    ...transport,
     client,
-    revision: opening.revision,
-    changes: opener.port.changes,
+    revision: initializeParams.revision,
+    changes: opener.gateway.changes,
     questions: opener.questions,
-    kept: opener.kept.of(who.principal),
+    memoryShare: opener.memoryBudget.shareOf(sender.principal),
   });
   // It can be found before it is introduced to anybody: a server that is met on behalf of this client may ask for
   // its roots at once. Nobody outside knows the id yet.
   opener.store.add(session);
   try {
-    if (who.isStandIn === true) await opener.port.requireServer?.(client);
-    const introduction = await opener.port.introduce(client);
+    if (sender.isSpawnedByHost === true) await opener.gateway.requireServer?.(client);
+    const introduction = await opener.gateway.describe(client);
     if (session.hasEnded) {
       throw new GatewayError("cancelled", "gateway", "the session ended before it was open");
     }
-    const result = initializeResult(opening.revision, introduction);
-    session.promise(promisedLists(introduction.capabilities));
+    const result = initializeResult(initializeParams.revision, introduction);
+    session.advertise(advertisedLists(introduction.capabilities));
     return { session, result };
   } catch (error) {
     opener.store.end(session, "closed");

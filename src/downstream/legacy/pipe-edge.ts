@@ -16,24 +16,24 @@ import {
 } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
 import type { Pipe, PipeEdge } from "../edge.js";
-import { Gate } from "./gate.js";
-import { hearNotification } from "./hear-notification.js";
-import { type Opener, openSession } from "./open-session.js";
-import type { General, Place } from "./place.js";
-import { type Behind, faultText, serveRequest } from "./serve-request.js";
+import { ConditionVariable } from "./condition-variable.js";
+import { handleNotification } from "./handle-notification.js";
+import { arrayOf, errorText, frameErrorText, type MessageText, oneLine, resultText } from "./message-text.js";
+import { openSession, type SessionOpener } from "./open-session.js";
+import type { ResponseSink, SessionSink } from "./response-sink.js";
+import { type BackendDependencies, faultText, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
-import { arrayOf, errorText, frameErrorText, oneLine, resultText, type Text } from "./text.js";
 
 export class LegacyPipeEdge implements PipeEdge {
   #session: Session | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
-  #deaf = false;
+  #inputEnded = false;
 
   constructor(
     private readonly pipe: Pipe,
-    private readonly opener: Opener,
-    private readonly behind: Behind,
+    private readonly sessionOpener: SessionOpener,
+    private readonly backend: BackendDependencies,
   ) {}
 
   /**
@@ -41,8 +41,8 @@ export class LegacyPipeEdge implements PipeEdge {
    * to `initialize` is served after it, in its own order.
    */
   async receive(message: Envelope): Promise<void> {
-    if (this.#opening !== undefined && !BEFORE_OPEN.has(message.method)) await this.#opening;
-    if (!isRequest(message)) this.#hear(message);
+    if (this.#opening !== undefined && !ALLOWED_BEFORE_OPEN.has(message.method)) await this.#opening;
+    if (!isRequest(message)) this.#handleNonRequest(message);
     else await this.#serve(message, (text) => this.#write(text));
   }
 
@@ -53,38 +53,40 @@ export class LegacyPipeEdge implements PipeEdge {
     if (this.#session?.revision.batches !== true || messages.some(({ method }) => method === "initialize")) {
       return this.#write(errorText(null, refusal("a batch is not possible here")));
     }
-    for (const message of messages) if (!isRequest(message)) this.#hear(message);
-    const replies: Text[] = batch.flatMap((one) => (one instanceof FrameError ? [frameErrorText(one)] : []));
+    for (const message of messages) if (!isRequest(message)) this.#handleNonRequest(message);
+    const replies: MessageText[] = batch.flatMap((one) =>
+      one instanceof FrameError ? [frameErrorText(one)] : [],
+    );
     await Promise.all(
       messages.filter(isRequest).map((request) => this.#serve(request, (text) => replies.push(text))),
     );
     if (replies.length > 0) this.#write(arrayOf(replies));
   }
 
-  actFor(principal: Principal): void {
-    this.#session?.actFor(principal);
+  updatePrincipal(principal: Principal): void {
+    this.#session?.updatePrincipal(principal);
   }
 
   /** A call that waits for an answer is over: it will not come. */
-  inputEnded(): void {
-    this.#deaf = true;
+  onInputEnd(): void {
+    this.#inputEnded = true;
     this.#session?.questions.close();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#session !== undefined) this.opener.store.end(this.#session, "closed");
+    if (this.#session !== undefined) this.sessionOpener.store.end(this.#session, "closed");
   }
 
-  #hear(message: Envelope): void {
+  #handleNonRequest(message: Envelope): void {
     if (this.#session === undefined) return;
-    if (isNotification(message)) hearNotification(this.#session, message, this.behind.port);
-    else this.#session.questions.answer(message);
+    if (isNotification(message)) handleNotification(this.#session, message, this.backend.gateway);
+    else this.#session.questions.onResponse(message);
   }
 
-  async #serve(request: Request, reply: (text: Text) => void): Promise<void> {
+  async #serve(request: Request, reply: (text: MessageText) => void): Promise<void> {
     if (this.#session !== undefined) {
-      return serveRequest(this.#session, request, this.#place(reply), this.behind);
+      return serveRequest(this.#session, request, this.#responseSink(reply), this.backend);
     }
     if (request.method === "ping") reply(resultText(request.id, Payload.ofObject({})));
     else if (request.method !== "initialize") reply(errorText(request.id, refusal("send initialize first")));
@@ -97,81 +99,81 @@ export class LegacyPipeEdge implements PipeEdge {
     }
   }
 
-  async #initialize(request: Request, reply: (text: Text) => void): Promise<void> {
+  async #initialize(request: Request, reply: (text: MessageText) => void): Promise<void> {
     try {
-      const opened = await openSession(this.opener, request.params, this.pipe, () => ({
+      const opened = await openSession(this.sessionOpener, request.params, this.pipe, () => ({
         id: randomUUID(),
-        general: new PipeGeneral((text) => this.#write(text)),
+        sink: new PipeSessionSink((text) => this.#write(text)),
       }));
-      if (this.#closed) return this.opener.store.end(opened.session, "closed");
+      if (this.#closed) return this.sessionOpener.store.end(opened.session, "closed");
       this.#session = opened.session;
-      if (this.#deaf) opened.session.questions.close();
+      if (this.#inputEnded) opened.session.questions.close();
       reply(resultText(request.id, Payload.ofObject(opened.result)));
     } catch (error) {
       reply(
         error instanceof GatewayError
           ? errorText(request.id, refusalError(error))
-          : faultText(request.id, request.method, error, this.behind.logger),
+          : faultText(request.id, request.method, error, this.backend.logger),
       );
     }
   }
 
   /** What is said before a response goes where everything goes. */
-  #place(reply: (text: Text) => void): Place {
+  #responseSink(reply: (text: MessageText) => void): ResponseSink {
     let done = false;
     return {
-      say: (text) => {
+      send: (text) => {
         if (!done) this.#write(text);
         return !done;
       },
-      reply: (text) => {
+      respond: (text) => {
         if (!done) reply(text);
         done = true;
       },
-      withdraw: () => {
+      skipResponse: () => {
         done = true;
       },
     };
   }
 
-  #write(text: Text): void {
+  #write(text: MessageText): void {
     if (!this.#closed) this.pipe.send(oneLine(text));
   }
 }
 
 /** What need not wait until the session is open. */
-const BEFORE_OPEN: ReadonlySet<string | undefined> = new Set(["initialize", "ping"]);
+const ALLOWED_BEFORE_OPEN: ReadonlySet<string | undefined> = new Set(["initialize", "ping"]);
 
 /** Everything that belongs to no request, on a pipe; before the client is ready, it is not asked anything. */
-class PipeGeneral implements General {
-  readonly #gate = new Gate();
+class PipeSessionSink implements SessionSink {
+  readonly #stateChange = new ConditionVariable();
   #ready = false;
   #closed = false;
 
-  constructor(private readonly write: (text: Text) => void) {}
+  constructor(private readonly write: (text: MessageText) => void) {}
 
-  get isHeard(): boolean {
+  get isConnected(): boolean {
     return this.#ready && !this.#closed;
   }
 
-  say(text: Text): boolean {
+  send(text: MessageText): boolean {
     if (!this.#closed) this.write(text);
     return !this.#closed;
   }
 
-  begin(): void {
+  markReady(): void {
     this.#ready = true;
-    this.#gate.wake();
+    this.#stateChange.notifyAll();
   }
 
-  async listening(waitMs: number, signal: StopSignal): Promise<boolean> {
-    if (!this.#ready && !this.#closed) await this.#gate.wait(waitMs, signal);
-    return this.isHeard;
+  async waitUntilConnected(waitMs: number, signal: StopSignal): Promise<boolean> {
+    if (!this.#ready && !this.#closed) await this.#stateChange.wait(waitMs, signal);
+    return this.isConnected;
   }
 
   close(): void {
     this.#closed = true;
-    this.#gate.wake();
+    this.#stateChange.notifyAll();
   }
 }
 

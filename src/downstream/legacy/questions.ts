@@ -1,17 +1,17 @@
 /** The questions one client was asked and has not answered yet, by the ids of their requests. */
 
-import { answerFault, invalidParams } from "../../core/check-params.js";
+import { invalidParams, responseFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
-import type { Outlet } from "./place.js";
-import { noticeText, requestText } from "./text.js";
+import { noticeText, requestText } from "./message-text.js";
+import type { MessageSink } from "./response-sink.js";
 
 /** What the client made of a question. */
-export type Answer =
+export type QuestionResponse =
   | { readonly kind: "result"; readonly result: JsonObject }
   | { readonly kind: "error"; readonly error: RpcError };
 
@@ -22,14 +22,14 @@ export interface QuestionLimits {
   readonly maxOpen: number;
 }
 
-interface Open {
-  settle(answer: Answer): void;
+interface OpenQuestion {
+  settle(answer: QuestionResponse): void;
   fail(error: GatewayError): void;
 }
 
 export class Questions {
   /** Most sessions never ask anything. */
-  #open: Map<MessageId, Open> | undefined;
+  #open: Map<MessageId, OpenQuestion> | undefined;
   #lastId = 0;
   #closed = false;
 
@@ -46,12 +46,12 @@ export class Questions {
    * @throws GatewayError `cancelled` (the signal, or the session ended: the client is told), `timed_out`,
    * `overloaded`.
    */
-  async ask(
+  async send(
     method: string,
     params: JsonObject | undefined,
-    outlet: Outlet,
+    sink: MessageSink,
     signal: StopSignal,
-  ): Promise<Answer> {
+  ): Promise<QuestionResponse> {
     if (this.#closed || signal.aborted) throw cancelled();
     if (this.size >= this.limits.maxOpen) {
       throw new GatewayError("overloaded", "downstream", "too many questions are open in this session");
@@ -61,21 +61,21 @@ export class Questions {
     this.#lastId += 1;
     const id = this.#lastId;
     const answerMs = this.limits.answerMs();
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<QuestionResponse>((resolve, reject) => {
       const over = () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
         open.delete(id);
       };
-      const takeBack = (error: GatewayError, reason: string) => {
+      const cancel = (error: GatewayError, reason: string) => {
         over();
-        outlet.say(noticeText("notifications/cancelled", { requestId: id, reason }));
+        sink.send(noticeText("notifications/cancelled", { requestId: id, reason }));
         reject(error);
       };
-      const aborted = () => takeBack(cancelled(), whyTakenBack(signal));
-      const late = () => takeBack(timedOut(answerMs), "nobody answered in time");
+      const aborted = () => cancel(cancelled(), cancelReason(signal));
+      const late = () => cancel(timedOut(answerMs), "nobody answered in time");
       const timer = setTimeout(late, answerMs);
-      const settle = (answer: Answer) => {
+      const settle = (answer: QuestionResponse) => {
         over();
         resolve(answer);
       };
@@ -85,15 +85,15 @@ export class Questions {
       };
       signal.addEventListener("abort", aborted);
       open.set(id, { settle, fail });
-      if (!outlet.say(requestText(id, method, params))) fail(unreachable());
+      if (!sink.send(requestText(id, method, params))) fail(noStreamError());
     });
   }
 
   /** Hands a response to the question it answers; false when there is none (any more) with that very id. */
-  answer(message: Envelope): boolean {
+  onResponse(message: Envelope): boolean {
     const open = message.id === undefined ? undefined : this.#open?.get(message.id);
     if (open === undefined) return false;
-    const fault = answerFault(message);
+    const fault = responseFault(message);
     if (fault !== undefined) open.settle({ kind: "error", error: refusalError(invalidParams(fault)) });
     else if (message.error !== undefined) open.settle({ kind: "error", error: message.error });
     else open.settle({ kind: "result", result: message.result ?? {} });
@@ -107,7 +107,7 @@ export class Questions {
   }
 }
 
-const whyTakenBack = ({ reason }: StopSignal): string =>
+const cancelReason = ({ reason }: StopSignal): string =>
   reason instanceof GatewayError ? reason.message : "the call it belonged to was cancelled";
 
 const cancelled = () =>
@@ -120,5 +120,5 @@ const timedOut = (ms: number) =>
     `the client did not answer a question within ${Math.round(ms / 1000)} s`,
   );
 
-export const unreachable = () =>
+export const noStreamError = () =>
   new GatewayError("timed_out", "downstream", "the client has no stream open on which it could be asked");

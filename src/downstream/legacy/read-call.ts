@@ -1,13 +1,13 @@
 /** A request of a legacy session, read into a Call. */
 
 import { type Call, type Notice, nextCallId } from "../../core/call.js";
-import { PROGRESS, Progress } from "../../core/progress.js";
+import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, without } from "../../wire/json.js";
 import { isProgressToken } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
-import { fitsCall } from "./fitting-notices.js";
+import { isForCall } from "./notification-filter.js";
 import type { Revision } from "./revision.js";
 import type { Session } from "./session.js";
 
@@ -15,7 +15,7 @@ export function readCall(
   session: Session,
   request: Request,
   signal: StopSignal,
-  say: (notice: Notice) => void,
+  sendNotice: (notice: Notice) => void,
 ): Call {
   const params = readParams(request.params ?? {}, session.revision);
   const token = objectAt(params, "_meta")?.[META.progressToken];
@@ -27,19 +27,19 @@ export function readCall(
     params,
     client: session.client,
     route: undefined,
-    answers: undefined,
+    inputResponses: undefined,
     logLevel: session.logLevel,
     extraHeaders: undefined,
     signal,
     notify: (notice) => {
-      if (!fitsCall(notice, token, session)) return;
-      if (notice.method === PROGRESS) {
-        progress ??= new Progress();
-        if (!progress.advances(notice)) return;
+      if (!isForCall(notice, token, session)) return;
+      if (notice.method === PROGRESS_METHOD) {
+        progress ??= new ProgressFilter();
+        if (!progress.isIncreasing(notice)) return;
       }
-      say(notice);
+      sendNotice(notice);
     },
-    alive: undefined,
+    onActivity: undefined,
   };
 }
 

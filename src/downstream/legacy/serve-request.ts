@@ -1,10 +1,11 @@
 /** Serves one request of a session, whatever brought it: by the session itself, or by what is behind the gateway. */
+
+import { paramsFault } from "../../core/ambiguous-members.js";
 import type { Reply } from "../../core/call.js";
 import { invalidParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
-import { paramsFault } from "../../core/look-alikes.js";
 import { refusalError } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -12,15 +13,15 @@ import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { inputLoop } from "./input-loop.js";
-import { ownMethod } from "./own-methods.js";
-import type { Place } from "./place.js";
+import { errorText, type MessageText, noticeText, resultText } from "./message-text.js";
 import { readCall } from "./read-call.js";
+import type { ResponseSink } from "./response-sink.js";
 import type { Session } from "./session.js";
-import { errorText, noticeText, resultText, type Text } from "./text.js";
+import { sessionMethod } from "./session-methods.js";
 import { writeReply } from "./write-reply.js";
 
-export interface Behind {
-  readonly port: GatewayPort;
+export interface BackendDependencies {
+  readonly gateway: GatewayApi;
   readonly logger: Logger;
 }
 
@@ -31,64 +32,65 @@ const MAX_IN_FLIGHT = 1000;
 export function serveRequest(
   session: Session,
   request: Request,
-  place: Place,
-  behind: Behind,
+  sink: ResponseSink,
+  backend: BackendDependencies,
 ): Promise<void> {
   const { id, method, params } = request;
   const fault = paramsFault(method, params);
   if (fault !== undefined || session.isInFlight(id)) {
     // The id may name another request, which must not be answered instead.
     const [to, error] = session.isInFlight(id) ? [null, duplicate(id)] : [id, malformed(fault ?? "")];
-    place.reply(errorText(to, error));
+    sink.respond(errorText(to, error));
     return Promise.resolve();
   }
   session.wasUsed = true;
-  const own = ownMethod(method);
-  if (own === undefined) return serveCall(session, request, place, behind);
+  const own = sessionMethod(method);
+  if (own === undefined) return serveCall(session, request, sink, backend);
   const answer = () => own(session, params ?? {});
-  return answerItself(request, behind.logger, answer).then((text) => place.reply(text));
+  return answerLocally(request, backend.logger, answer).then((text) => sink.respond(text));
 }
 
 async function serveCall(
   session: Session,
   request: Request,
-  place: Place,
-  { port, logger }: Behind,
+  sink: ResponseSink,
+  { gateway, logger }: BackendDependencies,
 ): Promise<void> {
   const { id, method } = request;
   // A request that is cancelled gets no response, now or later. When the session ends, everybody is told.
-  const over = (why: "cancelled" | "ended") =>
-    why === "cancelled" ? place.withdraw() : place.reply(errorText(id, sessionEnded()));
-  const controller = session.inFlight < MAX_IN_FLIGHT ? session.begin(id, over) : undefined;
+  const onEnd = (why: "cancelled" | "ended") =>
+    why === "cancelled" ? sink.skipResponse() : sink.respond(errorText(id, sessionEnded()));
+  const controller = session.inFlight < MAX_IN_FLIGHT ? session.beginCall(id, onEnd) : undefined;
   if (controller === undefined) {
-    place.reply(errorText(id, overloaded()));
+    sink.respond(errorText(id, overloaded()));
     return;
   }
   const call = readCall(session, request, controller.signal, (notice) => {
-    place.say(noticeText(notice.method, notice.params));
+    sink.send(noticeText(notice.method, notice.params));
   });
-  const asking = { session, outlet: place, abandon: () => controller.abort() };
-  let text: Text;
+  const questionContext = { session, sink: sink, abandon: () => controller.abort() };
+  let text: MessageText;
   let scopes: readonly string[] | undefined;
   try {
-    let reply = await port.handle(call);
-    if (reply.kind === "input_required") reply = await inputLoop(port.handle, call, reply, asking);
-    text = writeReply(id, call, reply, session.revision, port);
+    let reply = await gateway.handle(call);
+    if (reply.kind === "input_required")
+      reply = await inputLoop(gateway.handle, call, reply, questionContext);
+    text = writeReply(id, call, reply, session.revision, gateway);
     scopes = missingScopes(reply);
   } catch (error) {
     text = faultText(id, method, error, logger);
   }
-  if (session.finish(id, controller)) place.reply(text, scopes);
+  if (session.finishCall(id, controller)) sink.respond(text, scopes);
 }
 
 const missingScopes = (reply: Reply): readonly string[] | undefined =>
   reply.kind === "error" ? reply.scopes : undefined;
 
-async function answerItself(
+async function answerLocally(
   request: Request,
   logger: Logger,
   answer: () => void | Promise<void>,
-): Promise<Text> {
+): Promise<MessageText> {
   try {
     await answer();
     return resultText(request.id, Payload.ofObject({}));
@@ -100,7 +102,7 @@ async function answerItself(
 }
 
 /** What is behind promises never to throw; should it, nobody must wait for ever. */
-export function faultText(id: MessageId, method: string, error: unknown, logger: Logger): Text {
+export function faultText(id: MessageId, method: string, error: unknown, logger: Logger): MessageText {
   logger.error({ error, method }, "a request ended in a fault of the gateway");
   return errorText(id, {
     code: CODE.internalError,

@@ -2,10 +2,10 @@
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import { mayTake, sharesWithOthers } from "../../core/shares.js";
-import { upTo } from "../../core/up-to.js";
-import { atMost } from "./at-most.js";
+import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
+import { entryLimit } from "../../core/lru-limits.js";
 import type { Session } from "./session.js";
+import { waitAtMost } from "./wait-at-most.js";
 
 export interface SessionLimits {
   /**
@@ -21,9 +21,9 @@ export interface SessionLimits {
 
 /** One that was opened and never used ends sooner, in ms: whoever opens many and leaves them costs nothing for long. */
 const UNUSED_MS = 120_000;
-const CHARACTERS = 32 * 1024 * 1024;
+const MAX_CHARACTERS = 32 * 1024 * 1024;
 
-interface Own {
+interface PrincipalUsage {
   sessions: number;
   characters: number;
 }
@@ -37,14 +37,14 @@ export class SessionStore {
   #closing = false;
   #characters = 0;
   /** By the ids of principals. */
-  readonly #own = new Map<string, Own>();
+  readonly #usage = new Map<string, PrincipalUsage>();
 
   constructor(
     private readonly limits: SessionLimits,
     /** Hears of each session that came to its end. */
-    private readonly ended: (session: Session, why: SessionEnd) => void,
+    private readonly onEnded: (session: Session, why: SessionEnd) => void,
   ) {
-    this.#sessions = new LRUCache(upTo(limits.max));
+    this.#sessions = new LRUCache(entryLimit(limits.max));
     this.#sweep = setInterval(() => this.#sweepNow(), Math.min(limits.idleMs, 60_000) / 2);
     this.#sweep.unref();
   }
@@ -58,17 +58,18 @@ export class SessionStore {
   add(session: Session): void {
     if (this.#closing) throw new GatewayError("overloaded", "gateway", "the gateway is stopping");
     const { principal } = session.client;
-    while (!this.#hasRoom(session)) this.#makeRoom(principal);
+    while (!this.#hasCapacity(session)) this.#evictFor(principal);
     this.#count(session, 1);
     this.#sessions.set(session.id, session);
   }
 
   /** The session of that id, if it is this principal's and of this scope. To everybody else it does not exist. */
-  find(id: string, principal: Principal, scope: string): Session | undefined {
+  find(id: string, principal: Principal, endpoint: string): Session | undefined {
     const session = this.#sessions.get(id);
-    if (session?.client.principal.id !== principal.id || session.client.scope !== scope) return undefined;
+    if (session?.client.principal.id !== principal.id || session.client.endpoint !== endpoint)
+      return undefined;
     session.touch();
-    session.actFor(principal);
+    session.updatePrincipal(principal);
     return session;
   }
 
@@ -81,7 +82,7 @@ export class SessionStore {
     if (!this.#sessions.delete(session.id)) return;
     this.#count(session, -1);
     session.end();
-    this.ended(session, why);
+    this.onEnded(session, why);
   }
 
   /**
@@ -92,32 +93,32 @@ export class SessionStore {
     this.#closing = true;
     clearInterval(this.#sweep);
     const sessions = this.all().filter(({ streams }) => streams !== undefined);
-    for (const { streams } of sessions) streams?.endGeneral();
-    await atMost(graceMs, Promise.all(sessions.map((session) => session.drained())));
+    for (const { streams } of sessions) streams?.endGetStreams();
+    await waitAtMost(graceMs, Promise.all(sessions.map((session) => session.drained())));
     for (const session of sessions) this.end(session, "closed");
   }
 
-  #hasRoom({ client: { principal }, extent }: Session): boolean {
-    const { max, maxCharacters = CHARACTERS } = this.limits;
-    const shared = sharesWithOthers(principal);
-    const own = shared ? this.#own.get(principal.id) : undefined;
+  #hasCapacity({ client: { principal }, retainedCharacters }: Session): boolean {
+    const { max, maxCharacters = MAX_CHARACTERS } = this.limits;
+    const shared = isIdentified(principal);
+    const own = shared ? this.#usage.get(principal.id) : undefined;
     return (
-      mayTake(max, this.#sessions.size, own?.sessions ?? 0) &&
-      mayTake(maxCharacters, this.#characters + extent, own?.characters ?? 0)
+      fitsFairShare(max, this.#sessions.size, own?.sessions ?? 0) &&
+      fitsFairShare(maxCharacters, this.#characters + retainedCharacters, own?.characters ?? 0)
     );
   }
 
-  #count({ client: { principal }, extent }: Session, change: 1 | -1): void {
-    this.#characters += change * extent;
-    const own = this.#own.get(principal.id) ?? { sessions: 0, characters: 0 };
+  #count({ client: { principal }, retainedCharacters }: Session, change: 1 | -1): void {
+    this.#characters += change * retainedCharacters;
+    const own = this.#usage.get(principal.id) ?? { sessions: 0, characters: 0 };
     own.sessions += change;
-    own.characters += change * extent;
-    if (own.sessions > 0) this.#own.set(principal.id, own);
-    else this.#own.delete(principal.id);
+    own.characters += change * retainedCharacters;
+    if (own.sessions > 0) this.#usage.set(principal.id, own);
+    else this.#usage.delete(principal.id);
   }
 
   /** Ends the principal's own oldest that is not busy. */
-  #makeRoom({ id }: Principal): void {
+  #evictFor({ id }: Principal): void {
     const idle = this.all().findLast((session) => session.client.principal.id === id && !session.isBusy);
     if (idle !== undefined) this.end(idle, "displaced");
     else

@@ -1,34 +1,34 @@
 /** The event streams of one HTTP session: one per call that needs one, and those a GET opened. */
 
 import type { ServerResponse } from "node:http";
-import type { KeptShare } from "../../core/kept-budget.js";
+import type { BudgetShare } from "../../core/memory-budget.js";
 import type { StopSignal } from "../../core/stop.js";
+import { ConditionVariable } from "./condition-variable.js";
 import { EventLog, type EventLogLimits } from "./event-log.js";
 import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
-import { Gate } from "./gate.js";
-import type { General } from "./place.js";
-import { stringOf, type Text } from "./text.js";
+import { type MessageText, stringOf } from "./message-text.js";
+import type { SessionSink } from "./response-sink.js";
 
 export interface SessionStreamSettings extends StreamSettings {
   readonly log: EventLogLimits;
   /** GET streams that may be connected at once; a further one ends the oldest. */
-  readonly maxGeneral: number;
+  readonly maxGetStreams: number;
   /** So long a delivered stream can still be resumed, in case its end was lost on the way. In ms. */
   readonly lingerMs: number;
 }
 
 /** Messages that wait for a first GET stream; list changes say little, so few are enough. */
-const MAX_WAITING = 100;
+const MAX_QUEUED = 100;
 /** GET streams whose host is gone and may come back. */
 const MAX_ABANDONED = 4;
 /** Finished streams that can still be resumed. */
 const MAX_FINISHED = 16;
 
-export class SessionStreams implements General {
+export class SessionStreams implements SessionSink {
   readonly #log: EventLog;
   readonly #streams = new Map<number, EventStream>();
-  readonly #waiting: string[] = [];
-  readonly #gate = new Gate();
+  readonly #queued: string[] = [];
+  readonly #streamChange = new ConditionVariable();
   #lastNumber = 0;
   #closed = false;
 
@@ -36,29 +36,29 @@ export class SessionStreams implements General {
     private readonly settings: SessionStreamSettings,
     /** Whether the session's revision opens streams with an event without data. */
     private readonly primes: boolean,
-    share?: KeptShare,
+    share?: BudgetShare,
   ) {
     this.#log = new EventLog(settings.log, share);
   }
 
-  get isHeard(): boolean {
-    return this.#general().some(({ isConnected }) => isConnected);
+  get isConnected(): boolean {
+    return this.#getStreams().some(({ isConnected }) => isConnected);
   }
 
   /** The connected streams. */
-  get connected(): number {
+  get connectedCount(): number {
     return [...this.#streams.values()].filter((stream) => stream.isConnected).length;
   }
 
   /** A stream for what is sent before, and with, the response to a POST. */
-  openCall(response: ServerResponse): EventStream {
+  openCallStream(response: ServerResponse): EventStream {
     return this.#open("call", response);
   }
 
   /** A stream for what belongs to no request. */
-  openGeneral(response: ServerResponse): void {
-    const connected = this.#general().filter((stream) => stream.isConnected);
-    if (connected.length >= this.settings.maxGeneral) this.#end(connected[0]);
+  openGetStream(response: ServerResponse): void {
+    const connected = this.#getStreams().filter((stream) => stream.isConnected);
+    if (connected.length >= this.settings.maxGetStreams) this.#end(connected[0]);
     this.#open("general", response);
     this.#flush();
   }
@@ -73,12 +73,12 @@ export class SessionStreams implements General {
     if (id === undefined) return "unknown";
     const stream = this.#streams.get(id.stream);
     if (id.kind === "general" && stream?.kind !== "general") {
-      this.openGeneral(response);
+      this.openGetStream(response);
       return "resumed";
     }
     const isKept = stream?.kind === id.kind;
     if (!isKept && this.#log.after(id.stream, id.seq).length === 0) return "unknown";
-    const resumed = isKept ? stream : this.#endedCall(id.stream);
+    const resumed = isKept ? stream : this.#endedCallStream(id.stream);
     const goesOn = resumed.resume(response, id.seq);
     if (id.kind === "general") this.#flush();
     return goesOn ? "resumed" : "over";
@@ -88,17 +88,17 @@ export class SessionStreams implements General {
    * Says it on one GET stream (no message goes to two: 2025-11-25, basic/transports, "Multiple Connections"),
    * the youngest, which is the likeliest to be alive. With none connected it waits for the next one.
    */
-  say(text: Text): boolean {
+  send(text: MessageText): boolean {
     if (this.#closed) return false;
-    const stream = this.#general().findLast(({ isConnected }) => isConnected);
+    const stream = this.#getStreams().findLast(({ isConnected }) => isConnected);
     if (stream !== undefined) stream.send(text);
-    else this.#keepWaiting(stringOf(text));
+    else this.#queue(stringOf(text));
     return true;
   }
 
-  async listening(waitMs: number, signal: StopSignal): Promise<boolean> {
-    if (!this.isHeard && !this.#closed) await this.#gate.wait(waitMs, signal);
-    return this.isHeard;
+  async waitUntilConnected(waitMs: number, signal: StopSignal): Promise<boolean> {
+    if (!this.isConnected && !this.#closed) await this.#streamChange.wait(waitMs, signal);
+    return this.isConnected;
   }
 
   /** Forgets what nobody will come back for: delivered streams after a while, and all but the last of the rest. */
@@ -110,13 +110,13 @@ export class SessionStreams implements General {
       if (stream.deliveredAt !== undefined && stream.deliveredAt <= over) this.#forget(stream);
     }
     for (const stream of finished.slice(0, -MAX_FINISHED)) this.#forget(stream);
-    const abandoned = this.#general().filter(({ isConnected }) => !isConnected);
+    const abandoned = this.#getStreams().filter(({ isConnected }) => !isConnected);
     for (const stream of abandoned.slice(0, -MAX_ABANDONED)) this.#forget(stream);
   }
 
   /** Ends the GET streams; calls go on, and answer where they would have. */
-  endGeneral(): void {
-    for (const stream of this.#general()) this.#end(stream);
+  endGetStreams(): void {
+    for (const stream of this.#getStreams()) this.#end(stream);
   }
 
   close(): void {
@@ -124,8 +124,8 @@ export class SessionStreams implements General {
     for (const stream of this.#streams.values()) stream.finish();
     this.#streams.clear();
     this.#log.clear();
-    this.#waiting.length = 0;
-    this.#gate.wake();
+    this.#queued.length = 0;
+    this.#streamChange.notifyAll();
   }
 
   #open(kind: "call" | "general", response: ServerResponse): EventStream {
@@ -138,26 +138,26 @@ export class SessionStreams implements General {
   }
 
   /** The stream of a call that is not kept any more, to say what became of its response. */
-  #endedCall(number: number): EventStream {
+  #endedCallStream(number: number): EventStream {
     const stream = new EventStream(number, "call", this.#log, this.settings);
     stream.finish();
     return stream;
   }
 
-  #general(): EventStream[] {
+  #getStreams(): EventStream[] {
     return [...this.#streams.values()].filter(({ kind }) => kind === "general");
   }
 
   #flush(): void {
-    for (const text of this.#waiting.splice(0)) this.say(text);
-    this.#gate.wake();
+    for (const text of this.#queued.splice(0)) this.send(text);
+    this.#streamChange.notifyAll();
   }
 
   /** "The list has changed" need not be said twice to somebody who was not there. */
-  #keepWaiting(text: string): void {
-    if (this.#waiting.includes(text)) return;
-    this.#waiting.push(text);
-    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
+  #queue(text: string): void {
+    if (this.#queued.includes(text)) return;
+    this.#queued.push(text);
+    if (this.#queued.length > MAX_QUEUED) this.#queued.shift();
   }
 
   #end(stream: EventStream | undefined): void {

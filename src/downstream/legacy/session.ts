@@ -2,15 +2,15 @@
 
 import type { LogLevel } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
-import { type Client, extentOfClient, type Principal } from "../../core/client.js";
+import { type Client, clientInfoLength, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import type { KeptShare } from "../../core/kept-budget.js";
+import type { BudgetShare } from "../../core/memory-budget.js";
 import { Stop } from "../../core/stop.js";
 import type { ListKind } from "../../core/upstream.js";
 import type { MessageId } from "../../wire/message-id.js";
-import { CallsInFlight, type InFlight } from "./calls-in-flight.js";
-import type { General } from "./place.js";
+import { CallsInFlight, type InFlightCall } from "./calls-in-flight.js";
 import { type QuestionLimits, Questions } from "./questions.js";
+import type { SessionSink } from "./response-sink.js";
 import type { Revision } from "./revision.js";
 import type { SessionStreams } from "./session-streams.js";
 import { Subscriptions } from "./subscriptions.js";
@@ -21,18 +21,18 @@ export interface SessionParts {
   readonly client: Client;
   readonly revision: Revision;
   /** Where everything goes that belongs to no request. */
-  readonly general: General;
-  /** The event streams, where it came over HTTP; they are `general` then. */
+  readonly sink: SessionSink;
+  /** The event streams, where it came over HTTP; they are `sink` then. */
   readonly streams?: SessionStreams;
   readonly changes: ChangeFeed;
   readonly questions: QuestionLimits;
-  readonly kept: KeptShare;
+  readonly memoryShare: BudgetShare;
 }
 
 export class Session {
   readonly id: string;
   readonly revision: Revision;
-  readonly general: General;
+  readonly sink: SessionSink;
   readonly streams: SessionStreams | undefined;
   readonly questions: Questions;
   readonly subscriptions: Subscriptions;
@@ -42,24 +42,24 @@ export class Session {
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
   readonly taskTokens = new TaskTokens();
-  #drained: readonly (() => void)[] = NOBODY;
+  #drained: readonly (() => void)[] = NO_WAITERS;
   readonly #calls = new CallsInFlight();
   #client: Client;
   #usedAt = performance.now();
-  #promised: ReadonlySet<ListKind> = NOTHING;
+  #advertised: ReadonlySet<ListKind> = EMPTY_SET;
   #initialized = false;
-  readonly #extent: number;
+  readonly #retainedCharacters: number;
   #ended = false;
 
   constructor(parts: SessionParts) {
     this.id = parts.id;
     this.#client = parts.client;
-    this.#extent = extentOfClient(parts.client);
+    this.#retainedCharacters = clientInfoLength(parts.client);
     this.revision = parts.revision;
-    this.general = parts.general;
+    this.sink = parts.sink;
     this.streams = parts.streams;
     this.questions = new Questions(parts.questions);
-    this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.general, parts.kept);
+    this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.sink, parts.memoryShare);
   }
 
   get client(): Client {
@@ -67,15 +67,15 @@ export class Session {
   }
 
   /** The same principal came with other credentials, which may grant more or less. */
-  actFor(principal: Principal): void {
+  updatePrincipal(principal: Principal): void {
     if (principal === this.#client.principal) return;
     this.#client = { ...this.#client, principal };
-    this.subscriptions.hearFor(this.#client);
+    this.subscriptions.updateClient(this.#client);
   }
 
   /** How much is kept of what its host said of itself, in characters. */
-  get extent(): number {
-    return this.#extent;
+  get retainedCharacters(): number {
+    return this.#retainedCharacters;
   }
 
   get inFlight(): number {
@@ -84,7 +84,7 @@ export class Session {
 
   /** True while it is in use, so that no idle time may end it: a pipe is open, a stream is read, a call runs. */
   get isBusy(): boolean {
-    return this.#calls.size > 0 || this.streams === undefined || this.streams.connected > 0;
+    return this.#calls.size > 0 || this.streams === undefined || this.streams.connectedCount > 0;
   }
 
   get hasEnded(): boolean {
@@ -101,26 +101,26 @@ export class Session {
   }
 
   /** `initialize` was answered with the promise to tell when these lists change. */
-  promise(lists: ReadonlySet<ListKind>): void {
-    this.#promised = lists;
+  advertise(lists: ReadonlySet<ListKind>): void {
+    this.#advertised = lists;
   }
 
   /** `notifications/initialized`: before it, only pings and log messages may be sent (basic/lifecycle). */
   initialized(): void {
     if (this.#initialized || this.#ended) return;
     this.#initialized = true;
-    this.general.begin?.();
-    this.subscriptions.promise(this.#promised);
+    this.sink.markReady?.();
+    this.subscriptions.watchLists(this.#advertised);
   }
 
   /**
    * A request begins; undefined when one with that very id is in flight already. `over` is called when it comes
-   * to its end before `finish`, after everybody who listens to the signal has had their last word.
+   * to its end before `finishCall`, after everybody who listens to the signal has had their last word.
    */
-  begin(id: MessageId, over: (why: "cancelled" | "ended") => void): Stop | undefined {
+  beginCall(id: MessageId, onEnd: (why: "cancelled" | "ended") => void): Stop | undefined {
     if (this.#calls.get(id) !== undefined) return undefined;
     const controller = new Stop();
-    this.#calls.add({ id, controller, over });
+    this.#calls.add({ id, controller, onEnd });
     return controller;
   }
 
@@ -131,7 +131,7 @@ export class Session {
   }
 
   /** Its response is about to be written; false when it was cancelled, and none may be. */
-  finish(id: MessageId, controller: Stop): boolean {
+  finishCall(id: MessageId, controller: Stop): boolean {
     if (!this.isInFlight(id, controller)) return false;
     this.#forgetCall(id);
     return true;
@@ -153,7 +153,7 @@ export class Session {
     const found = this.#calls.get(id);
     if (found === undefined) return;
     const said = reason === undefined ? undefined : new GatewayError("cancelled", "downstream", reason);
-    this.#giveUp(found, "cancelled", said);
+    this.#abortCall(found, "cancelled", said);
   }
 
   /** Ends everything it holds. Calls in flight are aborted; their places are told so by whoever serves them. */
@@ -164,24 +164,24 @@ export class Session {
     this.questions.close();
     for (const call of this.#calls.all()) {
       // Giving one up may have ended another.
-      if (this.isInFlight(call.id, call.controller)) this.#giveUp(call, "ended");
+      if (this.isInFlight(call.id, call.controller)) this.#abortCall(call, "ended");
     }
-    this.general.close();
+    this.sink.close();
   }
 
-  #giveUp(call: InFlight, why: "cancelled" | "ended", reason?: GatewayError): void {
+  #abortCall(call: InFlightCall, why: "cancelled" | "ended", reason?: GatewayError): void {
     this.#forgetCall(call.id);
     call.controller.abort(reason);
-    call.over(why);
+    call.onEnd(why);
   }
 
   #forgetCall(id: MessageId): void {
     this.#calls.delete(id);
-    if (this.#calls.size > 0 || this.#drained === NOBODY) return;
+    if (this.#calls.size > 0 || this.#drained === NO_WAITERS) return;
     for (const drained of this.#drained) drained();
-    this.#drained = NOBODY;
+    this.#drained = NO_WAITERS;
   }
 }
 
-const NOTHING: ReadonlySet<never> = new Set();
-const NOBODY: readonly (() => void)[] = [];
+const EMPTY_SET: ReadonlySet<never> = new Set();
+const NO_WAITERS: readonly (() => void)[] = [];

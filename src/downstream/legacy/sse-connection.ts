@@ -12,7 +12,7 @@ export interface ConnectionLimits {
 }
 
 /** Why a connection came to its end; `ended` is our own doing. */
-export type Ending = "ended" | "dropped" | "over_budget" | "stalled";
+export type CloseReason = "ended" | "dropped" | "over_budget" | "stalled";
 
 /** The head of every event stream. */
 export const STREAM_HEADERS = {
@@ -31,7 +31,7 @@ export class SseConnection {
   constructor(
     private readonly response: ServerResponse,
     private readonly limits: ConnectionLimits,
-    private readonly closed: (ending: Ending) => void,
+    private readonly closed: (ending: CloseReason) => void,
   ) {
     response.writeHead(200, STREAM_HEADERS);
     response.flushHeaders();
@@ -80,12 +80,12 @@ export class SseConnection {
     this.#stall = undefined;
   }
 
-  #cut(ending: Ending): void {
+  #cut(ending: CloseReason): void {
     this.#close(ending);
     this.response.destroy();
   }
 
-  #close(ending: Ending): void {
+  #close(ending: CloseReason): void {
     if (ending !== "ended") clearTimeout(this.#stall);
     if (!this.#open) return;
     this.#open = false;

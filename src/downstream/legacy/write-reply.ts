@@ -1,14 +1,14 @@
 /** A Reply as a response that a legacy host knows how to read. */
 import type { Call, Reply } from "../../core/call.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { downgradeResult } from "./downgrade-result.js";
+import { errorText, type MessageText, resultText } from "./message-text.js";
 import type { Revision } from "./revision.js";
-import { errorText, resultText, type Text } from "./text.js";
 
 /** The response to the request `id` that became `call`. */
 export function writeReply(
@@ -16,18 +16,19 @@ export function writeReply(
   call: Call,
   reply: Reply,
   revision: Revision,
-  port: Pick<GatewayPort, "tool">,
-): Text {
+  gateway: Pick<GatewayApi, "tool">,
+): MessageText {
   switch (reply.kind) {
     case "result":
-      return resultText(id, downgradeResult(reply.result, call, revision, port));
+      return resultText(id, downgradeResult(reply.result, call, revision, gateway));
     case "error": {
-      if (codeOf(reply.error) === CODE.missingClientCapability) return incapable(id, call, reply.error);
+      if (codeOf(reply.error) === CODE.missingClientCapability)
+        return missingCapabilityText(id, call, reply.error);
       const links = urlsToOpen(reply.error);
       if (links === undefined || revision.elicitationModes)
         return errorText(id, downgradeError(reply.error, call));
       return call.method === "tools/call"
-        ? resultText(id, failedTool(links))
+        ? resultText(id, failedToolResult(links))
         : errorText(id, { code: CODE.internalError, message: links });
     }
     case "input_required":
@@ -40,8 +41,8 @@ export function writeReply(
 }
 
 /** A code that legacy hosts do not know says that they lack a capability; a tool that needs it has failed as a tool. */
-function incapable(id: MessageId, { method }: Call, { message, data }: RpcError): Text {
-  if (method === "tools/call") return resultText(id, failedTool(message));
+function missingCapabilityText(id: MessageId, { method }: Call, { message, data }: RpcError): MessageText {
+  if (method === "tools/call") return resultText(id, failedToolResult(message));
   return errorText(id, { code: CODE.internalError, message, ...(data !== undefined && { data }) });
 }
 
@@ -68,5 +69,5 @@ function urlsToOpen(error: RpcError): string | undefined {
   return [error.message, ...lines].join("\n");
 }
 
-const failedTool = (text: string): Payload =>
+const failedToolResult = (text: string): Payload =>
   Payload.ofObject({ content: [{ type: "text", text }], isError: true });

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { GatewayError } from "../../core/errors.js";
-import { isNumber, worthOf } from "../../wire/decimal.js";
+import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import type { Request } from "../../wire/envelope.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { decodeHeaderValue } from "../../wire/header-value.js";
@@ -72,12 +72,13 @@ function checkParam(headers: IncomingHttpHeaders, header: string, argument: unkn
   if (typeof argument === "object" && !isNumber(argument)) return;
   if (!present) throw mismatch(`the ${header} header is missing`);
   const value = encodedHeader(headers, header);
-  if (!agrees(value, argument)) throw mismatch(`the ${header} header and the argument differ`);
+  if (!matchesArgument(value, argument)) throw mismatch(`the ${header} header and the argument differ`);
 }
 
 /** Numbers are compared as numbers, so that `42.0` agrees with 42; everything else to the letter. */
-function agrees(value: string, argument: unknown): boolean {
-  if (isNumber(argument) && DECIMAL.test(value)) return worthOf(new ExactNumber(value)) === worthOf(argument);
+function matchesArgument(value: string, argument: unknown): boolean {
+  if (isNumber(argument) && DECIMAL.test(value))
+    return canonicalDecimal(new ExactNumber(value)) === canonicalDecimal(argument);
   return value === String(argument);
 }
 

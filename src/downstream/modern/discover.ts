@@ -1,6 +1,6 @@
 /** What the gateway answers to `server/discover` (spec 2026-07-28: server/discover). */
 import type { Call, Freshness, Reply } from "../../core/call.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { without } from "../../wire/json.js";
 import { OWN_META } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
@@ -10,8 +10,8 @@ import { SUPPORTED_VERSIONS } from "./read-meta.js";
 const FRESHNESS: Freshness = { ttlMs: 0, scope: "private" };
 
 /** The reply to `server/discover` for the client of `call`. */
-export async function discover(call: Call, port: Pick<GatewayPort, "introduce">): Promise<Reply> {
-  const { capabilities, instructions, instance } = await port.introduce(call.client);
+export async function discover(call: Call, gateway: Pick<GatewayApi, "describe">): Promise<Reply> {
+  const { capabilities, instructions, instance } = await gateway.describe(call.client);
   return {
     kind: "result",
     result: Payload.ofObject({

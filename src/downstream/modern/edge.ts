@@ -1,9 +1,9 @@
 /** The 2026-07-28 way of serving HTTP and pipes: every request stands for itself. */
-import { Alarms } from "../../core/alarms.js";
+import { CoarseTimers } from "../../core/coarse-timers.js";
 import { GatewayError } from "../../core/errors.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
-import { KeptBudget } from "../../core/kept-budget.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import { MemoryBudget } from "../../core/memory-budget.js";
 import { isBatch, isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import {
@@ -11,30 +11,30 @@ import {
   type HttpPost,
   type Pipe,
   type PipeEdge,
-  ROOM_FOR_ALL,
-  type StreamRoom,
+  type StreamQuota,
+  UNLIMITED_STREAMS,
 } from "../edge.js";
 import { EventStream, type StreamLimits } from "./event-stream.js";
-import { OWN_METHODS } from "./methods.js";
+import { EDGE_METHODS } from "./methods.js";
 import { OpenSubscriptions } from "./open-subscriptions.js";
-import { pipeEdge } from "./pipe.js";
+import { pipeEdge } from "./pipe-edge.js";
 import { createServe } from "./serve.js";
 import { replyWriter } from "./write-reply.js";
 
 export interface ModernEdgeOptions {
-  readonly port: GatewayPort;
+  readonly gateway: GatewayApi;
   /** The gateway's own name and version, which every result carries. */
   readonly gatewayInfo: JsonObject;
   /** How often a quiet response stream says that it is alive, in milliseconds. Default 25 s. */
   readonly keepAliveMs?: number;
   readonly limits?: ModernLimits;
   /** Where subscriptions over HTTP must find room. Default: room for all. */
-  readonly room?: StreamRoom;
+  readonly streamQuota?: StreamQuota;
   /** What may be kept of the filters of subscriptions. Default: a budget of its own. */
-  readonly kept?: KeptBudget;
+  readonly memoryBudget?: MemoryBudget;
   readonly logger?: Logger;
   /** Told of event streams that open (1) and end (-1). */
-  readonly streams?: (kind: "response" | "subscription", change: 1 | -1) => void;
+  readonly onStreamCount?: (kind: "response" | "subscription", change: 1 | -1) => void;
 }
 
 interface ModernLimits {
@@ -52,39 +52,39 @@ export interface ModernEdge extends HttpEdge {
 }
 
 export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
-  const { port, keepAliveMs = 25_000, limits = {}, logger = SILENT, streams = () => {} } = options;
-  const { room = ROOM_FOR_ALL, kept = new KeptBudget() } = options;
+  const { gateway, keepAliveMs = 25_000, limits = {}, logger = SILENT, onStreamCount = () => {} } = options;
+  const { streamQuota = UNLIMITED_STREAMS, memoryBudget = new MemoryBudget() } = options;
   const { subscriptions = 10_000, resourcesEach = 1_000, streamBytes = 1024 * 1024 } = limits;
   const writeReply = replyWriter(options.gatewayInfo);
-  const serve = createServe(port, writeReply, logger);
-  const openSubscriptions = (within: StreamRoom): OpenSubscriptions =>
-    new OpenSubscriptions(port, writeReply, { subscriptions, resourcesEach }, within, kept);
-  const overHttp = openSubscriptions(room);
-  const alarms = new Alarms();
+  const serve = createServe(gateway, writeReply, logger);
+  const subscriptionsWithin = (quota: StreamQuota): OpenSubscriptions =>
+    new OpenSubscriptions(gateway, writeReply, { subscriptions, resourcesEach }, quota, memoryBudget);
+  const httpSubscriptions = subscriptionsWithin(streamQuota);
+  const timers = new CoarseTimers();
   const limitsOf = (kind: "response" | "subscription"): StreamLimits => ({
     keepAliveMs,
-    alarms,
-    budgetBytes: streamBytes,
-    counted: (change) => streams(kind, change),
-    tooSlow: () => logger.warn({ kind }, "a stream was cut off: its reader is too slow"),
+    timers,
+    maxUnreadBytes: streamBytes,
+    onCount: (change) => onStreamCount(kind, change),
+    onTooSlow: () => logger.warn({ kind }, "a stream was cut off: its reader is too slow"),
   });
   const forResponses = limitsOf("response");
   const forSubscriptions = limitsOf("subscription");
 
   return {
     post: (post) => receive(post),
-    close: async () => overHttp.endAll(),
-    pipe: (pipe) => pipeEdge(pipe, serve, openSubscriptions(ROOM_FOR_ALL)),
+    close: async () => httpSubscriptions.endAll(),
+    pipe: (pipe) => pipeEdge(pipe, serve, subscriptionsWithin(UNLIMITED_STREAMS)),
   };
 
   /** @throws GatewayError where a message is none of this revision. */
   function receive(post: HttpPost): void | Promise<void> {
-    const { request, response, message, principal, scope, challenge } = post;
+    const { request, response, message, principal, endpoint, challenge } = post;
     if (isBatch(message)) throw invalid("this revision knows no batches");
     if (isRequest(message)) {
-      const listens = message.method === OWN_METHODS.listen;
+      const listens = message.method === EDGE_METHODS.listen;
       const outlet = new EventStream(response, listens ? forSubscriptions : forResponses, challenge);
-      return serve(message, { principal, scope, headers: request.headers }, outlet, overHttp);
+      return serve(message, { principal, endpoint, headers: request.headers }, outlet, httpSubscriptions);
     }
     if (!isNotification(message)) throw invalid("this revision knows no responses from clients");
     // No notification is defined that a client of this era sends over HTTP: closing a stream is the cancel.

@@ -3,35 +3,35 @@
  * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
  */
 import type { ServerResponse } from "node:http";
-import type { Alarm, Alarms } from "../../core/alarms.js";
+import type { CoarseTimer, CoarseTimers } from "../../core/coarse-timers.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import { sendJson } from "../../wire/json-answer.js";
-import type { Outlet } from "./outlet.js";
-import type { Response } from "./write-reply.js";
+import { sendJson } from "../../wire/json-response.js";
+import type { ResponseSink } from "./response-sink.js";
+import type { SerializedResponse } from "./write-reply.js";
 
 export interface StreamLimits {
   /** A quiet response says that it is alive this often, in milliseconds. */
   readonly keepAliveMs: number;
-  readonly alarms: Alarms;
+  readonly timers: CoarseTimers;
   /** A reader that leaves more than this unread is cut off, in bytes. */
-  readonly budgetBytes: number;
+  readonly maxUnreadBytes: number;
   /** Told when a response becomes a stream (1) and when that ends (-1). */
-  readonly counted: (change: 1 | -1) => void;
+  readonly onCount: (change: 1 | -1) => void;
   /** Told when a reader is cut off. */
-  readonly tooSlow: () => void;
+  readonly onTooSlow: () => void;
 }
 
 /** The `WWW-Authenticate` that asks for a token with these scopes. */
 export type Challenge = (scopes: readonly string[]) => string;
 
 /** The response stream of one request; it ends with the answer, or when the client closes it. */
-export class EventStream implements Outlet {
+export class EventStream implements ResponseSink {
   readonly #response: ServerResponse;
   readonly #limits: StreamLimits;
   readonly #challenge: Challenge;
-  readonly #gone = new Stop();
-  readonly #pulse: Alarm;
+  readonly #stop = new Stop();
+  readonly #keepAliveTimer: CoarseTimer;
   #streaming = false;
   #ended = false;
 
@@ -41,14 +41,14 @@ export class EventStream implements Outlet {
     this.#challenge = challenge;
     // A client that hears nothing at all gives up after minutes (undici: 300 s for the headers alone), so a
     // slow answer becomes a stream too.
-    this.#pulse = limits.alarms.set(limits.keepAliveMs, () => this.#beat());
-    response.once("close", () => this.#closed());
-    if (response.destroyed) this.#closed();
+    this.#keepAliveTimer = limits.timers.set(limits.keepAliveMs, () => this.#sendKeepAlive());
+    response.once("close", () => this.#onClose());
+    if (response.destroyed) this.#onClose();
   }
 
   /** Aborted when the client closes the stream before its answer: in this era that is the cancellation. */
   get signal(): StopSignal {
-    return this.#gone.signal;
+    return this.#stop.signal;
   }
 
   /** Sends one message before the answer; what comes after it is dropped. */
@@ -57,7 +57,7 @@ export class EventStream implements Outlet {
   }
 
   /** Sends the answer and ends the stream. */
-  answer({ status, pieces, scopes, retryAfterMs }: Response): void {
+  respond({ status, pieces, scopes, retryAfterMs }: SerializedResponse): void {
     if (this.#ended) return;
     this.#end();
     const response = this.#response;
@@ -73,8 +73,8 @@ export class EventStream implements Outlet {
     sendJson(response, status, pieces);
   }
 
-  #beat(): void {
-    this.#pulse.putOff(this.#limits.keepAliveMs);
+  #sendKeepAlive(): void {
+    this.#keepAliveTimer.reschedule(this.#limits.keepAliveMs);
     this.#write(":\n\n");
   }
 
@@ -82,8 +82,8 @@ export class EventStream implements Outlet {
     const response = this.#response;
     if (this.#ended || response.destroyed) return;
     if (!this.#streaming) this.#begin(text);
-    else if (response.writableLength > this.#limits.budgetBytes) {
-      this.#limits.tooSlow();
+    else if (response.writableLength > this.#limits.maxUnreadBytes) {
+      this.#limits.onTooSlow();
       response.destroy();
     } else response.write(text);
   }
@@ -91,7 +91,7 @@ export class EventStream implements Outlet {
   #begin(text: string): void {
     const response = this.#response;
     this.#streaming = true;
-    this.#limits.counted(1);
+    this.#limits.onCount(1);
     response.writeHead(200, {
       "content-type": "text/event-stream",
       "cache-control": "no-cache",
@@ -105,16 +105,16 @@ export class EventStream implements Outlet {
     response.uncork();
   }
 
-  #closed(): void {
+  #onClose(): void {
     if (this.#ended) return;
     this.#end();
-    this.#gone.abort(new GatewayError("cancelled", "downstream", "the client closed its stream"));
+    this.#stop.abort(new GatewayError("cancelled", "downstream", "the client closed its stream"));
   }
 
   #end(): void {
     this.#ended = true;
-    this.#pulse.stop();
-    if (this.#streaming) this.#limits.counted(-1);
+    this.#keepAliveTimer.clear();
+    if (this.#streaming) this.#limits.onCount(-1);
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Call } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { EXTENSION_OF } from "./methods.js";
@@ -13,11 +13,11 @@ import { EXTENSION_OF } from "./methods.js";
  */
 export async function checkExtension(
   { method, client }: Call,
-  port: Pick<GatewayPort, "introduce">,
+  gateway: Pick<GatewayApi, "describe">,
 ): Promise<void> {
   const extension = EXTENSION_OF.get(method);
   if (extension === undefined || declares(client, extension)) return;
-  const { capabilities } = await port.introduce(client);
+  const { capabilities } = await gateway.describe(client);
   if (objectAt(capabilities, "extensions")?.[extension] !== undefined) throw undeclared(extension);
 }
 

@@ -2,7 +2,7 @@
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 
 /** Answered at this edge; the gateway behind it never sees them. */
-export const OWN_METHODS = { discover: "server/discover", listen: "subscriptions/listen" } as const;
+export const EDGE_METHODS = { discover: "server/discover", listen: "subscriptions/listen" } as const;
 
 /**
  * Methods that this revision took away while the gateway behind still knows them for the other era. Here they

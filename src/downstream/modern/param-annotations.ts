@@ -10,7 +10,9 @@ export const ANNOTATION = "x-mcp-header";
 /** The very same object where its annotations are valid, or where it has none. */
 export function withValidParamHeaders(tool: JsonObject): JsonObject {
   const schema = objectAt(tool, "inputSchema");
-  return paramHeaders(schema).fault === undefined ? tool : { ...tool, inputSchema: stripped(schema) };
+  return paramHeaders(schema).fault === undefined
+    ? tool
+    : { ...tool, inputSchema: withoutAnnotations(schema) };
 }
 
 /** Keywords whose values are schemas by name, where a name may look like a keyword. */
@@ -18,15 +20,18 @@ const NAMED = new Set(["properties", "patternProperties", "$defs", "definitions"
 /** Keywords whose values are data. */
 const DATA = new Set(["const", "enum", "default", "examples"]);
 
-function stripped(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(stripped);
+function withoutAnnotations(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutAnnotations);
   if (!isObject(schema)) return schema;
   const entries = Object.entries(schema).filter(([key]) => key !== ANNOTATION);
   return Object.fromEntries(
     entries.map(([key, value]) => {
       if (DATA.has(key)) return [key, value];
-      if (!NAMED.has(key) || !isObject(value)) return [key, stripped(value)];
-      return [key, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, stripped(one)]))];
+      if (!NAMED.has(key) || !isObject(value)) return [key, withoutAnnotations(value)];
+      return [
+        key,
+        Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutAnnotations(one)])),
+      ];
     }),
   );
 }

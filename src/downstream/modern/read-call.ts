@@ -1,16 +1,16 @@
 /** A modern request becomes a call: everything about its sender stands in the request itself. */
 
 import type { IncomingHttpHeaders } from "node:http";
-import { type Call, type InputAnswers, type Notice, nextCallId } from "../../core/call.js";
+import { type Call, type InputResponses, type Notice, nextCallId } from "../../core/call.js";
 import { checkParams } from "../../core/check-params.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
-import { PROGRESS, Progress } from "../../core/progress.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
+import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./check-headers.js";
 import { RESUMABLE_METHODS } from "./methods.js";
-import { isWished } from "./notices.js";
+import { matchesFilter } from "./notification-filter.js";
 import {
   checkVersion,
   claimedVersion,
@@ -23,7 +23,7 @@ import {
 } from "./read-meta.js";
 
 /** What comes with a request beside its message. */
-export interface Circumstances extends Sender {
+export interface RequestContext extends Sender {
   /** Absent on a pipe, which has no headers to disagree with. */
   readonly headers?: IncomingHttpHeaders | undefined;
   readonly signal: StopSignal;
@@ -38,46 +38,50 @@ export interface Circumstances extends Sender {
  * @throws GatewayError `bad_request`: -32602 for missing metadata or a malformed answer, -32020 where header and
  * body disagree, -32022 for a revision that is not served
  */
-export function readCall(request: Request, came: Circumstances, port: Pick<GatewayPort, "tool">): Call {
+export function readCall(request: Request, context: RequestContext, gateway: Pick<GatewayApi, "tool">): Call {
   const sent = request.params ?? {};
   const meta = objectAt(sent, "_meta") ?? {};
   const version = claimedVersion(meta);
-  if (came.headers !== undefined) checkVersionHeader(came.headers, version);
+  if (context.headers !== undefined) checkVersionHeader(context.headers, version);
   checkVersion(version);
   checkParams(request.method, request.params);
-  const client = readClient(meta, came);
+  const client = readClient(meta, context);
   const logLevel = readLogLevel(meta);
-  if (came.headers !== undefined) checkStandardHeaders(came.headers, request);
-  const answers = RESUMABLE_METHODS.has(request.method) ? readAnswers(sent) : undefined;
+  if (context.headers !== undefined) checkStandardHeaders(context.headers, request);
+  const inputResponses = RESUMABLE_METHODS.has(request.method) ? readInputResponses(sent) : undefined;
   const name = request.method === "tools/call" ? stringAt(sent, "name") : undefined;
-  const tool = name === undefined || came.headers === undefined ? undefined : port.tool(client, name);
-  const extraHeaders = came.headers === undefined ? undefined : checkParamHeaders(came.headers, sent, tool);
+  const tool = name === undefined || context.headers === undefined ? undefined : gateway.tool(client, name);
+  const extraHeaders =
+    context.headers === undefined ? undefined : checkParamHeaders(context.headers, sent, tool);
   const params = withoutHopKeys(sent, meta);
-  let progress: Progress | undefined;
-  const wishes = { progressToken: progressToken(meta), logLevel };
+  let progress: ProgressFilter | undefined;
+  const filter = { progressToken: progressToken(meta), logLevel };
   return {
     id: nextCallId(),
     method: request.method,
-    params: without(params, answers === undefined ? LEGACY_KEYS : [...ANSWER_KEYS, ...LEGACY_KEYS]),
+    params: without(
+      params,
+      inputResponses === undefined ? LEGACY_KEYS : [...INPUT_RESPONSE_KEYS, ...LEGACY_KEYS],
+    ),
     client,
     route: undefined,
-    answers,
+    inputResponses,
     logLevel,
     extraHeaders,
-    signal: came.signal,
+    signal: context.signal,
     notify: (notice) => {
-      if (!isWished(notice, wishes)) return;
-      if (notice.method === PROGRESS) {
-        progress ??= new Progress();
-        if (!progress.advances(notice)) return;
+      if (!matchesFilter(notice, filter)) return;
+      if (notice.method === PROGRESS_METHOD) {
+        progress ??= new ProgressFilter();
+        if (!progress.isIncreasing(notice)) return;
       }
-      came.notify(notice);
+      context.notify(notice);
     },
-    alive: undefined,
+    onActivity: undefined,
   };
 }
 
-const ANSWER_KEYS = ["inputResponses", "requestState"];
+const INPUT_RESPONSE_KEYS = ["inputResponses", "requestState"];
 /** In the other era the wish to run a tool as a task; in this one it must mean nothing (SEP-2663). */
 const LEGACY_KEYS = ["task"];
 
@@ -85,8 +89,8 @@ const LEGACY_KEYS = ["task"];
  * What the client brings to resume an earlier round (basic/patterns/mrtr). Whether the answers fit the
  * questions is for the server to say; that they are answers at all is checked here ("Error Handling").
  */
-function readAnswers(params: JsonObject): InputAnswers | undefined {
-  if (!ANSWER_KEYS.some((key) => Object.hasOwn(params, key))) return undefined;
+function readInputResponses(params: JsonObject): InputResponses | undefined {
+  if (!INPUT_RESPONSE_KEYS.some((key) => Object.hasOwn(params, key))) return undefined;
   const { inputResponses: responses = {}, requestState: state } = params;
   if (!isObject(responses) || !Object.values(responses).every(isObject)) {
     throw malformed("inputResponses must be an object of objects");

@@ -2,12 +2,19 @@
 
 import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
 import { checkMembers, invalidParams } from "../../core/check-params.js";
-import { type Client, LONGEST_CAPABILITIES, LONGEST_INFO, type Principal } from "../../core/client.js";
+import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import { keptKey } from "../../core/kept-text.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
+import { boundedKey } from "../../core/retained-text.js";
 import { canonicalText } from "../../wire/canonical.js";
-import { extentOf, isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
+import {
+  approximateJsonLength,
+  isEmpty,
+  isSame,
+  type JsonObject,
+  objectAt,
+  without,
+} from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { isProgressToken, type MessageId } from "../../wire/message-id.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
@@ -25,7 +32,7 @@ const HOP_KEYS: readonly string[] = [
 
 export interface Sender {
   readonly principal: Principal;
-  readonly scope: string;
+  readonly endpoint: string;
 }
 
 /**
@@ -48,15 +55,15 @@ export function checkVersion(requested: string): void {
 }
 
 /** @throws GatewayError -32602 when the capabilities are missing, or the client says more of itself than is taken. */
-export function readClient(meta: JsonObject, { principal, scope }: Sender): Client {
+export function readClient(meta: JsonObject, { principal, endpoint }: Sender): Client {
   const capabilities = objectAt(meta, META.clientCapabilities);
   if (capabilities === undefined) {
     throw malformed(`_meta["${META.clientCapabilities}"] must be there and be an object`);
   }
   const info = objectAt(meta, META.clientInfo);
-  const known = knownTo(principal);
-  if (known.last !== undefined && says(known.last, scope, capabilities, info)) return known.last;
-  const text = writeJson([scope, capabilities, info]);
+  const known = cachedClientsOf(principal);
+  if (known.last !== undefined && matchesClient(known.last, endpoint, capabilities, info)) return known.last;
+  const text = writeJson([endpoint, capabilities, info]);
   const before = known.byText.get(text);
   if (before !== undefined) {
     known.last = before;
@@ -65,18 +72,20 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
   checkMembers(capabilities, CAPABILITIES, `_meta.${META.clientCapabilities}.`);
   if (info !== undefined) checkMembers(info, IMPLEMENTATION, `_meta.${META.clientInfo}.`);
   const declared = isEmpty(capabilities) ? "" : canonicalText(capabilities);
-  if (declared.length > LONGEST_CAPABILITIES) throw tooLong(META.clientCapabilities, LONGEST_CAPABILITIES);
-  if (info !== undefined && extentOf(info) > LONGEST_INFO) throw tooLong(META.clientInfo, LONGEST_INFO);
+  if (declared.length > MAX_CAPABILITIES_LENGTH)
+    throw tooLong(META.clientCapabilities, MAX_CAPABILITIES_LENGTH);
+  if (info !== undefined && approximateJsonLength(info) > MAX_INFO_LENGTH)
+    throw tooLong(META.clientInfo, MAX_INFO_LENGTH);
   const client: Client = {
     principal,
     affinity: affinityOf(principal, declared),
     session: false,
-    scope,
+    endpoint,
     capabilities,
     ...(info !== undefined && { info }),
   };
-  if (text.length > LONGEST_KEPT) return client;
-  if (known.byText.size >= MOST_KEPT) known.byText.clear();
+  if (text.length > MAX_CACHED_LENGTH) return client;
+  if (known.byText.size >= MAX_CACHED_CLIENTS) known.byText.clear();
   known.byText.set(text, client);
   known.last = client;
   return client;
@@ -86,32 +95,32 @@ export function readClient(meta: JsonObject, { principal, scope }: Sender): Clie
  * Who says of itself what it said before is the same object, so that others can keep by it what they know of it. By
  * what was said, for each principal.
  */
-const comeBefore = new WeakMap<Principal, Known>();
-interface Known {
+const clientCache = new WeakMap<Principal, CachedClients>();
+interface CachedClients {
   readonly byText: Map<string, Client>;
   /** Who came last mostly comes next, and is found without writing any text. */
   last: Client | undefined;
 }
-const MOST_KEPT = 100;
+const MAX_CACHED_CLIENTS = 100;
 /** In characters. */
-const LONGEST_KEPT = 2_000;
+const MAX_CACHED_LENGTH = 2_000;
 
-function knownTo(principal: Principal): Known {
-  let known = comeBefore.get(principal);
+function cachedClientsOf(principal: Principal): CachedClients {
+  let known = clientCache.get(principal);
   if (known === undefined) {
     known = { byText: new Map(), last: undefined };
-    comeBefore.set(principal, known);
+    clientCache.set(principal, known);
   }
   return known;
 }
 
-const says = (
+const matchesClient = (
   client: Client,
   scope: string,
   capabilities: JsonObject,
   info: JsonObject | undefined,
 ): boolean =>
-  client.scope === scope && isSame(client.capabilities, capabilities) && isSame(client.info, info);
+  client.endpoint === scope && isSame(client.capabilities, capabilities) && isSame(client.info, info);
 
 /** @throws GatewayError -32602 for a level that does not exist (server/utilities/logging, "Error Handling"). */
 export function readLogLevel(meta: JsonObject): LogLevel | undefined {
@@ -146,4 +155,4 @@ export const malformed = invalidParams;
  * declared (its text, in whatever order it was written): a server may list and ask differently by that.
  */
 const affinityOf = (principal: Principal, declared: string): string =>
-  writeJson([principal.id, keptKey(declared)]);
+  writeJson([principal.id, boundedKey(declared)]);

@@ -7,8 +7,8 @@ import type { Call, Reply } from "../../core/call.js";
 import { canonicalDigest } from "../../core/canonical-digest.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
-import { issuedBy, issuerOf, withoutIssuer } from "../../core/issuer.js";
 import { targetOf } from "../../core/methods.js";
+import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../../core/worker-prefix.js";
 import { writeJson } from "../../wire/json-text.js";
 
 export interface SealSettings {
@@ -53,33 +53,34 @@ export function sealedState({
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
   return (next) => {
-    const resumed = async (call: Call): Promise<Reply> => sealed(await next(await opened(call)), call);
+    const handleResumed = async (call: Call): Promise<Reply> =>
+      sealReply(await next(await unsealState(call)), call);
     return function sealedState(call) {
       // What cannot be opened is a rejection like every other failure: a handler never throws before it returns.
-      if (call.answers?.state !== undefined) return resumed(call);
-      return next(call).then((reply) => sealed(reply, call));
+      if (call.inputResponses?.state !== undefined) return handleResumed(call);
+      return next(call).then((reply) => sealReply(reply, call));
     };
   };
 
-  function sealed(reply: Reply, call: Call): Reply | Promise<Reply> {
+  function sealReply(reply: Reply, call: Call): Reply | Promise<Reply> {
     return reply.kind !== "input_required" || reply.state === undefined
       ? reply
-      : sealedInTurns(reply, reply.state, call);
+      : sealReplyAsync(reply, reply.state, call);
   }
 
-  async function sealedInTurns(reply: InputRequired, inner: string, call: Call): Promise<Reply> {
+  async function sealReplyAsync(reply: InputRequired, inner: string, call: Call): Promise<Reply> {
     const state = seal(key, inner, await bindingOf(call, worker), now() + ttlMs());
-    return { ...reply, state: issuedBy(worker, state) };
+    return { ...reply, state: withWorkerPrefix(worker, state) };
   }
 
-  async function opened(call: Call): Promise<Call> {
-    const { answers } = call;
-    if (answers?.state === undefined) return call;
-    if (issuerOf(answers.state) !== worker) throw rejected("is not one of ours");
-    const sealed = withoutIssuer(answers.state);
+  async function unsealState(call: Call): Promise<Call> {
+    const { inputResponses } = call;
+    if (inputResponses?.state === undefined) return call;
+    if (workerOf(inputResponses.state) !== worker) throw rejected("is not one of ours");
+    const sealed = withoutWorkerPrefix(inputResponses.state);
     return {
       ...call,
-      answers: { ...answers, state: open(key, sealed, await bindingOf(call, worker), now()) },
+      inputResponses: { ...inputResponses, state: open(key, sealed, await bindingOf(call, worker), now()) },
     };
   }
 }
@@ -128,7 +129,7 @@ async function bindingOf(
   const args = await canonicalDigest(params.arguments ?? null);
   const parts = [
     client.principal.id,
-    client.scope,
+    client.endpoint,
     route?.upstream ?? null,
     method,
     target?.name ?? null,

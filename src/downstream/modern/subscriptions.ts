@@ -1,7 +1,7 @@
 /** `subscriptions/listen`: changes told to one client for as long as it listens (basic/patterns/subscriptions). */
 import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
-import type { GatewayPort } from "../../core/gateway-port.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../../core/upstream.js";
 import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
@@ -41,13 +41,13 @@ export function readFilter(request: Request, maxUris: number): Filter {
   const sent = objectAt(request.params, "notifications");
   if (sent === undefined) throw malformed("notifications must be there and be an object");
   return {
-    lists: new Set(LIST_KINDS.filter((kind) => asksFor(sent, kind))),
-    uris: named(sent, "resourceSubscriptions", maxUris),
-    tasks: named(sent, "taskIds", maxUris),
+    lists: new Set(LIST_KINDS.filter((kind) => includesList(sent, kind))),
+    uris: readNames(sent, "resourceSubscriptions", maxUris),
+    tasks: readNames(sent, "taskIds", maxUris),
   };
 }
 
-function named(sent: JsonObject, member: string, most: number): readonly string[] {
+function readNames(sent: JsonObject, member: string, most: number): readonly string[] {
   const names = Object.hasOwn(sent, member) ? sent[member] : [];
   if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) {
     throw malformed(`notifications.${member} must be a list of strings`);
@@ -56,17 +56,17 @@ function named(sent: JsonObject, member: string, most: number): readonly string[
   return [...new Set(names)];
 }
 
-const asksFor = (sent: JsonObject, kind: ListKind): boolean =>
+const includesList = (sent: JsonObject, kind: ListKind): boolean =>
   Object.entries(LISTS_OF).some(([member, kinds]) => sent[member] === true && kinds.includes(kind));
 
 /** Who listens, and where it is told. */
-export interface Listener {
+export interface Subscriber {
   /** Of the listen request; every message is stamped with it. */
   readonly id: MessageId;
   readonly client: Client;
   readonly send: (message: string) => void;
   /** Called when something that was acknowledged can be delivered no longer. */
-  readonly lost: () => void;
+  readonly onLost: () => void;
 }
 
 /**
@@ -77,22 +77,25 @@ export interface Listener {
  */
 export async function listen(
   filter: Filter,
-  listener: Listener,
-  port: Pick<GatewayPort, "changes" | "followTasks">,
+  subscriber: Subscriber,
+  gateway: Pick<GatewayApi, "changes" | "followTasks">,
 ): Promise<() => void> {
-  const { id, client, send } = listener;
-  const say = (method: string, params: JsonObject): void => {
+  const { id, client, send } = subscriber;
+  const notify = (method: string, params: JsonObject): void => {
     const _meta = { ...objectAt(params, "_meta"), [META.subscriptionId]: id };
     send(writeJson({ jsonrpc: "2.0", method, params: { ...params, _meta } }));
   };
-  const news = heldBack((task: JsonObject) => say("notifications/tasks", task));
+  const taskChanges = buffered((task: JsonObject) => notify("notifications/tasks", task));
   const tasks =
     filter.tasks.length === 0
       ? undefined
-      : await port.followTasks?.(client, filter.tasks, { changed: news.hear, lost: listener.lost });
-  const changes = heldBack((change: Change) => {
-    if (change.kind === "unfollowed") listener.lost();
-    else tell(change, say);
+      : await gateway.followTasks?.(client, filter.tasks, {
+          changed: taskChanges.hear,
+          lost: subscriber.onLost,
+        });
+  const changes = buffered((change: Change) => {
+    if (change.kind === "unfollowed") subscriber.onLost();
+    else notifyChange(change, notify);
   });
   const stops: (() => void)[] = [() => tasks?.stop()];
   const stop = (): void => {
@@ -100,14 +103,16 @@ export async function listen(
   };
   try {
     if (filter.lists.size > 0) {
-      stops.push(port.changes.subscribe(client, { lists: filter.lists, resources: NOTHING }, changes.hear));
+      stops.push(
+        gateway.changes.subscribe(client, { lists: filter.lists, resources: EMPTY_SET }, changes.hear),
+      );
     }
-    const uris = await follow(filter.uris, client, port.changes, changes.hear, stops);
+    const uris = await followResources(filter.uris, client, gateway.changes, changes.hear, stops);
     // The acknowledgement must be the first message, so what is heard before it waits.
-    say("notifications/subscriptions/acknowledged", {
-      notifications: honoured(filter, uris, tasks?.ids ?? []),
+    notify("notifications/subscriptions/acknowledged", {
+      notifications: acknowledgedFilter(filter, uris, tasks?.ids ?? []),
     });
-    news.release();
+    taskChanges.release();
     changes.release();
   } catch (error) {
     stop();
@@ -117,32 +122,32 @@ export async function listen(
 }
 
 /** Follows, of the resources, those that somebody owns and no server refuses; what ends that is added to `stops`. */
-async function follow(
+async function followResources(
   uris: readonly string[],
   client: Client,
   feed: ChangeFeed,
-  hear: (change: Change) => void,
+  onChange: (change: Change) => void,
   stops: (() => void)[],
 ): Promise<readonly string[]> {
   if (uris.length === 0) return uris;
   const followable = [...(await feed.followable(client, uris)).keys()];
   if (followable.length === 0) return followable;
-  const unsubscribe = feed.subscribe(client, { lists: NOTHING, resources: new Set(followable) }, hear);
+  const unsubscribe = feed.subscribe(client, { lists: EMPTY_SET, resources: new Set(followable) }, onChange);
   stops.push(unsubscribe);
   const refused = await feed.refusals?.(client, followable);
   if (refused === undefined || refused.size === 0) return followable;
   const kept = followable.filter((uri) => !refused.has(uri));
   if (kept.length > 0) {
-    stops.push(feed.subscribe(client, { lists: NOTHING, resources: new Set(kept) }, hear));
+    stops.push(feed.subscribe(client, { lists: EMPTY_SET, resources: new Set(kept) }, onChange));
   }
   unsubscribe();
   return kept;
 }
 
-const NOTHING: ReadonlySet<never> = new Set();
+const EMPTY_SET: ReadonlySet<never> = new Set();
 
 /** Keeps what is heard too early until it is released. */
-function heldBack<T>(say: (news: T) => void): { hear: (news: T) => void; release: () => void } {
+function buffered<T>(say: (news: T) => void): { hear: (news: T) => void; release: () => void } {
   let early: T[] | undefined = [];
   return {
     hear: (news) => {
@@ -156,7 +161,7 @@ function heldBack<T>(say: (news: T) => void): { hear: (news: T) => void; release
   };
 }
 
-function tell(
+function notifyChange(
   change: Exclude<Change, { readonly kind: "unfollowed" }>,
   say: (method: string, params: JsonObject) => void,
 ): void {
@@ -164,7 +169,11 @@ function tell(
   else say("notifications/resources/updated", { uri: change.uri });
 }
 
-function honoured({ lists }: Filter, uris: readonly string[], tasks: readonly string[]): JsonObject {
+function acknowledgedFilter(
+  { lists }: Filter,
+  uris: readonly string[],
+  tasks: readonly string[],
+): JsonObject {
   const members = Object.entries(LISTS_OF).filter(([, kinds]) => kinds.some((kind) => lists.has(kind)));
   return {
     ...Object.fromEntries(members.map(([member]) => [member, true])),
@@ -174,4 +183,4 @@ function honoured({ lists }: Filter, uris: readonly string[], tasks: readonly st
 }
 
 /** The result that ends a subscription gracefully. */
-export const farewell = (id: MessageId): JsonObject => ({ _meta: { [META.subscriptionId]: id } });
+export const closingResult = (id: MessageId): JsonObject => ({ _meta: { [META.subscriptionId]: id } });

@@ -12,16 +12,16 @@ export function upgradeResult(result: Payload, { method }: Call): Payload {
 const AFFECTED = ['"taskSupport"', `"${ANNOTATION}"`];
 
 /** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
-const known = new WeakMap<Payload, Payload>();
+const upgradedLists = new WeakMap<Payload, Payload>();
 
 function upgradedList(list: Payload): Payload {
-  const before = known.get(list);
+  const before = upgradedLists.get(list);
   if (before !== undefined) return before;
   const { tools } = list.object;
   const upgraded = Array.isArray(tools)
     ? Payload.ofObject({ ...list.object, tools: tools.map(upgradedTool) })
     : list;
-  known.set(list, upgraded);
+  upgradedLists.set(list, upgraded);
   return upgraded;
 }
 

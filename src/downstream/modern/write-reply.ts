@@ -6,13 +6,13 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.j
 import { writeJson } from "../../wire/json-text.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
-import { COMPLETE, type Payload } from "../../wire/payload.js";
+import { type Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
+import { capabilityError } from "./capability-error.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
-import { unaskable } from "./unaskable.js";
 import { upgradeResult } from "./upgrade-result.js";
 
 /** One response, in the pieces it is written in: large results are carried, not copied. */
-export interface Response {
+export interface SerializedResponse {
   readonly status: number;
   /** What a token must grant for another answer, with status 403. */
   readonly scopes?: readonly string[];
@@ -28,7 +28,7 @@ const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
 const STALE: Freshness = { ttlMs: 0, scope: "private" };
 
 /** Writes the response to `id` that says `reply`. */
-export type WriteReply = (id: MessageId, call: Call, reply: Reply) => Response;
+export type WriteReply = (id: MessageId, call: Call, reply: Reply) => SerializedResponse;
 
 /** Makes the writer of responses; `serverInfo` is the gateway's own name and version. */
 export function replyWriter(serverInfo: JsonObject): WriteReply {
@@ -37,18 +37,18 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
   return function writeReply(id, call, reply) {
     switch (reply.kind) {
       case "result": {
-        const refusal = call.method === "tasks/get" ? unaskableTask(reply.result, call) : undefined;
+        const refusal = call.method === "tasks/get" ? taskCapabilityError(reply.result, call) : undefined;
         if (refusal !== undefined) return writeError(id, refusal);
         return framed(
           id,
           "result",
-          resultPieces(upgradeResult(reply.result, call), hintsFor(call, reply.freshness)),
+          resultPieces(upgradeResult(reply.result, call), cacheHintsFor(call, reply.freshness)),
         );
       }
       case "input_required":
         return inputRequired(id, call, reply);
       case "error": {
-        const response = writeError(id, inThisRevision(reply.error, call), reply.refusal);
+        const response = writeError(id, upgradeError(reply.error, call), reply.refusal);
         return reply.scopes === undefined ? response : { ...response, scopes: reply.scopes };
       }
     }
@@ -56,7 +56,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
 
   function resultPieces(result: Payload, hints: Freshness | undefined): readonly (string | Buffer)[] {
     // What certainly is not in it can be put in front of it, and the rest stays the bytes it came as.
-    const rest = result.withoutFirst(COMPLETE) ?? result;
+    const rest = result.withoutFirst(RESULT_TYPE_COMPLETE) ?? result;
     const untouched =
       (rest !== result || !result.mayHave("resultType")) &&
       !result.mayHave("_meta") &&
@@ -73,11 +73,11 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
       resultType,
       ...(resultType === "complete" &&
         hints !== undefined && { ttlMs: hints.ttlMs, cacheScope: hints.scope }),
-      _meta: signed(objectAt(result, "_meta") ?? {}),
+      _meta: withServerInfo(objectAt(result, "_meta") ?? {}),
     };
   }
 
-  function signed(meta: JsonObject): JsonObject {
+  function withServerInfo(meta: JsonObject): JsonObject {
     const theirs = objectAt(meta, META.serverInfo);
     return {
       ...meta,
@@ -87,10 +87,14 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
     };
   }
 
-  function inputRequired(id: MessageId, call: Call, reply: Reply & { kind: "input_required" }): Response {
+  function inputRequired(
+    id: MessageId,
+    call: Call,
+    reply: Reply & { kind: "input_required" },
+  ): SerializedResponse {
     const { requests, state } = reply;
-    if (!RESUMABLE_METHODS.has(call.method)) return writeError(id, outOfPlace(call.method));
-    const refusal = unaskable(requests, call.client.capabilities);
+    if (!RESUMABLE_METHODS.has(call.method)) return writeError(id, inputNotAllowed(call.method));
+    const refusal = capabilityError(requests, call.client.capabilities);
     if (refusal !== undefined) return writeError(id, refusal);
     const result = {
       resultType: "input_required",
@@ -103,18 +107,18 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
 }
 
 /** What a task asks stands in its result (SEP-2663, "Task Update Requests"). */
-function unaskableTask(result: Payload, { client }: Call): RpcError | undefined {
+function taskCapabilityError(result: Payload, { client }: Call): RpcError | undefined {
   const questions = result.mayContain('"inputRequests"')
     ? objectAt(result.object, "inputRequests")
     : undefined;
-  return questions === undefined ? undefined : unaskable(questions, client.capabilities);
+  return questions === undefined ? undefined : capabilityError(questions, client.capabilities);
 }
 
 /**
  * Before 2026-07-28 a missing resource had a code of its own, which must not be used any more; now it is invalid
  * parameters that name the URI (server/resources, "Error Handling"; basic/index, "Error Codes").
  */
-function inThisRevision(error: RpcError, { params }: Call): RpcError {
+function upgradeError(error: RpcError, { params }: Call): RpcError {
   if (codeOf(error) !== CODE.legacyResourceNotFound) return error;
   const uri = stringAt(params, "uri");
   const data = isObject(error.data) ? error.data : error.data !== undefined && { detail: error.data };
@@ -122,7 +126,7 @@ function inThisRevision(error: RpcError, { params }: Call): RpcError {
 }
 
 /** The response to `id` (null where it must not be used) that says `error`; `refusal` is the gateway's own word for it, where it has one. */
-export function writeError(id: MessageId | null, error: RpcError, refusal?: string): Response {
+export function writeError(id: MessageId | null, error: RpcError, refusal?: string): SerializedResponse {
   return { ...framed(id, "error", [writeJson(error)]), status: statusOf(codeOf(error), refusal) };
 }
 
@@ -130,7 +134,7 @@ function framed(
   id: MessageId | null,
   member: "result" | "error",
   pieces: readonly (string | Buffer)[],
-): Response {
+): SerializedResponse {
   const head = `{"jsonrpc":"2.0","id":${writeJson(id)},"${member}":`;
   const [first] = pieces;
   // Nearly always it is one text.
@@ -140,16 +144,16 @@ function framed(
 
 /** `head`, an object without its closing brace, and `members`, which are those of another one with its brace. */
 function spliced(head: string, members: string | Buffer): readonly (string | Buffer)[] {
-  if (typeof members === "string") return [`${head}${NONE.test(members) ? "" : ","}${members}`];
-  return [NONE.test(members.toString("latin1", 0, 64)) ? head : `${head},`, members];
+  if (typeof members === "string") return [`${head}${EMPTY_MEMBERS.test(members) ? "" : ","}${members}`];
+  return [EMPTY_MEMBERS.test(members.toString("latin1", 0, 64)) ? head : `${head},`, members];
 }
 
-const NONE = /^\s*\}/;
+const EMPTY_MEMBERS = /^\s*\}/;
 
 /** What the client may keep. A later round depends on answers that are no part of its key, so it may keep nothing. */
-function hintsFor(call: Call, freshness: Freshness | undefined): Freshness | undefined {
+function cacheHintsFor(call: Call, freshness: Freshness | undefined): Freshness | undefined {
   if (!CACHEABLE_METHODS.has(call.method)) return undefined;
-  if (freshness === undefined || call.answers !== undefined) return STALE;
+  if (freshness === undefined || call.inputResponses !== undefined) return STALE;
   return { ttlMs: wholeMs(freshness.ttlMs), scope: freshness.scope };
 }
 
@@ -173,7 +177,7 @@ function statusOf(code: number, refusal: string | undefined): number {
 
 const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, word);
 
-const outOfPlace = (method: string): RpcError => ({
+const inputNotAllowed = (method: string): RpcError => ({
   code: CODE.internalError,
   message: `the server asked for input in answer to ${method}, where none may be asked`,
 });

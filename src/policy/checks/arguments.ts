@@ -4,18 +4,18 @@ import type { Call, Route } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
 import { writeJson } from "../../wire/json-text.js";
+import { CheckLimitError, describeViolation } from "./check-result.js";
 import type { ToolSchemas } from "./tool-schemas.js";
-import { sentence, TooMuch } from "./verdict.js";
 
 /**
- * Belongs below `givenArguments`, so that it sees what the server would get, and above `access`: nobody is asked
+ * Belongs below `configuredArguments`, so that it sees what the server would get, and above `access`: nobody is asked
  * to approve a call that cannot be made.
  *
  * @param checks by the keys of the servers
  */
 export function checkedArguments(
   checks: ReadonlyMap<string, ChecksConfig>,
-  schemas: Pick<ToolSchemas, "misfit">,
+  schemas: Pick<ToolSchemas, "validate">,
 ): Middleware {
   return (next) =>
     async function checkedArguments(call) {
@@ -25,19 +25,20 @@ export function checkedArguments(
       const args = argumentsOf(call);
       const { maxArgumentBytes: most } = wanted;
       if (most !== undefined && Buffer.byteLength(writeJson(args)) > most) {
-        throw refused("too_large", route, `may have at most ${most} bytes`);
+        throw argumentsError("too_large", route, `may have at most ${most} bytes`);
       }
-      if (wanted.arguments) await check(route, args);
+      if (wanted.arguments) await validate(route, args);
       return next(call);
     };
 
-  async function check(route: Route, args: unknown): Promise<void> {
-    const found = await schemas.misfit(route, "inputSchema", args).catch((cause: unknown) => {
-      if (cause instanceof TooMuch) throw refused("too_large", route, "are too much to be checked", cause);
+  async function validate(route: Route, args: unknown): Promise<void> {
+    const found = await schemas.validate(route, "inputSchema", args).catch((cause: unknown) => {
+      if (cause instanceof CheckLimitError)
+        throw argumentsError("too_large", route, "are too much to be checked", cause);
       throw cause;
     });
     if (found !== undefined) {
-      throw refused("bad_request", route, `are not what it asks for: ${sentence(found)}`);
+      throw argumentsError("bad_request", route, `are not what it asks for: ${describeViolation(found)}`);
     }
   }
 }
@@ -46,7 +47,7 @@ export function checkedArguments(
 const argumentsOf = ({ params }: Call): unknown =>
   Object.hasOwn(params, "arguments") ? params.arguments : {};
 
-const refused = (
+const argumentsError = (
   code: "bad_request" | "too_large",
   { exposed, upstream: server }: Route,
   why: string,

@@ -1,7 +1,8 @@
 /** The keywords that are about arrays: how many elements they have, what those are, and that they differ. */
+
+import { atPath, type CheckResult, UNKNOWN, violation } from "./check-result.js";
 import type { Keyword } from "./compile.js";
 import { fingerprint } from "./fingerprint.js";
-import { at, misfit, UNKNOWN, type Verdict } from "./verdict.js";
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
@@ -11,10 +12,10 @@ const sizes: Keyword = ({ minItems, maxItems, uniqueItems }, compiler) => {
   const differ = uniqueItems === true;
   if (least === undefined && most === undefined && !differ) return undefined;
   const [tooFew, tooMany] = [
-    misfit(`must have at least ${least} elements`),
-    misfit(`must have at most ${most} elements`),
+    violation(`must have at least ${least} elements`),
+    violation(`must have at most ${most} elements`),
   ];
-  const same = misfit("must have no two equal elements");
+  const same = violation("must have no two equal elements");
   return (value, run) => {
     if (!isList(value)) return undefined;
     if (least !== undefined && value.length < least) return tooFew;
@@ -34,15 +35,15 @@ const elements: Keyword = (schema, compiler) => {
   const rest = early ? "additionalItems" : "items";
   const others = Object.hasOwn(schema, rest) ? compiler.schema(schema[rest]) : undefined;
   if (first.length === 0 && others === undefined) return undefined;
-  return (value, run, seen) => {
+  return (value, run, evaluated) => {
     if (!isList(value)) return undefined;
-    let whole: Verdict;
+    let whole: CheckResult;
     const looked = others === undefined ? Math.min(first.length, value.length) : value.length;
     for (let i = 0; i < looked; i += 1) {
-      const verdict = at(i, (first[i] ?? others)?.(value[i], run));
-      seen?.add(i);
-      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
-      whole ??= verdict;
+      const result = atPath(i, (first[i] ?? others)?.(value[i], run));
+      evaluated?.add(i);
+      if (result !== undefined && result !== UNKNOWN) return result;
+      whole ??= result;
     }
     return whole;
   };
@@ -54,18 +55,18 @@ const contents: Keyword = (schema, compiler) => {
   const least = compiler.count("minContains", schema.minContains) ?? 1;
   const most = compiler.count("maxContains", schema.maxContains);
   const [tooFew, tooMany] = [
-    misfit(`must have at least ${least} elements of the kind that the schema names`),
-    misfit(`must have at most ${most} elements of the kind that the schema names`),
+    violation(`must have at least ${least} elements of the kind that the schema names`),
+    violation(`must have at most ${most} elements of the kind that the schema names`),
   ];
-  return (value, run, seen) => {
+  return (value, run, evaluated) => {
     if (!isList(value)) return undefined;
     let fitting = 0;
     let unknown = 0;
     for (const [i, element] of value.entries()) {
-      const verdict = check(element, run);
-      if (verdict === undefined) fitting += 1;
-      else if (verdict === UNKNOWN) unknown += 1;
-      if (verdict === undefined || verdict === UNKNOWN) seen?.add(i);
+      const result = check(element, run);
+      if (result === undefined) fitting += 1;
+      else if (result === UNKNOWN) unknown += 1;
+      if (result === undefined || result === UNKNOWN) evaluated?.add(i);
     }
     if (fitting + unknown < least) return tooFew;
     if (most !== undefined && fitting > most) return tooMany;
@@ -79,17 +80,17 @@ export const ARRAYS: readonly Keyword[] = [sizes, elements, contents];
 export const unevaluatedItems: Keyword = (schema, compiler) => {
   if (!Object.hasOwn(schema, "unevaluatedItems")) return undefined;
   const check = compiler.schema(schema.unevaluatedItems);
-  return (value, run, seen) => {
+  return (value, run, evaluated) => {
     if (!isList(value)) return undefined;
-    let whole: Verdict;
+    let whole: CheckResult;
     for (const [i, element] of value.entries()) {
-      run.burn(1);
-      if (seen?.has(i)) continue;
-      const verdict = at(i, check(element, run));
-      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
-      whole ??= verdict;
+      run.spend(1);
+      if (evaluated?.has(i)) continue;
+      const result = atPath(i, check(element, run));
+      if (result !== undefined && result !== UNKNOWN) return result;
+      whole ??= result;
     }
-    seen?.addAll();
+    evaluated?.addAll();
     return whole;
   };
 };

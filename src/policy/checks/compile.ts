@@ -3,16 +3,16 @@
  * otherwise). It is walked and not turned into program text: that takes a third of a millisecond for each part.
  */
 
-import { myTurn } from "../../core/large-work.js";
+import { cooperativeYield } from "../../core/cooperative-yield.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";
-import { apart, LOGIC } from "./logic.js";
+import { type Check, type CheckResult, EvaluatedKeys, UNKNOWN, violation } from "./check-result.js";
+import { isolated, LOGIC } from "./logic.js";
 import { OBJECTS, unevaluatedProperties } from "./objects.js";
-import { compileForeign, type Pattern } from "./pattern.js";
+import { compileUntrusted, type Pattern } from "./pattern.js";
 import { SCALARS } from "./scalars.js";
-import { isModest, survey } from "./survey.js";
-import { type Check, misfit, Seen, UNKNOWN, type Verdict } from "./verdict.js";
+import { isWithinSizeLimits, scanSchema } from "./scan-schema.js";
 
 /** What one keyword, or several that belong together, say of a value; undefined where the schema has none of them. */
 export type Keyword = (schema: JsonObject, compiler: Compiler) => Check | undefined;
@@ -25,15 +25,15 @@ export interface PatternHolder {
 export interface Compiled {
   readonly check: Check;
   /** What of it is not checked, and not held against anybody. */
-  readonly remarks: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 /** More than any tool has a use for; each takes a moment to compile. */
-const MOST_PATTERNS = 200;
+const MAX_PATTERNS = 200;
 /** What it costs to put into words that something does not fit. */
-const NO = 4;
+const MISMATCH_COST = 4;
 /** So many parts are compiled before others get their turn. */
-const AT_ONCE = 250;
+const PARTS_PER_SLICE = 250;
 
 /** The last ones look at what those before them have seen. */
 const KEYWORDS: readonly Keyword[] = [
@@ -50,24 +50,24 @@ const KEYWORDS: readonly Keyword[] = [
  * once, one pattern is compiled in a turn.
  */
 export async function compileSchema(schema: unknown): Promise<Compiled> {
-  if (!isModest(schema))
-    return { check: cannotSay, remarks: ["the schema is too large or nested too deeply"] };
+  if (!isWithinSizeLimits(schema))
+    return { check: undecided, warnings: ["the schema is too large or nested too deeply"] };
   const compiler = new Compiler(schema);
   const check = compiler.schema(schema);
   await compiler.finish();
-  return { check, remarks: [...compiler.remarks] };
+  return { check, warnings: [...compiler.warnings] };
 }
 
 export class Compiler {
-  readonly remarks = new Set<string>();
+  readonly warnings = new Set<string>();
   readonly #root: unknown;
-  readonly #known = new Map<JsonObject, Check>();
+  readonly #checks = new Map<JsonObject, Check>();
   /** Schemas that somebody refers to and that are not compiled yet. */
   readonly #waiting: (() => void)[] = [];
   readonly #patterns = new Map<string, PatternHolder>();
   readonly #anchors: ReadonlyMap<string, JsonObject>;
   /** Whether somebody will ask what was looked at; hardly any schema does. */
-  readonly isSeen: boolean;
+  readonly tracksEvaluated: boolean;
   /** Where parts have addresses of their own, references mean other things than they seem to. */
   readonly #hasIds: boolean;
   /** Up to draft 7 nothing beside a reference counts. */
@@ -75,25 +75,25 @@ export class Compiler {
 
   constructor(root: unknown) {
     this.#root = root;
-    const { anchors, keys, ids } = survey(root);
+    const { anchors, keys, ids } = scanSchema(root);
     this.#anchors = anchors;
-    this.isSeen = keys.has("unevaluatedProperties") || keys.has("unevaluatedItems");
+    this.tracksEvaluated = keys.has("unevaluatedProperties") || keys.has("unevaluatedItems");
     this.#refsAlone = /draft-0[3-7]/.test(stringAt(isObject(root) ? root : undefined, "$schema") ?? "");
     this.#hasIds = ids;
   }
 
   /** The check of a schema inside this one. */
   schema(schema: unknown): Check {
-    if (schema === false) return never;
+    if (schema === false) return rejectAll;
     if (!isObject(schema)) {
-      if (schema !== true) this.remarks.add("something that is no schema stands where one should");
-      return anything;
+      if (schema !== true) this.warnings.add("something that is no schema stands where one should");
+      return acceptAll;
     }
-    const known = this.#known.get(schema);
+    const known = this.#checks.get(schema);
     if (known !== undefined) return known;
-    let made: Check = cannotSay;
-    const check: Check = (value, run, seen) => made(value, run, seen);
-    this.#known.set(schema, check);
+    let made: Check = undecided;
+    const check: Check = (value, run, evaluated) => made(value, run, evaluated);
+    this.#checks.set(schema, check);
     this.#waiting.push(() => {
       made = this.#compile(schema);
     });
@@ -103,17 +103,17 @@ export class Compiler {
   /** The checks of a list of schemas; undefined where there is none. */
   schemas(keyword: string, given: unknown): readonly Check[] | undefined {
     if (given === undefined) return undefined;
-    if (!Array.isArray(given) || given.length === 0) return this.passOver(keyword);
+    if (!Array.isArray(given) || given.length === 0) return this.ignoreKeyword(keyword);
     const checks = given.map((schema) => this.schema(schema));
-    return this.isSeen ? checks.map(apart) : checks;
+    return this.tracksEvaluated ? checks.map(isolated) : checks;
   }
 
   /** The check of what a reference leads to. Nothing is ever fetched. */
-  refer(ref: unknown): Check {
+  reference(ref: unknown): Check {
     const target = typeof ref === "string" && !this.#hasIds ? this.#target(ref) : undefined;
     if (target === undefined) {
-      this.passOver("$ref");
-      return cannotSay;
+      this.ignoreKeyword("$ref");
+      return undecided;
     }
     return this.schema(target.schema);
   }
@@ -123,7 +123,7 @@ export class Compiler {
     const held = this.#patterns.get(String(source));
     if (held !== undefined) return held;
     const holder: PatternHolder = { current: undefined };
-    if (typeof source !== "string" || this.#patterns.size >= MOST_PATTERNS) this.passOver(keyword);
+    if (typeof source !== "string" || this.#patterns.size >= MAX_PATTERNS) this.ignoreKeyword(keyword);
     else this.#patterns.set(source, holder);
     return holder;
   }
@@ -132,12 +132,12 @@ export class Compiler {
   count(keyword: string, given: unknown): number | undefined {
     if (given === undefined) return undefined;
     const count = numberOf(given);
-    return count !== undefined && count >= 0 ? count : this.passOver(keyword);
+    return count !== undefined && count >= 0 ? count : this.ignoreKeyword(keyword);
   }
 
   /** Notes that a keyword makes no sense here, or cannot be followed. */
-  passOver(keyword: string): undefined {
-    this.remarks.add(`a "${keyword}" cannot be followed`);
+  ignoreKeyword(keyword: string): undefined {
+    this.warnings.add(`a "${keyword}" cannot be followed`);
     return undefined;
   }
 
@@ -147,13 +147,13 @@ export class Compiler {
     for (let compile = this.#waiting.pop(); compile !== undefined; compile = this.#waiting.pop()) {
       compile();
       compiled += 1;
-      if (compiled % AT_ONCE === 0) await myTurn();
+      if (compiled % PARTS_PER_SLICE === 0) await cooperativeYield();
     }
     for (const [source, holder] of this.#patterns) {
-      await myTurn();
-      holder.current = compileForeign(source);
+      await cooperativeYield();
+      holder.current = compileUntrusted(source);
       if (holder.current === undefined)
-        this.remarks.add(`the pattern ${source.slice(0, 100)} is not one that RE2 takes`);
+        this.warnings.add(`the pattern ${source.slice(0, 100)} is not one that RE2 takes`);
     }
   }
 
@@ -162,19 +162,19 @@ export class Compiler {
     const looked = alone ? { $ref: schema.$ref } : schema;
     const checks = KEYWORDS.flatMap((keyword) => keyword(looked, this) ?? []);
     const [first, ...others] = checks;
-    if (first === undefined) return anything;
-    const whole = others.length === 0 ? first : inTurn(checks);
+    if (first === undefined) return acceptAll;
+    const whole = others.length === 0 ? first : inSequence(checks);
     const asksWhatWasSeen =
       Object.hasOwn(schema, "unevaluatedProperties") || Object.hasOwn(schema, "unevaluatedItems");
-    return (value, run, seen) => {
+    return (value, run, evaluated) => {
       run.enter();
-      const own = asksWhatWasSeen ? new Seen() : seen;
-      const verdict = whole(value, run, own);
+      const own = asksWhatWasSeen ? new EvaluatedKeys() : evaluated;
+      const result = whole(value, run, own);
       // To say no takes longer than to say yes.
-      if (verdict !== undefined) run.burn(NO);
-      if (own !== seen && own !== undefined) seen?.addFrom(own);
+      if (result !== undefined) run.spend(MISMATCH_COST);
+      if (own !== evaluated && own !== undefined) evaluated?.addFrom(own);
       run.leave();
-      return verdict;
+      return result;
     };
   }
 
@@ -198,26 +198,26 @@ export class Compiler {
   }
 }
 
-function inTurn(checks: readonly Check[]): Check {
-  return (value, run, seen) => {
-    let whole: Verdict;
+function inSequence(checks: readonly Check[]): Check {
+  return (value, run, evaluated) => {
+    let whole: CheckResult;
     for (const check of checks) {
-      const verdict = check(value, run, seen);
-      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
-      whole ??= verdict;
+      const result = check(value, run, evaluated);
+      if (result !== undefined && result !== UNKNOWN) return result;
+      whole ??= result;
     }
     return whole;
   };
 }
 
-const anything: Check = () => undefined;
-const cannotSay: Check = (_value, _run, seen) => {
+const acceptAll: Check = () => undefined;
+const undecided: Check = (_value, _run, evaluated) => {
   // For all we know it looks at everything.
-  seen?.addAll();
+  evaluated?.addAll();
   return UNKNOWN;
 };
-const NOTHING_FITS = misfit("must not be there");
-const never: Check = () => NOTHING_FITS;
+const NOTHING_FITS = violation("must not be there");
+const rejectAll: Check = () => NOTHING_FITS;
 
 function decoded(text: string): string {
   try {

@@ -1,23 +1,31 @@
 /** The keywords that put schemas together: references, and all, any, one or none of several. */
 import { isObject } from "../../wire/json.js";
+import {
+  type Check,
+  type CheckResult,
+  EvaluatedKeys,
+  UNKNOWN,
+  type Violation,
+  violation,
+} from "./check-result.js";
 import type { Keyword } from "./compile.js";
-import { type Check, type Misfit, misfit, Seen, UNKNOWN, type Verdict } from "./verdict.js";
 
-const reference: Keyword = ({ $ref }, compiler) => ($ref === undefined ? undefined : compiler.refer($ref));
+const reference: Keyword = ({ $ref }, compiler) =>
+  $ref === undefined ? undefined : compiler.reference($ref);
 
 /** Where all of a schema is in one piece, it leads where a plain reference would. */
 const dynamicReference: Keyword = ({ $dynamicRef }, compiler) =>
-  $dynamicRef === undefined ? undefined : compiler.refer($dynamicRef);
+  $dynamicRef === undefined ? undefined : compiler.reference($dynamicRef);
 
 const all: Keyword = ({ allOf }, compiler) => {
   const checks = compiler.schemas("allOf", allOf);
   if (checks === undefined) return undefined;
-  return (value, run, seen) => {
-    let whole: Verdict;
+  return (value, run, evaluated) => {
+    let whole: CheckResult;
     for (const check of checks) {
-      const verdict = check(value, run, seen);
-      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
-      whole ??= verdict;
+      const result = check(value, run, evaluated);
+      if (result !== undefined && result !== UNKNOWN) return result;
+      whole ??= result;
     }
     return whole;
   };
@@ -26,15 +34,15 @@ const all: Keyword = ({ allOf }, compiler) => {
 const any: Keyword = ({ anyOf }, compiler) => {
   const checks = compiler.schemas("anyOf", anyOf);
   if (checks === undefined) return undefined;
-  return (value, run, seen) => {
-    const against: Misfit[] = [];
+  return (value, run, evaluated) => {
+    const against: Violation[] = [];
     let fits = false;
     for (const check of checks) {
-      const verdict = check(value, run, seen);
+      const result = check(value, run, evaluated);
       // Whoever asks what was looked at must hear of every alternative that fits.
-      if (verdict === undefined && seen === undefined) return undefined;
-      if (verdict === undefined) fits = true;
-      else if (verdict !== UNKNOWN) against.push(verdict);
+      if (result === undefined && evaluated === undefined) return undefined;
+      if (result === undefined) fits = true;
+      else if (result !== UNKNOWN) against.push(result);
     }
     if (fits) return undefined;
     return against.length < checks.length ? UNKNOWN : noneOf(against);
@@ -44,14 +52,14 @@ const any: Keyword = ({ anyOf }, compiler) => {
 const one: Keyword = ({ oneOf }, compiler) => {
   const checks = compiler.schemas("oneOf", oneOf);
   if (checks === undefined) return undefined;
-  const several = misfit("fits more than one of the alternatives, and may fit only one");
-  return (value, run, seen) => {
-    const against: Misfit[] = [];
+  const several = violation("fits more than one of the alternatives, and may fit only one");
+  return (value, run, evaluated) => {
+    const against: Violation[] = [];
     let fitting = 0;
     for (const check of checks) {
-      const verdict = check(value, run, seen);
-      if (verdict === undefined) fitting += 1;
-      else if (verdict !== UNKNOWN) against.push(verdict);
+      const result = check(value, run, evaluated);
+      if (result === undefined) fitting += 1;
+      else if (result !== UNKNOWN) against.push(result);
       if (fitting > 1) return several;
     }
     if (fitting + against.length < checks.length) return UNKNOWN;
@@ -60,21 +68,21 @@ const one: Keyword = ({ oneOf }, compiler) => {
 };
 
 /** Few alternatives are told apart, if each can be told in a word; more would be no help to anybody. */
-function noneOf(against: readonly Misfit[]): Misfit {
+function noneOf(against: readonly Violation[]): Violation {
   const plain =
-    against.length <= 3 && against.every(({ path, what }) => path === undefined && what.length < 60);
-  const told = plain ? ` (${against.map(({ what }) => what).join("; ")})` : "";
-  return misfit(`fits none of the ${against.length} alternatives${told}`);
+    against.length <= 3 && against.every(({ path, message }) => path === undefined && message.length < 60);
+  const told = plain ? ` (${against.map(({ message }) => message).join("; ")})` : "";
+  return violation(`fits none of the ${against.length} alternatives${told}`);
 }
 
 const negation: Keyword = (schema, compiler) => {
   if (!Object.hasOwn(schema, "not")) return undefined;
   const check = compiler.schema(schema.not);
-  const wrong = misfit("fits what it must not fit");
+  const wrong = violation("fits what it must not fit");
   return (value, run) => {
-    const verdict = check(value, run);
-    if (verdict === UNKNOWN) return UNKNOWN;
-    return verdict === undefined ? wrong : undefined;
+    const result = check(value, run);
+    if (result === UNKNOWN) return UNKNOWN;
+    return result === undefined ? wrong : undefined;
   };
 };
 
@@ -82,12 +90,12 @@ const condition: Keyword = (schema, compiler) => {
   if (!Object.hasOwn(schema, "if")) return undefined;
   const optional = (key: "then" | "else"): Check | undefined =>
     Object.hasOwn(schema, key) ? compiler.schema(schema[key]) : undefined;
-  const [asks, yes, no] = [apart(compiler.schema(schema.if)), optional("then"), optional("else")];
-  return (value, run, seen) => {
-    const met = asks(value, run, seen);
-    if (met === undefined) return yes?.(value, run, seen);
-    if (met !== UNKNOWN) return no?.(value, run, seen);
-    return yes?.(value, run, seen) === undefined && no?.(value, run, seen) === undefined
+  const [asks, yes, no] = [isolated(compiler.schema(schema.if)), optional("then"), optional("else")];
+  return (value, run, evaluated) => {
+    const met = asks(value, run, evaluated);
+    if (met === undefined) return yes?.(value, run, evaluated);
+    if (met !== UNKNOWN) return no?.(value, run, evaluated);
+    return yes?.(value, run, evaluated) === undefined && no?.(value, run, evaluated) === undefined
       ? undefined
       : UNKNOWN;
   };
@@ -102,14 +110,14 @@ const dependents: Keyword = ({ dependentSchemas, dependentRequired, dependencies
     }
   }
   if (checks.length === 0) return undefined;
-  return (value, run, seen) => {
+  return (value, run, evaluated) => {
     if (!isObject(value)) return undefined;
-    let whole: Verdict;
+    let whole: CheckResult;
     for (const [key, check] of checks) {
-      run.burn(1);
-      const verdict = Object.hasOwn(value, key) ? check(value, run, seen) : undefined;
-      if (verdict !== undefined && verdict !== UNKNOWN) return verdict;
-      whole ??= verdict;
+      run.spend(1);
+      const result = Object.hasOwn(value, key) ? check(value, run, evaluated) : undefined;
+      if (result !== undefined && result !== UNKNOWN) return result;
+      whole ??= result;
     }
     return whole;
   };
@@ -118,9 +126,9 @@ const dependents: Keyword = ({ dependentSchemas, dependentRequired, dependencies
 function requires(key: string, needs: readonly unknown[]): Check {
   const names = needs.filter((name) => typeof name === "string");
   return (value, run) => {
-    run.burn(names.length);
+    run.spend(names.length);
     const missing = isObject(value) ? names.find((name) => !Object.hasOwn(value, name)) : undefined;
-    return missing === undefined ? undefined : misfit(`needs a member "${missing}" beside "${key}"`);
+    return missing === undefined ? undefined : violation(`needs a member "${missing}" beside "${key}"`);
   };
 }
 
@@ -136,12 +144,12 @@ export const LOGIC: readonly Keyword[] = [
 ];
 
 /** For a part of a schema whose look counts only if it fits. */
-export function apart(check: Check): Check {
-  return (value, run, seen) => {
-    if (seen === undefined) return check(value, run);
-    const own = new Seen();
-    const verdict = check(value, run, own);
-    if (verdict === undefined || verdict === UNKNOWN) seen.addFrom(own);
-    return verdict;
+export function isolated(check: Check): Check {
+  return (value, run, evaluated) => {
+    if (evaluated === undefined) return check(value, run);
+    const own = new EvaluatedKeys();
+    const result = check(value, run, own);
+    if (result === undefined || result === UNKNOWN) evaluated.addFrom(own);
+    return result;
   };
 }

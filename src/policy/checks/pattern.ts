@@ -1,20 +1,20 @@
 /** Patterns of other people's schemas: matched by RE2, and only those that are small enough to be compiled at all. */
 import { compileEcmaScript, type RE2JS } from "../re2.js";
-import type { Run } from "./verdict.js";
+import type { CheckRun } from "./check-result.js";
 
 export interface Pattern {
   /** Whether it matches somewhere in the text. @throws TooMuch */
-  test(text: string, run: Run): boolean;
+  test(text: string, run: CheckRun): boolean;
 }
 
-const LONGEST = 1_000;
+const MAX_LENGTH = 1_000;
 /** Compiling costs some microseconds for each instruction. */
-const MOST_INSTRUCTIONS = 4_000;
+const MAX_INSTRUCTIONS = 4_000;
 
 /** Undefined for what RE2 does not take, such as a look-ahead, and for what would be too large. */
-export function compileForeign(source: string): Pattern | undefined {
+export function compileUntrusted(source: string): Pattern | undefined {
   // Quoted text is RE2's own and not ECMAScript's; it would have to be weighed by other rules.
-  if (source.length > LONGEST || source.includes("\\Q") || weight(source) > MOST_INSTRUCTIONS)
+  if (source.length > MAX_LENGTH || source.includes("\\Q") || instructionCount(source) > MAX_INSTRUCTIONS)
     return undefined;
   let pattern: RE2JS;
   try {
@@ -26,14 +26,14 @@ export function compileForeign(source: string): Pattern | undefined {
   return {
     test(text, run) {
       // Each character may touch each instruction.
-      run.burn((text.length + 1) * size);
+      run.spend((text.length + 1) * size);
       return pattern.test(text);
     },
   };
 }
 
 /** How many instructions it may come to: counted repeats are written out, those inside each other many times. */
-export function weight(source: string): number {
+export function instructionCount(source: string): number {
   /** The weights of the groups that are open, and of the atom that a repeat would be about. */
   const open: number[] = [];
   let sum = 0;

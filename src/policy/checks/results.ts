@@ -5,13 +5,13 @@ import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Payload } from "../../wire/payload.js";
+import { CheckLimitError, describeViolation } from "./check-result.js";
 import type { ToolSchemas } from "./tool-schemas.js";
-import { sentence, TooMuch } from "./verdict.js";
 
 export interface ResultChecks {
   readonly server: string;
   readonly checks: ChecksConfig;
-  readonly schemas: Pick<ToolSchemas, "misfit">;
+  readonly schemas: Pick<ToolSchemas, "validate">;
 }
 
 /** Belongs around the server: it looks at what the server itself said, before anybody has changed a word of it. */
@@ -22,7 +22,7 @@ export function checkedResults({ server, checks, schemas }: ResultChecks): Middl
       const reply = await next(call);
       if (reply.kind !== "result") return reply;
       const withheld = (why: string, cause?: unknown): GatewayError =>
-        new GatewayError("denied", "upstream", `${carriedOut(call)} ${why}, and is withheld`, {
+        new GatewayError("denied", "upstream", `${executedNote(call)} ${why}, and is withheld`, {
           server,
           cause,
         });
@@ -30,7 +30,7 @@ export function checkedResults({ server, checks, schemas }: ResultChecks): Middl
       const { route } = call;
       if (!results || route?.item?.outputSchema === undefined) return reply;
       const why = await faultOf(call, route, reply).catch((cause: unknown) => {
-        if (cause instanceof TooMuch) throw withheld("is too much to be checked", cause);
+        if (cause instanceof CheckLimitError) throw withheld("is too much to be checked", cause);
         throw cause;
       });
       if (why !== undefined) throw withheld(`is not what its output schema promises (${why})`);
@@ -45,8 +45,8 @@ export function checkedResults({ server, checks, schemas }: ResultChecks): Middl
     const output = toolResultOf(call, result.object);
     if (output === undefined || output.isError === true) return undefined;
     if (!Object.hasOwn(output, "structuredContent")) return "it has no structuredContent";
-    const found = await schemas.misfit(route, "outputSchema", output.structuredContent);
-    return found && sentence(found);
+    const found = await schemas.validate(route, "outputSchema", output.structuredContent);
+    return found && describeViolation(found);
   }
 }
 
@@ -72,7 +72,7 @@ function sizeOf({ text }: Payload): number {
 }
 
 /** Whoever reads this must not take it that nothing has happened. */
-const carriedOut = ({ method, route, params }: Call): string =>
+const executedNote = ({ method, route, params }: Call): string =>
   method === "tools/call"
     ? `"${route?.exposed ?? String(params.name)}" was carried out, but its result`
     : `the result of ${method}`;

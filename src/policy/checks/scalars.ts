@@ -1,13 +1,13 @@
 /** The keywords that are about one value as it stands: its type, what it equals, how large or long it is. */
 
-import { compareNumbers, isNumber, isWhole, type JsonNumber, wholeOf } from "../../wire/decimal.js";
+import { compareNumbers, isInteger, isNumber, type JsonNumber, toBigInt } from "../../wire/decimal.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { type Check, CheckRun, UNKNOWN, violation } from "./check-result.js";
 import type { Keyword } from "./compile.js";
 import { fingerprint } from "./fingerprint.js";
 import { formatTest } from "./formats.js";
-import { type Check, misfit, Run, UNKNOWN } from "./verdict.js";
 
 const IS_TYPE: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
   unknown,
@@ -15,7 +15,7 @@ const IS_TYPE: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
 >([
   ["string", (value) => typeof value === "string"],
   ["number", isNumber],
-  ["integer", (value) => isNumber(value) && isWhole(value)],
+  ["integer", (value) => isNumber(value) && isInteger(value)],
   ["boolean", (value) => typeof value === "boolean"],
   ["null", (value) => value === null],
   ["object", isObject],
@@ -26,10 +26,10 @@ const type: Keyword = ({ type: given, nullable }, compiler) => {
   if (given === undefined) return undefined;
   const names: readonly unknown[] = Array.isArray(given) ? given : [given];
   const tests = names.map((name) => IS_TYPE.get(name));
-  if (tests.length === 0 || tests.includes(undefined)) return compiler.passOver("type");
-  const wrong = misfit(`must be ${names.map(String).join(" or ")}`);
+  if (tests.length === 0 || tests.includes(undefined)) return compiler.ignoreKeyword("type");
+  const wrong = violation(`must be ${names.map(String).join(" or ")}`);
   return (value, run) => {
-    burnDigits(value, run);
+    spendDigits(value, run);
     for (const test of tests) if (test?.(value) === true) return undefined;
     // OpenAPI's word, which many schemas that were made of one still have.
     return nullable === true && value === null ? undefined : wrong;
@@ -39,7 +39,7 @@ const type: Keyword = ({ type: given, nullable }, compiler) => {
 const equality: Keyword = (schema, compiler) => {
   const { enum: given } = schema;
   const only = Object.hasOwn(schema, "const") ? [schema.const] : undefined;
-  if (given !== undefined && !Array.isArray(given)) compiler.passOver("enum");
+  if (given !== undefined && !Array.isArray(given)) compiler.ignoreKeyword("enum");
   const sets = [
     ...(only === undefined ? [] : [only]),
     ...(Array.isArray(given) ? [given as readonly unknown[]] : []),
@@ -48,8 +48,8 @@ const equality: Keyword = (schema, compiler) => {
   const checks = sets.map(oneOfThese);
   return (value, run) => {
     for (const check of checks) {
-      const verdict = check(value, run);
-      if (verdict !== undefined) return verdict;
+      const result = check(value, run);
+      if (result !== undefined) return result;
     }
     return undefined;
   };
@@ -61,9 +61,9 @@ function oneOfThese(values: readonly unknown[]): Check {
   const others = new Set(
     values
       .filter((value) => (typeof value === "object" && value !== null) || typeof value === "number")
-      .map((value) => fingerprint(value, new Run())),
+      .map((value) => fingerprint(value, new CheckRun())),
   );
-  const wrong = misfit(`must be ${values.length === 1 ? "" : "one of "}${shownValues(values)}`);
+  const wrong = violation(`must be ${values.length === 1 ? "" : "one of "}${shownValues(values)}`);
   return (value, run) => {
     if (scalars.has(value)) return undefined;
     const looked = (typeof value === "object" && value !== null) || typeof value === "number";
@@ -91,33 +91,33 @@ const bounds: Keyword = (schema, compiler) => {
   const found = BOUNDS.flatMap(([key, what, holds]) => {
     const given = schema[key];
     // Draft 4 has a truth value there, which makes the other bound strict.
-    const [word, bound] = given === true ? STRICT(schema, key) : [what, given];
+    const [word, bound] = given === true ? strictBound(schema, key) : [what, given];
     if (bound === undefined || bound === false) return [];
     if (!isNumber(bound) || (key === "multipleOf" && Number(bound) <= 0)) {
-      compiler.passOver(key);
+      compiler.ignoreKeyword(key);
       return [];
     }
-    return [{ holds, bound, wrong: misfit(`${word} ${String(bound)}`) }];
+    return [{ holds, bound, wrong: violation(`${word} ${String(bound)}`) }];
   });
   if (found.length === 0) return undefined;
   return (value, run) => {
     if (!isNumber(value)) return undefined;
-    burnDigits(value, run);
+    spendDigits(value, run);
     return found.find(({ holds, bound }) => !holds(value, bound))?.wrong;
   };
 };
 
 /** A number may be as long as a message. */
-function burnDigits(value: unknown, run: Run): void {
-  if (value instanceof ExactNumber) run.burn(value.source.length / 8);
+function spendDigits(value: unknown, run: CheckRun): void {
+  if (value instanceof ExactNumber) run.spend(value.source.length / 8);
 }
 
-const STRICT = (schema: JsonObject, key: string): readonly [string, unknown] =>
+const strictBound = (schema: JsonObject, key: string): readonly [string, unknown] =>
   key === "exclusiveMinimum" ? ["must be more than", schema.minimum] : ["must be less than", schema.maximum];
 
 function isMultiple(value: JsonNumber, bound: JsonNumber): boolean {
   if (typeof value !== "number" || typeof bound !== "number") {
-    const [whole, divisor] = [wholeOf(value, MOST_DIGITS), wholeOf(bound, MOST_DIGITS)];
+    const [whole, divisor] = [toBigInt(value, MAX_DIGITS), toBigInt(bound, MAX_DIGITS)];
     if (whole !== undefined && divisor !== undefined) return whole % divisor === 0n;
   }
   // Quotients of decimal fractions miss whole numbers by a little.
@@ -126,14 +126,14 @@ function isMultiple(value: JsonNumber, bound: JsonNumber): boolean {
 }
 
 /** Of a number that is divided; more of them take time. */
-const MOST_DIGITS = 1000;
+const MAX_DIGITS = 1000;
 
 const lengths: Keyword = ({ minLength, maxLength }, compiler) => {
   const least = compiler.count("minLength", minLength);
   const most = compiler.count("maxLength", maxLength);
   if (least === undefined && most === undefined) return undefined;
-  const tooShort = misfit(`must have at least ${least} characters`);
-  const tooLong = misfit(`must have at most ${most} characters`);
+  const tooShort = violation(`must have at least ${least} characters`);
+  const tooLong = violation(`must have at most ${most} characters`);
   return (value, run) => {
     if (typeof value !== "string") return undefined;
     // A character takes one unit or two, so mostly nobody has to count.
@@ -143,8 +143,8 @@ const lengths: Keyword = ({ minLength, maxLength }, compiler) => {
   };
 };
 
-function characters(text: string, run: Run): number {
-  run.burn(text.length / 8);
+function characters(text: string, run: CheckRun): number {
+  run.spend(text.length / 8);
   let pairs = 0;
   for (let i = 0; i + 1 < text.length; i += 1) if ((text.codePointAt(i) ?? 0) > 0xff_ff) pairs += 1;
   return text.length - pairs;
@@ -152,14 +152,14 @@ function characters(text: string, run: Run): number {
 
 const texts: Keyword = ({ pattern, format }, compiler) => {
   const test = typeof format === "string" ? formatTest(format) : undefined;
-  const wrongFormat = misfit(`must be a text of format ${String(format)}`);
+  const wrongFormat = violation(`must be a text of format ${String(format)}`);
   if (pattern === undefined && test === undefined) return undefined;
   const matcher = pattern === undefined ? undefined : compiler.pattern("pattern", pattern);
-  const wrongPattern = misfit(`must match the pattern ${cut(String(pattern), 100)}`);
+  const wrongPattern = violation(`must match the pattern ${cut(String(pattern), 100)}`);
   return (value, run) => {
     if (typeof value !== "string") return undefined;
     if (test !== undefined) {
-      run.burn(value.length / 8);
+      run.spend(value.length / 8);
       if (!test(value)) return wrongFormat;
     }
     if (matcher === undefined) return undefined;

@@ -2,15 +2,15 @@
 import type { Route } from "../../core/call.js";
 import type { Logger } from "../../core/logger.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { CheckRun, UNKNOWN, type Violation } from "./check-result.js";
 import { type Compiled, compileSchema } from "./compile.js";
-import { Turns } from "./turns.js";
-import { type Misfit, Run, UNKNOWN } from "./verdict.js";
+import { CooperativeYield } from "./cooperative-yield.js";
 
 export type SchemaOf = "inputSchema" | "outputSchema";
 
 export class ToolSchemas {
   readonly #logger: Logger;
-  readonly #turns = new Turns();
+  readonly #cooperativeYield = new CooperativeYield();
   /** List entries never change, and equal ones are one object: a tool is compiled again when it has changed. */
   readonly #compiled = new WeakMap<JsonObject, Compiled | Promise<Compiled>>();
 
@@ -23,37 +23,37 @@ export class ToolSchemas {
    *
    * @throws TooMuch where there is more to look at than is looked at.
    */
-  async misfit(route: Route, of: SchemaOf, value: unknown): Promise<Misfit | undefined> {
+  async validate(route: Route, of: SchemaOf, value: unknown): Promise<Violation | undefined> {
     const schema = route.item?.[of];
     if (!isObject(schema)) return undefined;
-    const { check } = await this.#of(schema, route, of);
+    const { check } = await this.#compiledOf(schema, route, of);
     // Asked for without waiting where there is nothing to wait for: who waits lets the others begin too.
-    const turn = this.#turns.wait();
-    if (turn !== undefined) await turn;
-    const run = new Run();
+    const slice = this.#cooperativeYield.wait();
+    if (slice !== undefined) await slice;
+    const run = new CheckRun();
     try {
-      const verdict = check(value, run);
-      return verdict === UNKNOWN ? undefined : verdict;
+      const result = check(value, run);
+      return result === UNKNOWN ? undefined : result;
     } finally {
-      this.#turns.spend(run.spent);
+      this.#cooperativeYield.spend(run.spent);
     }
   }
 
-  #of(schema: JsonObject, route: Route, of: SchemaOf): Compiled | Promise<Compiled> {
+  #compiledOf(schema: JsonObject, route: Route, of: SchemaOf): Compiled | Promise<Compiled> {
     const known = this.#compiled.get(schema);
     if (known !== undefined) return known;
-    const compiling = this.#turns
-      .take(() => compileSchema(schema))
+    const compiling = this.#cooperativeYield
+      .run(() => compileSchema(schema))
       .then((compiled) => {
         this.#compiled.set(schema, compiled);
-        if (compiled.remarks.length > 0) this.#tell(route, of, compiled.remarks);
+        if (compiled.warnings.length > 0) this.#warn(route, of, compiled.warnings);
         return compiled;
       });
     this.#compiled.set(schema, compiling);
     return compiling;
   }
 
-  #tell({ upstream, target }: Route, of: SchemaOf, unchecked: readonly string[]): void {
+  #warn({ upstream, target }: Route, of: SchemaOf, unchecked: readonly string[]): void {
     this.#logger.warn(
       { server: upstream, tool: target, schema: of, unchecked },
       "not all of a tool's schema can be checked; what cannot be is held against nobody",

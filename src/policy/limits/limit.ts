@@ -2,83 +2,86 @@
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
-import { keptKey } from "../../core/kept-text.js";
-import { upTo } from "../../core/up-to.js";
-import { isPlain, readingsOf } from "../../core/uri-readings.js";
-import { Line } from "../line.js";
+import { entryLimit } from "../../core/lru-limits.js";
+import { boundedKey } from "../../core/retained-text.js";
+import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
+import { compileMatcher, type Matcher } from "../rules/matcher.js";
 import { hasUri } from "../rules/route-readings.js";
 import type { PolicyFault } from "../rules/rule.js";
-import { compileSubject, type Subject } from "../rules/subject.js";
-import { Bucket } from "./bucket.js";
-import type { Purse } from "./purse.js";
+import { Semaphore } from "../semaphore.js";
+import type { CallBudget } from "./call-budget.js";
 import { Quota } from "./quota.js";
+import { TokenBucket } from "./token-bucket.js";
 
 /** Where the config gives a concurrency and says nothing of a queue. */
 const DEFAULT_QUEUE = 100;
 /** The one that was used longest ago goes first, and one that goes is full when it comes again. */
-const MOST_PURSES = 10_000;
-const NONE: readonly Purse[] = [];
+const MAX_BUDGETS = 10_000;
+const NO_BUDGETS: readonly CallBudget[] = [];
 
 export class Limit {
-  readonly subject: Subject;
-  readonly #purses = new LRUCache<string, readonly Purse[]>(upTo(MOST_PURSES));
+  readonly matcher: Matcher;
+  readonly #budgets = new LRUCache<string, readonly CallBudget[]>(entryLimit(MAX_BUDGETS));
   /** Only those that somebody is in. */
-  readonly #lines = new Map<string, Line>();
+  readonly #semaphores = new Map<string, Semaphore>();
 
   constructor(readonly config: LimitConfig) {
-    this.subject = compileSubject(config);
+    this.matcher = compileMatcher(config);
   }
 
   /** What pays for this call, each for itself; nothing where the limit does not count. */
-  purses(call: Call, route: Route): readonly Purse[] {
+  budgets(call: Call, route: Route): readonly CallBudget[] {
     const { rate, burst, quota } = this.config;
-    if (rate === undefined && quota === undefined) return NONE;
-    const key = this.#sharer(call, route);
-    let purses = this.#purses.get(key);
+    if (rate === undefined && quota === undefined) return NO_BUDGETS;
+    const key = this.#budgetKey(call, route);
+    let purses = this.#budgets.get(key);
     if (purses === undefined) {
       purses = [
         ...(rate === undefined
-          ? NONE
-          : [new Bucket({ capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs })]),
-        ...(quota === undefined ? NONE : [new Quota(quota)]),
+          ? NO_BUDGETS
+          : [new TokenBucket({ capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs })]),
+        ...(quota === undefined ? NO_BUDGETS : [new Quota(quota)]),
       ];
-      this.#purses.set(key, purses);
+      this.#budgets.set(key, purses);
     }
     return purses;
   }
 
   /** How long until a call would be let through by the purses; 0 for now. */
   waitMs(call: Call, route: Route): number {
-    return Math.max(0, ...this.purses(call, route).map((purse) => purse.waitMs));
+    return Math.max(0, ...this.budgets(call, route).map((budget) => budget.waitMs));
   }
 
   /** The line that this call must go through, and how to leave it; undefined where the limit has none. */
-  line(call: Call, route: Route): { readonly line: Line; readonly leave: () => void } | undefined {
+  semaphore(
+    call: Call,
+    route: Route,
+  ): { readonly semaphore: Semaphore; readonly release: () => void } | undefined {
     const { concurrency, queue = DEFAULT_QUEUE } = this.config;
     if (concurrency === undefined) return undefined;
-    const key = this.#sharer(call, route);
-    const line = this.#lines.get(key) ?? new Line(concurrency, queue);
-    this.#lines.set(key, line);
-    const leave = (): void => {
-      line.leave();
-      if (line.taken === 0 && line.waiting === 0) this.#lines.delete(key);
+    const key = this.#budgetKey(call, route);
+    const semaphore = this.#semaphores.get(key) ?? new Semaphore(concurrency, queue);
+    this.#semaphores.set(key, semaphore);
+    const release = (): void => {
+      semaphore.release();
+      if (semaphore.running === 0 && semaphore.queued === 0) this.#semaphores.delete(key);
     };
-    return { line, leave };
+    return { semaphore, release };
   }
 
-  #sharer({ client }: Call, route: Route): string {
+  #budgetKey({ client }: Call, route: Route): string {
     switch (this.config.per) {
       case "principal":
-        return keptKey(client.principal.id);
+        return boundedKey(client.principal.id);
       case "session":
         // Where a host has no session, its principal stands for it.
         return client.session
-          ? keptKey(`${client.principal.id}\0${client.affinity}`)
-          : keptKey(client.principal.id);
+          ? boundedKey(`${client.principal.id}\0${client.affinity}`)
+          : boundedKey(client.principal.id);
       case "server":
         return route.upstream;
       case "tool":
-        return keptKey(`${route.upstream}\0${targetOf(route)}`);
+        return boundedKey(`${route.upstream}\0${targetOf(route)}`);
       case "all":
         return "";
     }
@@ -88,9 +91,9 @@ export class Limit {
 /** The same for all ways to write a URI: of its readings the shortest, of those that are plain where there are any. */
 function targetOf(route: Route): string {
   const { target } = route;
-  if (!hasUri(route) || isPlain(target)) return target;
+  if (!hasUri(route) || hasSingleReading(target)) return target;
   const { all } = readingsOf(target);
-  const plain = all.filter(isPlain);
+  const plain = all.filter(hasSingleReading);
   return (plain.length > 0 ? plain : all).reduce((least, reading) =>
     reading.length < least.length || (reading.length === least.length && reading < least) ? reading : least,
   );

@@ -1,27 +1,27 @@
 /** Every limit that is about a call applies to it: rates, places, time-outs. */
 import { isDeepStrictEqual } from "node:util";
-import type { JudgedKind, LimitConfig } from "../../config/config.js";
+import type { InteractionKind, LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import type { Handler, Middleware } from "../../core/handler.js";
 import { TASK_METHODS } from "../../core/tasks.js";
 import type { Metrics } from "../../telemetry/metrics.js";
-import { restrictsAnyReading } from "../rules/subject.js";
-import { Credits } from "./credits.js";
+import { restrictsAnyReading } from "../rules/matcher.js";
+import type { CallBudget } from "./call-budget.js";
 import { Limit } from "./limit.js";
-import type { Purse } from "./purse.js";
+import { PaidRounds } from "./paid-rounds.js";
 
 /** Refusals that never reached a server: the call that got one is not charged for it. */
-const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
+const NOT_CHARGED: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
 
 export class Limits {
   readonly #limits: readonly Limit[];
   /** Whether any of them sets a time-out, which every call would otherwise ask each of them. */
-  readonly #anyTimes: boolean;
+  readonly #hasTimeouts: boolean;
   readonly #metrics: Metrics;
-  readonly #credits: Credits;
+  readonly #paidRounds: PaidRounds;
   /** Routes live as long as the list they stand in. */
-  readonly #covering = new Map<JudgedKind, WeakMap<Route, readonly Applied[]>>();
+  readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly AppliedLimit[]>>();
 
   /** A limit that is as it was before goes on with what it has: a reload fills nobody's purse. */
   constructor(configs: readonly LimitConfig[], metrics: Metrics, before?: Limits) {
@@ -29,9 +29,9 @@ export class Limits {
     this.#limits = configs.map(
       (config) => held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config),
     );
-    this.#anyTimes = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
+    this.#hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
-    this.#credits = before === undefined ? new Credits() : before.#credits;
+    this.#paidRounds = before === undefined ? new PaidRounds() : before.#paidRounds;
   }
 
   /** Belongs below `access`: what is refused there costs nothing here. */
@@ -50,8 +50,8 @@ export class Limits {
   /** The shortest time-out that a limit sets for this call; undefined where none does. */
   timeoutMs(call: Call): number | undefined {
     const { route } = call;
-    if (route === undefined || !this.#anyTimes) return undefined;
-    const times = this.about("call", call, route).flatMap(({ limit }) => limit.config.timeoutMs ?? []);
+    if (route === undefined || !this.#hasTimeouts) return undefined;
+    const times = this.applicable("call", call, route).flatMap(({ limit }) => limit.config.timeoutMs ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
@@ -59,10 +59,10 @@ export class Limits {
    * Spends one question of a server, which is on account of one of `routes`: each limit that is about any of them
    * pays once. The name of the limit that has nothing left, where one has not; then none pays.
    */
-  spendQuestion(kind: JudgedKind, call: Call, routes: readonly Route[]): string | undefined {
+  spendQuestion(kind: InteractionKind, call: Call, routes: readonly Route[]): string | undefined {
     const paying = new Map<Limit, Route>();
     for (const route of routes) {
-      for (const applied of this.about(kind, call, route)) {
+      for (const applied of this.applicable(kind, call, route)) {
         if (!paying.has(applied.limit)) paying.set(applied.limit, applied.route);
       }
     }
@@ -71,64 +71,64 @@ export class Limits {
       this.#metrics.rateLimited(route.upstream, limit.config.name);
       return limit.config.name;
     }
-    for (const [limit, route] of paying) for (const purse of limit.purses(call, route)) purse.take();
+    for (const [limit, route] of paying) for (const budget of limit.budgets(call, route)) budget.spend();
     return undefined;
   }
 
   /** The limits that apply to a call, in the order of the config. */
-  about(kind: JudgedKind, call: Call, route: Route): readonly Applied[] {
-    if (this.#limits.length === 0) return NONE;
-    const limits = this.#coveringRoute(kind, route);
+  applicable(kind: InteractionKind, call: Call, route: Route): readonly AppliedLimit[] {
+    if (this.#limits.length === 0) return NO_LIMITS;
+    const limits = this.#limitsForRoute(kind, route);
     const { principal } = call.client;
     // Nearly always all of them are, and then nothing is copied.
-    return limits.every(({ limit }) => limit.subject.isAbout(principal))
+    return limits.every(({ limit }) => limit.matcher.matchesPrincipal(principal))
       ? limits
-      : limits.filter(({ limit }) => limit.subject.isAbout(principal));
+      : limits.filter(({ limit }) => limit.matcher.matchesPrincipal(principal));
   }
 
   async #charge(call: Call, route: Route, next: Handler) {
-    const limits = this.about("call", call, route);
+    const limits = this.applicable("call", call, route);
     if (limits.length === 0) return next(call);
-    const paid = call.answers !== undefined && (await this.#credits.use(call, route));
+    const paid = call.inputResponses !== undefined && (await this.#paidRounds.use(call, route));
     const spent = paid ? [] : this.#spend(limits, call);
-    const left: (() => void)[] = [];
+    const releases: (() => void)[] = [];
     try {
       for (const { limit, route: on } of limits) {
-        const place = limit.line(call, on);
-        if (place === undefined) continue;
+        const entry = limit.semaphore(call, on);
+        if (entry === undefined) continue;
         // Who was inside before has left something half done there, which others inside may wait for.
-        const entered = place.line.enter(call.signal, paid);
-        if (entered === "full") throw queueFull(limit.config, route, place.line.waiting);
+        const entered = entry.semaphore.acquire(call.signal, paid);
+        if (entered === "full") throw queueFull(limit.config, route, entry.semaphore.queued);
         if (entered !== "inside") {
-          const noMore = this.#metrics.standsInLine(route.upstream);
-          await entered.catch(gaveUp).finally(noMore);
+          const noMore = this.#metrics.enterQueue(route.upstream);
+          await entered.catch(cancelledInQueue).finally(noMore);
         }
-        left.push(place.leave);
+        releases.push(entry.release);
       }
       const reply = await next(call);
-      if (reply.kind === "input_required") await this.#credits.grant(call, route);
+      if (reply.kind === "input_required") await this.#paidRounds.grant(call, route);
       return reply;
     } catch (error) {
-      if (error instanceof GatewayError && COSTS_NOTHING.has(error.code)) {
+      if (error instanceof GatewayError && NOT_CHARGED.has(error.code)) {
         for (const giveBack of spent) giveBack();
-        if (paid) await this.#credits.grant(call, route);
+        if (paid) await this.#paidRounds.grant(call, route);
       }
       throw error;
     } finally {
-      for (const leave of left) leave();
+      for (const leave of releases) leave();
     }
   }
 
   /** Spends one of every purse, or of none. Returns how each is given back. */
-  #spend(limits: readonly Applied[], call: Call): readonly (() => void)[] {
-    const purses: Purse[] = [];
+  #spend(limits: readonly AppliedLimit[], call: Call): readonly (() => void)[] {
+    const budgets: CallBudget[] = [];
     let longest = 0;
-    let refusing: Applied | undefined;
+    let refusing: AppliedLimit | undefined;
     for (const applied of limits) {
       const { limit, route } = applied;
-      for (const purse of limit.purses(call, route)) {
-        purses.push(purse);
-        const { waitMs } = purse;
+      for (const budget of limit.budgets(call, route)) {
+        budgets.push(budget);
+        const { waitMs } = budget;
         if (waitMs <= longest) continue;
         longest = waitMs;
         refusing = applied;
@@ -139,24 +139,24 @@ export class Limits {
       this.#metrics.rateLimited(route.upstream, limit.config.name);
       throw rateLimited(limit.config, route, longest);
     }
-    return purses.map((purse) => purse.take());
+    return budgets.map((budget) => budget.spend());
   }
 
-  #coveringRoute(kind: JudgedKind, route: Route): readonly Applied[] {
-    let known = this.#covering.get(kind);
+  #limitsForRoute(kind: InteractionKind, route: Route): readonly AppliedLimit[] {
+    let known = this.#byRoute.get(kind);
     if (known === undefined) {
       known = new WeakMap();
-      this.#covering.set(kind, known);
+      this.#byRoute.set(kind, known);
     }
     let limits = known.get(route);
     if (limits === undefined) {
-      limits = this.#limits.flatMap((limit): readonly Applied[] => {
-        if (limit.config.on !== kind) return NONE;
+      limits = this.#limits.flatMap((limit): readonly AppliedLimit[] => {
+        if (limit.config.on !== kind) return NO_LIMITS;
         // A call that names several things pays a limit that is about any of them once.
-        const about = restrictsAnyReading(limit.subject, route)
+        const about = restrictsAnyReading(limit.matcher, route)
           ? route
-          : route.named?.find((one) => restrictsAnyReading(limit.subject, one.route))?.route;
-        return about === undefined ? NONE : [{ limit, route: about }];
+          : route.namedTargets?.find((one) => restrictsAnyReading(limit.matcher, one.route))?.route;
+        return about === undefined ? NO_LIMITS : [{ limit, route: about }];
       });
       known.set(route, limits);
     }
@@ -165,12 +165,12 @@ export class Limits {
 }
 
 /** A limit, and what of a call it is about. */
-export interface Applied {
+export interface AppliedLimit {
   readonly limit: Limit;
   readonly route: Route;
 }
 
-const NONE: readonly Applied[] = [];
+const NO_LIMITS: readonly AppliedLimit[] = [];
 
 function rateLimited({ name, rate, quota, per }: LimitConfig, route: Route, waitMs: number): GatewayError {
   const bounds = [rate, quota].flatMap((bound) =>
@@ -194,7 +194,7 @@ const queueFull = ({ name, concurrency }: LimitConfig, route: Route, waiting: nu
     { rule: name, server: route.upstream, retryable: true, retryAfterMs: 1000 },
   );
 
-function gaveUp(cause: unknown): never {
+function cancelledInQueue(cause: unknown): never {
   throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
     cause,
   });

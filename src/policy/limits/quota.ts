@@ -1,12 +1,12 @@
 /** So many calls in a time that begins with the first of them, and never more; then it begins anew. */
-import type { Purse } from "./purse.js";
+import type { CallBudget } from "./call-budget.js";
 
 export interface QuotaSettings {
   readonly count: number;
   readonly windowMs: number;
 }
 
-export class Quota implements Purse {
+export class Quota implements CallBudget {
   readonly #settings: QuotaSettings;
   #used = 0;
   /** When the time that is running began. */
@@ -21,7 +21,7 @@ export class Quota implements Purse {
     return left <= 0 || this.#used < this.#settings.count ? 0 : left;
   }
 
-  take(): () => void {
+  spend(): () => void {
     const now = performance.now();
     if (now - this.#since >= this.#settings.windowMs) {
       this.#since = now;

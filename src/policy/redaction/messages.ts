@@ -1,5 +1,5 @@
 /** What a rule that redacts does to calls, and to everything that comes back for them. */
-import type { Call, InputAnswers, Notice, Reply } from "../../core/call.js";
+import type { Call, InputResponses, Notice, Reply } from "../../core/call.js";
 import { PARAMS } from "../../core/members.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
@@ -21,11 +21,13 @@ export async function redactedCall(call: Call, { args, results }: Redactions): P
   if (!args.active) return heard;
   const own = await redactedOthers(call.method, await redactedParams(call.params, args), args);
   const params = call.route?.kind === "methods" ? await redactedMethod(own, args) : own;
-  const { answers, extraHeaders } = call;
+  const { inputResponses, extraHeaders } = call;
   return {
     ...heard,
     params,
-    ...(answers !== undefined && { answers: await redactedAnswers(answers, args) }),
+    ...(inputResponses !== undefined && {
+      inputResponses: await redactedInputResponses(inputResponses, args),
+    }),
     ...(extraHeaders !== undefined && { extraHeaders: await redactedHeaders(extraHeaders, args) }),
   };
 }
@@ -64,11 +66,13 @@ async function redactedOthers(method: string, params: JsonObject, args: Redactio
 
 /** All parameters of a method that has no target are its arguments, but for those that say what it is about. */
 async function redactedMethod(params: JsonObject, args: Redaction): Promise<JsonObject> {
-  const rest = await args.apply(without(params, SAY_WHAT));
-  const kept = SAY_WHAT.filter((key) => Object.hasOwn(params, key)).map((key) => [key, params[key]] as const);
+  const rest = await args.apply(without(params, IDENTIFYING_PARAMS));
+  const kept = IDENTIFYING_PARAMS.filter((key) => Object.hasOwn(params, key)).map(
+    (key) => [key, params[key]] as const,
+  );
   return { ...Object.fromEntries(kept), ...rest };
 }
-const SAY_WHAT = ["_meta", "name", "uri", "ref", "taskId"];
+const IDENTIFYING_PARAMS = ["_meta", "name", "uri", "ref", "taskId"];
 
 /** A path means the argument by its name, which must stay what it is. */
 async function redactedCompletion(argument: JsonObject, args: Redaction): Promise<JsonObject> {
@@ -78,7 +82,7 @@ async function redactedCompletion(argument: JsonObject, args: Redaction): Promis
   return clean === argument.value ? argument : { ...argument, value: clean };
 }
 
-async function redactedAnswers(answers: InputAnswers, args: Redaction): Promise<InputAnswers> {
+async function redactedInputResponses(answers: InputResponses, args: Redaction): Promise<InputResponses> {
   const { patternsOnly } = args;
   const refusals = Object.entries(answers.refusals ?? {}).map(
     async ([key, error]) => [key, await redactedError(error, patternsOnly)] as const,
@@ -150,19 +154,22 @@ function redactedNotice(notice: Notice, results: Redaction): Notice | undefined 
   if (params === undefined || !results.active) return notice;
   const clean = results.applyNow(params);
   // Too much to be looked through at once: the words go, the rest stays.
-  if (clean === undefined) return shortNotice(notice, results.replacement);
+  if (clean === undefined) return noticeWithoutText(notice, results.replacement);
   if (clean === params) return notice;
-  if (COUNTERS.some((key) => Object.hasOwn(params, key) && clean[key] !== params[key])) return undefined;
-  const kept = KEPT.filter((key) => Object.hasOwn(params, key)).map((key) => [key, params[key]] as const);
+  if (COUNTER_MEMBERS.some((key) => Object.hasOwn(params, key) && clean[key] !== params[key]))
+    return undefined;
+  const kept = KEPT_MEMBERS.filter((key) => Object.hasOwn(params, key)).map(
+    (key) => [key, params[key]] as const,
+  );
   return { method, params: { ...clean, ...Object.fromEntries(kept) } };
 }
 
 /** Numbers that hosts cannot do without. */
-const COUNTERS = ["progress", "total"];
+const COUNTER_MEMBERS = ["progress", "total"];
 /** What the notice is about: given by the host or the gateway. */
-const KEPT = ["progressToken", "taskId", "level"];
+const KEPT_MEMBERS = ["progressToken", "taskId", "level"];
 
-function shortNotice({ method, params = {} }: Notice, replacement: string): Notice | undefined {
+function noticeWithoutText({ method, params = {} }: Notice, replacement: string): Notice | undefined {
   const { progressToken, progress, total, level } = params;
   if (method === "notifications/message") return { method, params: { level, data: replacement } };
   if (numberOf(progress) === undefined) return undefined;

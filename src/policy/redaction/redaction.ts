@@ -1,15 +1,21 @@
 /** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
 import type { RedactionConfig } from "../../config/config.js";
-import { inTurns, type Steps } from "../../core/large-work.js";
+import { runSteps, type Steps } from "../../core/cooperative-yield.js";
 import { atOnce, Work } from "../../core/steps.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import type { JsonObject } from "../../wire/json.js";
 import { compilePattern } from "../rules/patterns.js";
+import {
+  isBinaryMember,
+  isDisplayText,
+  isProtocolKey,
+  type MessagePart,
+  partOfMember,
+} from "./message-parts.js";
 import { mirroredJson } from "./mirrored-json.js";
-import { compilePaths, isMeant, type PathNodes, stepped } from "./paths.js";
-import { holdsBytes, isProtocolKey, isReadText, type Place, placeOfMember } from "./places.js";
+import { compilePaths, descend, isTarget, type PathNodes } from "./paths.js";
 import { removedValues, withoutValues } from "./removed-values.js";
-import { TextCleaner } from "./texts.js";
+import { TextRedactor } from "./text-redactor.js";
 
 /** What one rule takes out, in one direction. */
 export interface Redaction {
@@ -24,7 +30,7 @@ export interface Redaction {
    *
    * @param place where in a message the object stands, if the protocol defines that; tells which members are bytes
    */
-  apply<T extends JsonObject>(object: T, place?: Place): Promise<T>;
+  apply<T extends JsonObject>(object: T, part?: MessagePart): Promise<T>;
   /** The same for a text; paths do not count. */
   text(text: string): Promise<string>;
   /** The same as `apply`, at once; undefined where that would be too much work. */
@@ -35,15 +41,15 @@ export interface Redaction {
 
 /** @param replacement what stands there instead */
 export function redaction({ paths, patterns }: RedactionConfig, replacement: string): Redaction {
-  const texts = new TextCleaner(patterns.map(compilePattern), replacement);
+  const texts = new TextRedactor(patterns.map(compilePattern), replacement);
   const walk = new Walk(texts, replacement);
   const names = new Set(paths.map((path) => path.slice(path.lastIndexOf(".") + 1).toLowerCase()));
   const made = (nodes: PathNodes) => ({
     active: texts.active || nodes.length > 0,
     replacement,
-    apply: <T extends JsonObject>(object: T, place?: Place) =>
-      inTurns(walk.whole(object, place, nodes)) as Promise<T>,
-    text: (text: string) => inTurns(texts.clean(text, new Work())),
+    apply: <T extends JsonObject>(object: T, place?: MessagePart) =>
+      runSteps(walk.whole(object, place, nodes)) as Promise<T>,
+    text: (text: string) => runSteps(texts.redact(text, new Work())),
     applyNow: (object: JsonObject) => atOnce(walk.whole(object, undefined, nodes)),
     endsIn: (name: string) => nodes.length > 0 && names.has(name.toLowerCase()),
   });
@@ -51,74 +57,74 @@ export function redaction({ paths, patterns }: RedactionConfig, replacement: str
 }
 
 /** To look at a value costs so much, however short it is (in characters searched). */
-const LEAST = 32;
+const BASE_COST = 32;
 
 /** What holds for a part of a message. */
-interface Spot {
-  readonly place: Place | undefined;
+interface Position {
+  readonly part: MessagePart | undefined;
   readonly paths: PathNodes;
   /** The paths into `structuredContent`, for texts that say the same. */
   readonly mirrored: PathNodes;
 }
 
 class Walk {
-  readonly #texts: TextCleaner;
+  readonly #texts: TextRedactor;
   readonly #replacement: string;
-  constructor(texts: TextCleaner, replacement: string) {
+  constructor(texts: TextRedactor, replacement: string) {
     this.#texts = texts;
     this.#replacement = replacement;
   }
 
-  *whole(object: JsonObject, place: Place | undefined, paths: PathNodes): Steps<JsonObject> {
-    const mirrored = place === "result" ? stepped(paths, "structuredContent") : [];
+  *whole(object: JsonObject, part: MessagePart | undefined, paths: PathNodes): Steps<JsonObject> {
+    const mirrored = part === "result" ? descend(paths, "structuredContent") : [];
     const work = new Work();
-    const clean = yield* this.#object(object, { place, paths, mirrored }, work);
+    const clean = yield* this.#object(object, { part, paths, mirrored }, work);
     if (mirrored.length === 0 || object.structuredContent === undefined) return clean;
     const values = yield* removedValues(object.structuredContent, mirrored, work);
     return yield* withoutValues(clean, values, this.#replacement, work);
   }
 
-  *#value(value: unknown, spot: Spot, work: Work): Steps<unknown> {
-    if (isMeant(spot.paths)) return this.#replacement;
-    if (work.isTurn(LEAST)) yield;
-    if (typeof value === "string") return yield* this.#texts.clean(value, work);
+  *#value(value: unknown, spot: Position, work: Work): Steps<unknown> {
+    if (isTarget(spot.paths)) return this.#replacement;
+    if (work.isTurn(BASE_COST)) yield;
+    if (typeof value === "string") return yield* this.#texts.redact(value, work);
     if (typeof value === "number") return yield* this.#number(value, String(value), work);
     if (value instanceof ExactNumber) {
       // As it is written, and as it is read: 4111111111111111 is 4.111111111111111e15 too.
       const clean = yield* this.#number(value, value.source, work);
       return clean === value ? yield* this.#number(value, String(Number(value.source)), work) : clean;
     }
-    if (typeof value !== "object" || value === null || !this.#leadsOn(spot)) return value;
+    if (typeof value !== "object" || value === null || !this.#mayMatchBelow(spot)) return value;
     return yield* Array.isArray(value)
       ? this.#array(value as readonly unknown[], spot, work)
       : this.#object(value as JsonObject, spot, work);
   }
 
   *#number(value: unknown, text: string, work: Work): Steps<unknown> {
-    const clean = yield* this.#texts.clean(text, work);
+    const clean = yield* this.#texts.redact(text, work);
     return clean === text ? value : clean;
   }
 
   /** Whether there is nothing to look at in a value: told at once, as this is so of most where there are only paths. */
-  #isLeft(value: unknown, spot: Spot): boolean {
-    if (this.#texts.active || isMeant(spot.paths)) return false;
-    return typeof value !== "object" || value === null || !this.#leadsOn(spot);
+  #isUntouched(value: unknown, spot: Position): boolean {
+    if (this.#texts.active || isTarget(spot.paths)) return false;
+    return typeof value !== "object" || value === null || !this.#mayMatchBelow(spot);
   }
 
   /** Whether there can be anything to find below. */
-  #leadsOn({ paths, mirrored }: Spot): boolean {
+  #mayMatchBelow({ paths, mirrored }: Position): boolean {
     return this.#texts.active || paths.length > 0 || mirrored.length > 0;
   }
 
-  *#array(array: readonly unknown[], spot: Spot, work: Work): Steps<readonly unknown[]> {
+  *#array(array: readonly unknown[], spot: Position, work: Work): Steps<readonly unknown[]> {
     let copy: unknown[] | undefined;
     for (let at = 0; at < array.length; at++) {
       const inner = array[at];
       // A list in a list is no content.
-      const { place, mirrored } = Array.isArray(inner) ? NOWHERE : spot;
-      const below = { place, paths: stepped(spot.paths, at), mirrored };
+      const { part, mirrored } = Array.isArray(inner) ? NO_POSITION : spot;
+      const below = { part, paths: descend(spot.paths, at), mirrored };
       if (work.isTurn(1)) yield;
-      if (this.#isLeft(inner, below)) continue;
+      if (this.#isUntouched(inner, below)) continue;
       const clean = yield* this.#value(inner, below, work);
       if (clean === inner) continue;
       copy ??= [...array];
@@ -127,16 +133,16 @@ class Walk {
     return copy ?? array;
   }
 
-  *#object(object: JsonObject, spot: Spot, work: Work): Steps<JsonObject> {
+  *#object(object: JsonObject, spot: Position, work: Work): Steps<JsonObject> {
     // Entries of an object of very many members take three times as long as its keys.
     const keys = Object.keys(object);
     let copy: Record<string, unknown> | undefined;
     const numbers = this.#texts.active ? new Map<string, number>() : NO_NUMBERS;
     for (const [at, key] of keys.entries()) {
       const inner = object[key];
-      const isFixed = !this.#texts.active || isProtocolKey(spot.place, key);
+      const isFixed = !this.#texts.active || isProtocolKey(spot.part, key);
       const name = isFixed ? key : yield* this.#name(key, object, copy, numbers, work);
-      const clean = holdsBytes(spot.place, key, object)
+      const clean = isBinaryMember(spot.part, key, object)
         ? inner
         : yield* this.#member(key, object, spot, work);
       if (work.isTurn(1)) yield;
@@ -163,7 +169,7 @@ class Walk {
     numbers: Map<string, number>,
     work: Work,
   ): Steps<string> {
-    const clean = yield* this.#texts.clean(key, work);
+    const clean = yield* this.#texts.redact(key, work);
     if (clean === key) return key;
     let name = clean;
     let number = numbers.get(clean) ?? 1;
@@ -175,16 +181,16 @@ class Walk {
     return name;
   }
 
-  *#member(key: string, owner: JsonObject, { place, paths, mirrored }: Spot, work: Work): Steps<unknown> {
+  *#member(key: string, owner: JsonObject, { part, paths, mirrored }: Position, work: Work): Steps<unknown> {
     const inner = owner[key];
-    const below = placeOfMember(place, key, owner);
-    const spot = { place: below, paths: stepped(paths, key), mirrored: below === undefined ? [] : mirrored };
-    if (mirrored.length === 0 || typeof inner !== "string" || !isReadText(place, key)) {
-      return this.#isLeft(inner, spot) ? inner : yield* this.#value(inner, spot, work);
+    const below = partOfMember(part, key, owner);
+    const spot = { part: below, paths: descend(paths, key), mirrored: below === undefined ? [] : mirrored };
+    if (mirrored.length === 0 || typeof inner !== "string" || !isDisplayText(part, key)) {
+      return this.#isUntouched(inner, spot) ? inner : yield* this.#value(inner, spot, work);
     }
-    const byPaths = new Walk(TextCleaner.NONE, this.#replacement);
+    const byPaths = new Walk(TextRedactor.NONE, this.#replacement);
     const text = yield* mirroredJson(inner, this.#replacement, (json) =>
-      byPaths.#value(json, { ...NOWHERE, paths: mirrored }, work),
+      byPaths.#value(json, { ...NO_POSITION, paths: mirrored }, work),
     );
     return yield* this.#value(text, spot, work);
   }
@@ -215,4 +221,4 @@ function setOwn(copy: Record<string, unknown>, key: string, value: unknown): voi
   else Object.defineProperty(copy, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-const NOWHERE: Spot = { place: undefined, paths: [], mirrored: [] };
+const NO_POSITION: Position = { part: undefined, paths: [], mirrored: [] };

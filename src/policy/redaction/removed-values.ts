@@ -2,19 +2,19 @@
  * What a path takes out of `structuredContent` goes from the texts of the same result too, in whatever form they say it: a
  * block for each element, several documents, YAML, a sentence.
  */
-import type { Steps } from "../../core/large-work.js";
+import type { Steps } from "../../core/cooperative-yield.js";
 import type { Work } from "../../core/steps.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { isMeant, type PathNodes, stepped } from "./paths.js";
+import { descend, isTarget, type PathNodes } from "./paths.js";
 
 /** A shorter value, such as `1` or `yes`, stands everywhere. In characters. */
-const SHORTEST = 4;
+const MIN_LENGTH = 4;
 /** A text is taken out as a whole where to look for all values in it were more (values times characters). */
-const MOST_WORK = 16 * 1024 * 1024;
+const MAX_WORK = 16 * 1024 * 1024;
 /** To look for a value is so much cheaper than to search for a pattern. */
-const CHEAPER = 8;
+const COST_DIVISOR = 8;
 
 /** Every text and number that the paths take out of `value`, the longest first. */
 export function* removedValues(value: unknown, paths: PathNodes, work: Work): Steps<readonly string[]> {
@@ -24,15 +24,15 @@ export function* removedValues(value: unknown, paths: PathNodes, work: Work): St
     const [inner, nodes] = next;
     yield* work.spend(1);
     // Undefined stands for what is meant with all that is in it.
-    const below = nodes !== undefined && isMeant(nodes) ? undefined : nodes;
+    const below = nodes !== undefined && isTarget(nodes) ? undefined : nodes;
     if (typeof inner === "object" && inner !== null && !(inner instanceof ExactNumber)) {
       for (const [key, each] of Object.entries(inner)) {
-        const paths = below && stepped(below, key);
+        const paths = below && descend(below, key);
         if (paths === undefined || paths.length > 0) open.push([each, paths]);
       }
     } else if (below === undefined) {
       const text = inner instanceof ExactNumber ? inner.source : String(inner);
-      if (text.length < SHORTEST || typeof inner === "boolean" || inner === null) continue;
+      if (text.length < MIN_LENGTH || typeof inner === "boolean" || inner === null) continue;
       found.add(text).add(writeJson(text).slice(1, -1));
     }
   }
@@ -65,10 +65,10 @@ export function* withoutValues(
   }
 
   function* cleanText(text: string): Steps<string> {
-    if (text.length * values.length > MOST_WORK) return replacement;
+    if (text.length * values.length > MAX_WORK) return replacement;
     let clean = text;
     for (const value of values) {
-      yield* work.spend(clean.length / CHEAPER);
+      yield* work.spend(clean.length / COST_DIVISOR);
       if (clean.includes(value)) clean = clean.split(value).join(replacement);
     }
     return clean;

@@ -1,14 +1,14 @@
 /** Rules that will never have a say: right by themselves, and most likely not what was meant. */
 import type { RuleConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
-import { type Advised, deadMatchers } from "./dead-matchers.js";
+import { type AdvisedConfig, deadMatchers } from "./dead-matchers.js";
 import { compileExpression } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
 const KINDS = ["tools", "prompts", "resources", "methods"] as const;
 
 /** Sentences with their places in the config, for `cardea check`. Says nothing where it cannot be sure. */
-export function policyAdvice(config: Advised): readonly PolicyFault[] {
+export function policyAdvice(config: AdvisedConfig): readonly PolicyFault[] {
   const { policy, limits, servers } = config;
   const rules = policy?.rules ?? [];
   const names = servers.map(({ name }) => name);
@@ -16,7 +16,7 @@ export function policyAdvice(config: Advised): readonly PolicyFault[] {
     ...rules.map((rule, at) => ({ subject: rule, path: ["policy", "rules", at] as const })),
     ...(limits ?? []).map((limit, at) => ({ subject: limit, path: ["limits", at] as const })),
   ];
-  const strangers = about.flatMap(({ subject, path }) =>
+  const unknownServers = about.flatMap(({ subject, path }) =>
     (subject.servers ?? []).flatMap((pattern, at): PolicyFault[] => {
       const matches = glob(pattern);
       return names.some(matches)
@@ -41,7 +41,7 @@ export function policyAdvice(config: Advised): readonly PolicyFault[] {
     const message = 'a call has no "request": what a server asks is judged by rules with "on"';
     return [{ path: ["policy", "rules", at, "when"], message }];
   });
-  return [...strangers, ...dead, ...questions, ...shadowed];
+  return [...unknownServers, ...dead, ...questions, ...shadowed];
 }
 
 /** Whether whatever `later` matches, `earlier` matches too. */

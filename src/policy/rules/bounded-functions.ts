@@ -1,14 +1,14 @@
 /** CEL's own functions on texts, lists and maps, each made to count its work. */
 import type { CelFunc, CelInput, CelList, CelValue } from "@bufbuild/cel";
 import type { Library } from "./cel.js";
-import { read, scan, search, work } from "./work.js";
+import { readCost, scanCost, searchCost, work } from "./work.js";
 
 /** Longer texts are no numbers, times or addresses, and to find that out could take long. */
-const LONGEST_NUMBER = 64;
+const MAX_NUMBER_LENGTH = 64;
 /** To ask for the time in a zone by its name. */
 const TIME_ZONE = 5_000;
 /** From here on a search of our own is used, which takes time linear in both texts. */
-const LONG_SOUGHT = 32;
+const LINEAR_SEARCH_FROM = 32;
 
 /** Of CEL's string functions, those whose result is no longer than what they are given. */
 const STRING_FUNCTIONS = ["charAt", "indexOf", "lastIndexOf", "substring", "trim"];
@@ -25,13 +25,13 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
   const { BOOL, DYN, STRING } = CelScalar;
   const LIST = listType(DYN);
   const standard = [...celEnv().funcs];
-  const sameOf = standard.find(({ name }) => name === "_==_");
+  const standardEquals = standard.find(({ name }) => name === "_==_");
 
   return [
-    ...standard.filter(takesLong).map((found) => counted(found, costOf(found))),
+    ...standard.filter(isUnbounded).map((found) => counted(found, costOf(found))),
     ...strings
       .filter(({ name }) => STRING_FUNCTIONS.includes(name))
-      .map((found) => counted(found, searching)),
+      .map((found) => counted(found, searchArguments)),
     celFunc("_==_", [DYN, DYN], BOOL, isEqual),
     celFunc("_!=_", [DYN, DYN], BOOL, (a, b) => !isEqual(a, b)),
     celFunc("@in", [DYN, LIST], BOOL, (value, list) => isIn(value, list)),
@@ -40,40 +40,40 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
       return contains(this, sought);
     }),
     celMethod("startsWith", STRING, [STRING], BOOL, function (start) {
-      work.spend(scan(start.length));
+      work.spend(scanCost(start.length));
       return this.startsWith(start);
     }),
     celMethod("endsWith", STRING, [STRING], BOOL, function (end) {
-      work.spend(scan(end.length));
+      work.spend(scanCost(end.length));
       return this.endsWith(end);
     }),
     celMethod("lowerAscii", STRING, [], STRING, function () {
-      work.spend(read(this.length));
+      work.spend(readCost(this.length));
       return this.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
     }),
     celMethod("upperAscii", STRING, [], STRING, function () {
-      work.spend(read(this.length));
+      work.spend(readCost(this.length));
       return this.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
     }),
     celMethod("split", STRING, [STRING], LIST, function (separator) {
-      work.spend(search(this.length, separator.length) + this.length / 2);
+      work.spend(searchCost(this.length, separator.length) + this.length / 2);
       return celList(this.split(separator));
     }),
     celMethod("split", STRING, [STRING, CelScalar.INT], LIST, function (separator, most) {
-      work.spend(search(this.length, separator.length) + this.length / 2);
+      work.spend(searchCost(this.length, separator.length) + this.length / 2);
       return celList(most === 1n ? [this] : this.split(separator, most < 0n ? undefined : Number(most)));
     }),
   ];
 
   /** Whether it is given anything whose size is a caller's choice. */
-  function takesLong({ target, arguments: types }: CelFunc): boolean {
+  function isUnbounded({ target, arguments: types }: CelFunc): boolean {
     return [target, ...types].some((type) => type !== undefined && !FIXED.has(type.name));
   }
 
   function costOf({ name, target, arguments: types }: CelFunc): Cost {
     // Of times only those in a zone by its name are left.
     if (target?.name === TIMESTAMP) return types.length === 0 ? () => 1 : () => TIME_ZONE;
-    return SHORT.has(name) ? short : sizes;
+    return SHORT.has(name) ? shortText : sizes;
   }
 
   /** The same function, whose work is counted first. */
@@ -107,7 +107,7 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
       return true;
     }
     work.spend(sizeOf(a) / 16);
-    return sameOf?.call(0, undefined, [a, b]) === true;
+    return standardEquals?.call(0, undefined, [a, b]) === true;
   }
 
   function isEqualList(a: CelList, b: CelList): boolean {
@@ -133,15 +133,15 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
   }
 
   function sizes(target: CelValue | undefined, args: readonly CelValue[]): number {
-    return read(args.reduce((sum: number, arg) => sum + sizeOf(arg), sizeOf(target)));
+    return readCost(args.reduce((sum: number, arg) => sum + sizeOf(arg), sizeOf(target)));
   }
 
-  function searching(target: CelValue | undefined, [sought]: readonly CelValue[]): number {
-    return search(sizeOf(target), sizeOf(sought));
+  function searchArguments(target: CelValue | undefined, [sought]: readonly CelValue[]): number {
+    return searchCost(sizeOf(target), sizeOf(sought));
   }
 
-  function short(_: CelValue | undefined, args: readonly CelValue[]): number {
-    if (args.some((arg) => sizeOf(arg) > LONGEST_NUMBER))
+  function shortText(_: CelValue | undefined, args: readonly CelValue[]): number {
+    if (args.some((arg) => sizeOf(arg) > MAX_NUMBER_LENGTH))
       throw new RangeError("the text is too long to be read");
     return 1;
   }
@@ -149,16 +149,16 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
 
 /** Whether one text holds the other. V8 may take the product of both; for what is long that is too much. */
 function contains(text: string, sought: string): boolean {
-  if (sought.length <= LONG_SOUGHT) {
-    work.spend(search(text.length, Math.sqrt(sought.length)));
+  if (sought.length <= LINEAR_SEARCH_FROM) {
+    work.spend(searchCost(text.length, Math.sqrt(sought.length)));
     return text.includes(sought);
   }
-  work.spend(2 * read(text.length + sought.length));
-  return sought.length <= text.length && holds(text, sought);
+  work.spend(2 * readCost(text.length + sought.length));
+  return sought.length <= text.length && includesLinear(text, sought);
 }
 
 /** Knuth, Morris and Pratt: no character of the text is looked at again. */
-function holds(text: string, sought: string): boolean {
+function includesLinear(text: string, sought: string): boolean {
   /** By position, the length of the longest start of `sought` that ends there. */
   const borders = new Int32Array(sought.length);
   for (let at = 1, length = 0; at < sought.length; at++) {

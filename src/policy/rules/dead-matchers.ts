@@ -1,42 +1,42 @@
 /** What a rule or a limit may ask for and no call will ever have: names, URIs, groups and scopes. */
-import { namesStart, uriPrefix } from "../../config/collisions.js";
-import type { Config, ServerConfig, SubjectConfig } from "../../config/config.js";
+import { namePrefix, uriPrefix } from "../../config/collisions.js";
+import type { Config, MatcherConfig, ServerConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
 import { LIST_METHODS, TARGETED_METHODS } from "../../core/methods.js";
 import { TASK_METHODS } from "../../core/tasks.js";
 import type { PolicyFault } from "./rule.js";
 
 /** What of a config there is to know for it. */
-export type Advised = Pick<Config, "policy" | "limits" | "naming" | "auth"> & {
+export type AdvisedConfig = Pick<Config, "policy" | "limits" | "naming" | "auth"> & {
   readonly servers: readonly Pick<ServerConfig, "name" | "prefix">[];
 };
 
 /** Says nothing where it cannot be sure; `path` is where the rule or limit stands. */
 export const deadMatchers = (
-  subject: SubjectConfig,
+  subject: MatcherConfig,
   path: PolicyFault["path"],
-  config: Advised,
+  config: AdvisedConfig,
 ): readonly PolicyFault[] => [
-  ...namesOfNobody(subject, path, config),
-  ...methodsOfNobody(subject, path),
-  ...nobody(subject, path, config),
+  ...unmatchedNames(subject, path, config),
+  ...unmatchedMethods(subject, path),
+  ...unmatchedGroupsAndScopes(subject, path, config),
 ];
 
 /** Methods that no rule sees as such: what they are about is judged in their place. */
-const methodsOfNobody = (
-  { methods = [] }: SubjectConfig,
+const unmatchedMethods = (
+  { methods = [] }: MatcherConfig,
   path: PolicyFault["path"],
 ): readonly PolicyFault[] =>
   methods.flatMap((pattern, at): readonly PolicyFault[] => {
     const message =
-      NEVER_JUDGED.get(pattern) ??
+      NEVER_EVALUATED.get(pattern) ??
       (/[^\x21-\x7e]/.test(pattern)
         ? "no method is like this: their names are of printable ASCII, without blanks"
         : undefined);
     return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
   });
 
-const NEVER_JUDGED: ReadonlyMap<string, string> = new Map([
+const NEVER_EVALUATED: ReadonlyMap<string, string> = new Map([
   ...Object.entries(TARGETED_METHODS).map(([method, targeted]): readonly [string, string] => {
     const kind = targeted.read({ name: "x", uri: "x", ref: { uri: "x" } })?.kind ?? "resources";
     const key = method === "completion/complete" ? "prompts or resources" : kind;
@@ -58,10 +58,10 @@ const NEVER_JUDGED: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-function namesOfNobody(
-  subject: SubjectConfig,
+function unmatchedNames(
+  subject: MatcherConfig,
   path: PolicyFault["path"],
-  { servers, naming }: Advised,
+  { servers, naming }: AdvisedConfig,
 ): readonly PolicyFault[] {
   const tests = subject.servers?.map(glob);
   const prefixes = servers
@@ -70,7 +70,7 @@ function namesOfNobody(
   // Servers without a prefix have whatever names they like.
   if (prefixes.length === 0 || prefixes.includes("")) return [];
   // A longer prefix is cut.
-  const names = prefixes.map((prefix) => namesStart(prefix, naming).slice(0, naming.maxLength - 9));
+  const names = prefixes.map((prefix) => namePrefix(prefix, naming).slice(0, naming.maxLength - 9));
   const uris = [...prefixes.map((prefix) => `${uriPrefix(prefix)}+`), ...KEPT_SCHEMES];
   const { tools = [], prompts = [], resources = [] } = subject;
   const dead = (kind: string, at: number, message: string) => ({ path: [...path, kind, at], message });
@@ -79,7 +79,7 @@ function namesOfNobody(
       if (!names.some((start) => canBeginWith(pattern, start))) {
         return [dead(kind, at, `no name is like this: they begin with ${names.join(", ")}`)];
       }
-      return STRANGE.test(pattern)
+      return INVALID_NAME_GLOB.test(pattern)
         ? [dead(kind, at, "no name is like this: whatever is not one of A-Z a-z 0-9 _ - becomes _ in them")]
         : [];
     });
@@ -98,7 +98,7 @@ function namesOfNobody(
 const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
 
 /** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */
-const STRANGE = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;
+const INVALID_NAME_GLOB = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;
 
 function canBeginWith(pattern: string, start: string): boolean {
   const wild = pattern.search(/[*?{]/);
@@ -107,10 +107,10 @@ function canBeginWith(pattern: string, start: string): boolean {
 }
 
 /** Groups that no key has and scopes that no token grants, where keys are all there is. */
-function nobody(
-  { groups = [], scopes = [] }: SubjectConfig,
+function unmatchedGroupsAndScopes(
+  { groups = [], scopes = [] }: MatcherConfig,
   path: PolicyFault["path"],
-  { auth }: Advised,
+  { auth }: AdvisedConfig,
 ): readonly PolicyFault[] {
   if (auth?.jwt !== undefined) return [];
   const known = new Set(auth?.keys.flatMap((key) => key.groups));

@@ -5,7 +5,7 @@ import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
 import { compilePattern } from "./patterns.js";
 import { conjuncts, type KnownMembers, translate } from "./translate.js";
-import { MOST_STEPS, match, TooMuchWork, work } from "./work.js";
+import { MAX_STEPS, matchCost, WorkLimitError, work } from "./work.js";
 
 /** What an expression may look at, as JSON. */
 export interface Facts {
@@ -25,20 +25,20 @@ export interface Facts {
 }
 
 /** `failed`: nobody can tell, because the expression asks something that makes no sense of what is there. */
-export type Answer = "yes" | "no" | { readonly failed: string };
+export type ConditionResult = "yes" | "no" | { readonly failed: string };
 
 export interface Expression {
   readonly uses: ReadonlySet<keyof Facts>;
-  ask(facts: Facts): Answer;
+  evaluate(facts: Facts): ConditionResult;
   /** The same; undefined where that is more than `most` steps of work, and could be done later. */
-  tryAsk(facts: Facts, most: number): Answer | undefined;
+  tryEvaluate(facts: Facts, most: number): ConditionResult | undefined;
   /** How much work the last answer was, in steps. */
   readonly spent: number;
   /** True where the answer is "no" whatever a call or a question says: the parts that come first rule it out. */
   isRuledOut(facts: Omit<Facts, "args" | "request">): boolean;
 }
 
-const LONGEST_EXPRESSION = 4096;
+const MAX_EXPRESSION_LENGTH = 4096;
 
 /** What is known of the members of `principal`; the other variables may have any. */
 const KNOWN: KnownMembers = { principal: { id: "string", groups: "list", claims: "map" } };
@@ -69,7 +69,7 @@ function createEngine() {
 /** @throws TooMuchWork, or RangeError where the text is too long to be searched */
 function isMatch(pattern: string, text: string): boolean {
   const compiled = compilePattern(pattern);
-  work.spend(match(searchable(text).length, compiled.programSize()));
+  work.spend(matchCost(searchable(text).length, compiled.programSize()));
   return compiled.test(text);
 }
 
@@ -77,26 +77,26 @@ let engine: ReturnType<typeof createEngine> | undefined;
 
 /** @throws ExpressionError with a sentence about what is wrong; it quotes nothing but names. */
 export function compileExpression(text: string): Expression {
-  if (text.length > LONGEST_EXPRESSION) {
-    throw new ExpressionError(`the expression is longer than ${LONGEST_EXPRESSION} characters`);
+  if (text.length > MAX_EXPRESSION_LENGTH) {
+    throw new ExpressionError(`the expression is longer than ${MAX_EXPRESSION_LENGTH} characters`);
   }
   engine ??= createEngine();
   const { env, isCelError, parse, plan, values } = engine;
-  const { expr, type, uses, parts } = understood(() => translate(env, parse(text).expr, KNOWN));
+  const { expr, type, uses, parts } = withExpressionErrors(() => translate(env, parse(text).expr, KNOWN));
   if (type !== "bool" && type !== "dyn") {
     throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
   }
-  const evaluate = understood(() => plan(env, expr));
-  const first = understood(() => {
+  const program = withExpressionErrors(() => plan(env, expr));
+  const precheck = withExpressionErrors(() => {
     const parts = conjuncts(parse(text).expr).map((part) => translate(env, part, KNOWN));
     const hangsOnCall = parts.findIndex((part) => part.uses.has("args") || part.uses.has("request"));
     return parts.slice(0, hangsOnCall === -1 ? undefined : hangsOnCall).map((part) => plan(env, part.expr));
   });
-  const given = (facts: Facts) => ({
+  const bindings = (facts: Facts) => ({
     tool: facts.tool,
     server: facts.server,
     target: facts.target,
-    args: values.instead(facts.args),
+    args: values.any(facts.args),
     principal: values.object(facts.principal),
     annotations: values.object(facts.annotations),
     request: values.object(facts.request),
@@ -107,61 +107,61 @@ export function compileExpression(text: string): Expression {
     },
     uses: new Set(VARIABLES.filter((name) => uses.has(name))),
     isRuledOut(facts) {
-      work.begin(MOST_STEPS);
-      const known = given({ ...facts, args: {}, request: {} });
-      for (const part of first) {
+      work.begin(MAX_STEPS);
+      const known = bindings({ ...facts, args: {}, request: {} });
+      for (const part of precheck) {
         const result = part(known);
-        if (work.isTooMuch) return false;
+        if (work.isExceeded) return false;
         if (result === false) return true;
         // What cannot be answered is for the whole to judge.
         if (result !== true) return false;
       }
       return false;
     },
-    ask: (facts) => answer(facts, MOST_STEPS) ?? TOO_MUCH,
-    tryAsk: (facts, most) =>
-      answer(facts, Math.min(most, MOST_STEPS)) ?? (most < MOST_STEPS ? undefined : TOO_MUCH),
+    evaluate: (facts) => evaluateWithin(facts, MAX_STEPS) ?? TOO_MUCH,
+    tryEvaluate: (facts, most) =>
+      evaluateWithin(facts, Math.min(most, MAX_STEPS)) ?? (most < MAX_STEPS ? undefined : TOO_MUCH),
   };
 
-  function evaluated(facts: Facts): unknown {
+  function runProgram(facts: Facts): unknown {
     try {
-      return evaluate(given(facts));
+      return program(bindings(facts));
     } catch (error) {
-      if (error instanceof TooMuchWork) return undefined;
+      if (error instanceof WorkLimitError) return undefined;
       throw error;
     }
   }
 
-  function answer(facts: Facts, most: number): Answer | undefined {
+  function evaluateWithin(facts: Facts, most: number): ConditionResult | undefined {
     work.begin(most);
     if (parts > most) return undefined;
     work.spend(parts);
-    const result = evaluated(facts);
-    if (work.isTooMuch) return undefined;
+    const result = runProgram(facts);
+    if (work.isExceeded) return undefined;
     if (result === true) return "yes";
     if (result === false || result === null) return "no";
     return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };
   }
 }
 
-const TOO_MUCH: Answer = { failed: "it is more work than a condition may be" };
+const TOO_MUCH: ConditionResult = { failed: "it is more work than a condition may be" };
 
 const VARIABLES = ["tool", "server", "target", "args", "principal", "annotations", "request"] as const;
 
 /** The library says what it does not understand in errors of many kinds; nesting too deep is a RangeError. */
-function understood<T>(compile: () => T): T {
+function withExpressionErrors<T>(compile: () => T): T {
   try {
     return compile();
   } catch (error) {
     if (error instanceof ExpressionError) throw error;
     if (error instanceof SyntaxError && error.cause !== undefined) throw new ExpressionError(error.message);
     if (error instanceof RangeError) throw new ExpressionError("the expression is nested too deep");
-    throw new ExpressionError(unreadable(error), { cause: error });
+    throw new ExpressionError(syntaxErrorMessage(error), { cause: error });
   }
 }
 
 /** Where reading stopped, without the long list of what might have stood there. */
-function unreadable(error: unknown): string {
+function syntaxErrorMessage(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const [, line, column, found] = /^<input>:(\d+):(\d+): (.*?)(?: but expecting .*)?$/s.exec(message) ?? [];
   return found === undefined

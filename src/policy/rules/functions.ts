@@ -3,14 +3,14 @@ import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
 import { boundedFunctions } from "./bounded-functions.js";
 import type { Library } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
-import { read, scan, work } from "./work.js";
+import { readCost, scanCost, work } from "./work.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
-const LONGEST_TEXT = 131_072;
+const MAX_TEXT_LENGTH = 131_072;
 /** More elements are not walked; and inside a walk, fewer. */
-const LONGEST_WALK: readonly number[] = [500, 30];
+const MAX_ITERATIONS: readonly number[] = [500, 30];
 /** Walks may stand inside walks, but not deeper than this. */
-export const DEEPEST_WALK = LONGEST_WALK.length;
+export const MAX_ITERATION_DEPTH = MAX_ITERATIONS.length;
 
 /** Names that no expression can write, used by `translate`. */
 export const INTERNAL = {
@@ -70,7 +70,7 @@ export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
     }),
     celFunc("host", [STRING], STRING, hostOf),
     celFunc("host", [NULL], STRING, () => ""),
-    celFunc("text", [DYN], STRING, (value) => values.text(value, LONGEST_TEXT)),
+    celFunc("text", [DYN], STRING, (value) => values.text(value, MAX_TEXT_LENGTH)),
     celFunc(INTERNAL.member, [DYN, STRING], DYN, member),
     celFunc(INTERNAL.index, [DYN, DYN], DYN, index),
     celFunc(INTERNAL.has, [DYN, STRING], BOOL, (owner, key) => member(owner, key) !== null),
@@ -107,7 +107,7 @@ export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
 
   /** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
   function walk(range: CelValue, depth: number): CelInput<CelListType> {
-    const limit = LONGEST_WALK[depth] ?? 0;
+    const limit = MAX_ITERATIONS[depth] ?? 0;
     if (range === null) return celList([]);
     if (!isCelList(range) && !isCelMap(range))
       throw new TypeError("something that is no list is walked through");
@@ -118,13 +118,14 @@ export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
 
 /** @throws RangeError when the text is too long to be searched. */
 export function searchable(text: string): string {
-  if (text.length > LONGEST_TEXT) throw new RangeError(`a text of ${text.length} characters is not searched`);
+  if (text.length > MAX_TEXT_LENGTH)
+    throw new RangeError(`a text of ${text.length} characters is not searched`);
   return text;
 }
 
 /** Counted without making a list of them. */
 function characters(text: string): bigint {
-  work.spend(scan(text.length));
+  work.spend(scanCost(text.length));
   let count = text.length;
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
@@ -137,7 +138,7 @@ function characters(text: string): bigint {
 }
 
 /** Browsers take a backslash for the end of the host, other programs for a part of what stands before an `@`. */
-const TWO_FACED = /^[^/?#]*\/\/[^/?#]*\\/;
+const AMBIGUOUS_HOST = /^[^/?#]*\/\/[^/?#]*\\/;
 
 /**
  * The host name of a URL in lower case, or "" for what is no URL.
@@ -145,7 +146,8 @@ const TWO_FACED = /^[^/?#]*\/\/[^/?#]*\\/;
  * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
  */
 function hostOf(url: string): string {
-  work.spend(read(searchable(url).length));
-  if (TWO_FACED.test(url)) throw new TypeError("a host is asked of an address that can be read in two ways");
+  work.spend(readCost(searchable(url).length));
+  if (AMBIGUOUS_HOST.test(url))
+    throw new TypeError("a host is asked of an address that can be read in two ways");
   return URL.canParse(url) ? new URL(url).hostname : "";
 }

@@ -1,17 +1,17 @@
 /** JSON as CEL sees it: wrapped when looked at, never copied, and never mistaken for anything but JSON. */
 import type * as Cel from "@bufbuild/cel";
 import type { CelInput, CelMap } from "@bufbuild/cel";
-import { wholeOf } from "../../wire/decimal.js";
+import { toBigInt } from "../../wire/decimal.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { read, work } from "./work.js";
+import { readCost, work } from "./work.js";
 
 export interface JsonValues {
   /** A JSON object as a CEL map; whatever else is given is an empty one. */
   object(value: unknown): CelMap;
   /** Any JSON value in the place of a map: what is none is seen for what it is, as its type is found out when it is used. */
-  instead(value: unknown): CelMap;
+  any(value: unknown): CelMap;
   /**
    * The JSON text of a CEL value that came from JSON.
    *
@@ -32,7 +32,7 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
     work.spend(1);
     if (isObject(value)) return celMap(new JsonMap(value, wrap));
     if (value instanceof ExactNumber) {
-      work.spend(read(value.source.length));
+      work.spend(readCost(value.source.length));
       return celNumber(value);
     }
     return isScalar(value) ? value : null;
@@ -50,7 +50,7 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
     const write = (inner: unknown): string => {
       // Before it is written: what is written longer than it is read can only be longer.
       if (typeof inner === "string" && inner.length > longest - length) counted(inner);
-      work.spend(typeof inner === "string" ? read(inner.length) : 2);
+      work.spend(typeof inner === "string" ? readCost(inner.length) : 2);
       const parts: string[] = [];
       if (isCelMap(inner)) {
         for (const [key, member] of inner) parts.push(`${counted(writeJson(key))}:${write(member)}`);
@@ -67,7 +67,7 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
 
   return {
     object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap)),
-    instead: (value) => wrap(value) as CelMap,
+    any: (value) => wrap(value) as CelMap,
     text,
   };
 }
@@ -79,7 +79,7 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
 function celNumber(number: ExactNumber): bigint | number {
   const near = Number(number.source);
   if (Number.isSafeInteger(near) || !(Math.abs(near) <= 2 ** 63)) return near;
-  const whole = wholeOf(number, INT64_DIGITS);
+  const whole = toBigInt(number, INT64_DIGITS);
   return whole !== undefined && BigInt.asIntN(64, whole) === whole ? whole : near;
 }
 

@@ -1,10 +1,10 @@
 /** The patterns of the config, each compiled once by an engine that cannot be made to hang (RE2). */
 import { LRUCache } from "lru-cache";
-import { upTo } from "../../core/up-to.js";
+import { entryLimit } from "../../core/lru-limits.js";
 import { compileRe2, type RE2JS } from "../re2.js";
 
 /** All patterns are literals of the config; the bound only keeps many reloads from adding up. */
-const compiled = new LRUCache<string, RE2JS>(upTo(5_000));
+const compiled = new LRUCache<string, RE2JS>(entryLimit(5_000));
 
 /** @throws SyntaxError when RE2 does not take the pattern. */
 export function compilePattern(pattern: string): RE2JS {

@@ -3,7 +3,7 @@
  * whose name begins with the prefix of another server.
  */
 import type { Route } from "../../core/call.js";
-import { isPlain, readingsOf } from "../../core/uri-readings.js";
+import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 
 /** As `UriReadings`, with a route in the place of each URI. */
 export interface RouteReadings {
@@ -14,27 +14,29 @@ export interface RouteReadings {
 }
 
 /** The name that rules are written against. */
-export const judgedName = (route: Route): string => route.whole ?? route.exposed;
+export const nameForRules = (route: Route): string => route.aggregateName ?? route.exposed;
 
 /** Whether a route is found by a URI. */
 export const hasUri = ({ kind }: Route): boolean => kind === "resources" || kind === "resourceTemplates";
 
 const made = new WeakMap<Route, RouteReadings>();
-const written = new WeakMap<Route, string>();
+const originalNames = new WeakMap<Route, string>();
 
 /** Undefined where there is one reading, as of nearly all. */
 export function readingsOfRoute(route: Route): RouteReadings | undefined {
-  const { apart } = route;
-  if (apart === undefined && !hasUri(route)) return undefined;
-  const name = judgedName(route);
-  if (apart === undefined && isPlain(name)) return undefined;
+  const { unambiguousName } = route;
+  if (unambiguousName === undefined && !hasUri(route)) return undefined;
+  const name = nameForRules(route);
+  if (unambiguousName === undefined && hasSingleReading(name)) return undefined;
   const known = made.get(route);
   if (known !== undefined) return known;
   const { all, alike, complete } =
-    apart === undefined ? readingsOf(name) : { all: [name, apart], alike: [], complete: true };
+    unambiguousName === undefined
+      ? readingsOf(name)
+      : { all: [name, unambiguousName], alike: [], complete: true };
   const as = (reading: string): Route => {
-    const read: Route = { ...route, whole: reading };
-    written.set(read, name);
+    const read: Route = { ...route, aggregateName: reading };
+    originalNames.set(read, name);
     return read;
   };
   const readings = { all: [route, ...all.slice(1).map(as)], alike: alike.map(as), complete };
@@ -43,4 +45,4 @@ export function readingsOfRoute(route: Route): RouteReadings | undefined {
 }
 
 /** The URI of which `route` is another reading; undefined where the route is one by itself. */
-export const writtenAs = (route: Route): string | undefined => written.get(route);
+export const originalNameOf = (route: Route): string | undefined => originalNames.get(route);

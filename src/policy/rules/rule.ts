@@ -3,12 +3,12 @@ import type { RuleConfig } from "../../config/config.js";
 import type { Expression } from "./expression.js";
 import { compileExpression } from "./expression.js";
 import { ExpressionError } from "./expression-error.js";
+import { compileMatcher, type Matcher } from "./matcher.js";
 import { compilePattern } from "./patterns.js";
-import { compileSubject, type Subject } from "./subject.js";
 
 export interface Rule {
   readonly config: RuleConfig;
-  readonly subject: Subject;
+  readonly matcher: Matcher;
   readonly when: Expression | undefined;
   /** Whether it takes something away. In doubt such a rule applies, and one that only allows does not. */
   readonly restricts: boolean;
@@ -25,7 +25,7 @@ export function compileRule(
   config: RuleConfig,
   path: PolicyFault["path"],
 ): { readonly rule?: Rule; readonly faults: readonly PolicyFault[] } {
-  const faults: PolicyFault[] = [...misplaced(config, path), ...badPatterns(config, path)];
+  const faults: PolicyFault[] = [...misplacedKeys(config, path), ...badPatterns(config, path)];
   let when: Expression | undefined;
   try {
     when = config.when === undefined ? undefined : compileExpression(config.when);
@@ -41,12 +41,12 @@ export function compileRule(
   }
   if (faults.length > 0) return { faults };
   const restricts = config.effect !== "allow";
-  return { rule: { config, subject: compileSubject(config), when, restricts }, faults };
+  return { rule: { config, matcher: compileMatcher(config), when, restricts }, faults };
 }
 
 const ONLY_FOR_CALLS: ReadonlySet<string> = new Set(["approve", "hide", "redact"]);
 
-function misplaced(config: RuleConfig, path: PolicyFault["path"]): PolicyFault[] {
+function misplacedKeys(config: RuleConfig, path: PolicyFault["path"]): PolicyFault[] {
   const faults: PolicyFault[] = [];
   const add = (key: string, message: string): void => void faults.push({ path: [...path, key], message });
   if (config.on !== "call" && ONLY_FOR_CALLS.has(config.effect)) {

@@ -1,7 +1,7 @@
 /** Checks the types of a `when` expression, and puts the null-safe and bounded functions in its place. */
 import type { CelEnv, CelType, parse } from "@bufbuild/cel";
 import { ExpressionError } from "./expression-error.js";
-import { DEEPEST_WALK, INTERNAL } from "./functions.js";
+import { INTERNAL, MAX_ITERATION_DEPTH } from "./functions.js";
 import { compilePattern } from "./patterns.js";
 
 type Expr = ReturnType<typeof parse>["expr"];
@@ -86,12 +86,12 @@ class Translator {
         return this.#call(exprKind.value, scope, depth);
       case "listExpr": {
         const elements = exprKind.value.elements.map((element) => this.visit(element, scope, depth).expr);
-        return { expr: made({ case: "listExpr", value: { ...exprKind.value, elements } }), type: "list" };
+        return { expr: exprOf({ case: "listExpr", value: { ...exprKind.value, elements } }), type: "list" };
       }
       case "structExpr":
         throw new ExpressionError("maps and messages cannot be written here");
       case "comprehensionExpr":
-        return this.#walk(exprKind.value, scope, depth);
+        return this.#comprehension(exprKind.value, scope, depth);
       case undefined:
         throw new ExpressionError("the expression is empty");
     }
@@ -107,9 +107,9 @@ class Translator {
   }
 
   #select(select: Kind<"selectExpr">, scope: Scope, depth: number): Typed {
-    const owner = this.visit(present(select.operand), scope, depth);
+    const owner = this.visit(requireExpr(select.operand), scope, depth);
     const type = this.#memberType(select, owner.type, scope);
-    const key = constant(select.field);
+    const key = stringConstant(select.field);
     return select.testOnly
       ? { expr: call(INTERNAL.has, [owner.expr, key]), type: "bool" }
       : { expr: call(INTERNAL.member, [owner.expr, key]), type };
@@ -178,23 +178,23 @@ class Translator {
   }
 
   /** What macros such as `exists` and `map` have become: a walk through a list. */
-  #walk(walk: Kind<"comprehensionExpr">, scope: Scope, depth: number): Typed {
-    if (depth >= DEEPEST_WALK) {
-      throw new ExpressionError(`walks through lists are nested more than ${DEEPEST_WALK} deep`);
+  #comprehension(walk: Kind<"comprehensionExpr">, scope: Scope, depth: number): Typed {
+    if (depth >= MAX_ITERATION_DEPTH) {
+      throw new ExpressionError(`walks through lists are nested more than ${MAX_ITERATION_DEPTH} deep`);
     }
-    const range = this.visit(present(walk.iterRange), scope, depth);
+    const range = this.visit(requireExpr(walk.iterRange), scope, depth);
     if (SCALARS.has(range.type)) {
       throw new ExpressionError(`a value of type ${range.type} is no list to walk through`);
     }
-    const start = this.visit(present(walk.accuInit), scope, depth);
+    const start = this.visit(requireExpr(walk.accuInit), scope, depth);
     const outside = new Map(scope).set(walk.accuVar, start.type);
     const inside = new Map(outside).set(walk.iterVar, range.type === "map" ? "string" : DYN);
-    const result = this.visit(present(walk.result), outside, depth);
+    const result = this.visit(requireExpr(walk.result), outside, depth);
     const before = this.parts;
-    const condition = this.visit(present(walk.loopCondition), inside, depth + 1).expr;
-    const step = this.visit(present(walk.loopStep), inside, depth + 1).expr;
+    const condition = this.visit(requireExpr(walk.loopCondition), inside, depth + 1).expr;
+    const step = this.visit(requireExpr(walk.loopStep), inside, depth + 1).expr;
     // Each time around the work is counted; when it is too much, the walk ends with the error.
-    const steps = call(INTERNAL.step, [whole(this.parts - before + STEPS_AROUND)]);
+    const steps = call(INTERNAL.step, [integerConstant(this.parts - before + STEPS_PER_ITERATION)]);
     const value = {
       ...walk,
       accuInit: start.expr,
@@ -203,12 +203,12 @@ class Translator {
       loopStep: step,
       result: result.expr,
     };
-    return { expr: made({ case: "comprehensionExpr", value }), type: result.type };
+    return { expr: exprOf({ case: "comprehensionExpr", value }), type: result.type };
   }
 }
 
 /** What a walk itself takes for each element. */
-const STEPS_AROUND = 3;
+const STEPS_PER_ITERATION = 3;
 
 /** A value that may turn out to be no truth value is asked for one when the time comes. */
 function asTruth(value: Typed): Typed {
@@ -243,7 +243,7 @@ const fits = (given: TypeName, wanted: CelType | undefined): boolean =>
 
 const incomplete = (): ExpressionError => new ExpressionError("the expression is not complete");
 
-const present = (expr: Expr | undefined): Expr => {
+const requireExpr = (expr: Expr | undefined): Expr => {
   if (expr === undefined) throw incomplete();
   return expr;
 };
@@ -251,10 +251,10 @@ const present = (expr: Expr | undefined): Expr => {
 const exprs = (values: readonly Typed[]): readonly Expr[] => values.map(({ expr }) => expr);
 
 /** Ids lead back to the source text; what was put in the place of it has none. */
-const made = (exprKind: Expr["exprKind"]): Expr => ({ $typeName: "cel.expr.Expr", id: 0n, exprKind });
+const exprOf = (exprKind: Expr["exprKind"]): Expr => ({ $typeName: "cel.expr.Expr", id: 0n, exprKind });
 
 const call = (name: string, args: readonly Expr[], target?: Expr): Expr =>
-  made({
+  exprOf({
     case: "callExpr",
     value: {
       $typeName: "cel.expr.Expr.Call",
@@ -264,14 +264,14 @@ const call = (name: string, args: readonly Expr[], target?: Expr): Expr =>
     },
   });
 
-const constant = (text: string): Expr =>
-  made({
+const stringConstant = (text: string): Expr =>
+  exprOf({
     case: "constExpr",
     value: { $typeName: "cel.expr.Constant", constantKind: { case: "stringValue", value: text } },
   });
 
-const whole = (value: number): Expr =>
-  made({
+const integerConstant = (value: number): Expr =>
+  exprOf({
     case: "constExpr",
     value: { $typeName: "cel.expr.Constant", constantKind: { case: "int64Value", value: BigInt(value) } },
   });

@@ -5,22 +5,22 @@
  */
 
 /** Steps of one evaluation, some 100 ns each: at most about 25 ms. */
-export const MOST_STEPS = 250_000;
+export const MAX_STEPS = 250_000;
 
 /** The condition is more work than one may be. Rules take it as a condition that cannot be answered. */
-export class TooMuchWork extends RangeError {
+export class WorkLimitError extends RangeError {
   override readonly name = "TooMuchWork";
 }
 
 /** The work of the evaluation under way, or of the last one. */
 class EvaluationWork {
   #spent = 0;
-  #most = MOST_STEPS;
+  #limit = MAX_STEPS;
 
   /** An evaluation begins, which may be so many steps. */
   begin(most: number): void {
     this.#spent = 0;
-    this.#most = most;
+    this.#limit = most;
   }
 
   /**
@@ -30,16 +30,16 @@ class EvaluationWork {
    */
   spend(steps: number): void {
     this.#spent += steps;
-    if (this.isTooMuch) throw new TooMuchWork("the condition is too much work to be answered");
+    if (this.isExceeded) throw new WorkLimitError("the condition is too much work to be answered");
   }
 
   get spent(): number {
-    return Math.min(this.#spent, this.#most);
+    return Math.min(this.#spent, this.#limit);
   }
 
   /** CEL goes on behind an error where its answer does not hang on it; what was cut short is no answer all the same. */
-  get isTooMuch(): boolean {
-    return this.#spent > this.#most;
+  get isExceeded(): boolean {
+    return this.#spent > this.#limit;
   }
 }
 
@@ -47,11 +47,11 @@ class EvaluationWork {
 export const work = new EvaluationWork();
 
 /** What it takes to go through a text with the machine's own means, such as comparing. */
-export const scan = (length: number): number => 1 + length / 64;
+export const scanCost = (length: number): number => 1 + length / 64;
 /** The same for code of ours. */
-export const read = (length: number): number => 1 + length / 8;
+export const readCost = (length: number): number => 1 + length / 8;
 /** To look for one text in another may take the product of both. */
-export const search = (length: number, sought: number): number => 1 + (length * Math.max(1, sought)) / 64;
+export const searchCost = (length: number, sought: number): number => 1 + (length * Math.max(1, sought)) / 64;
 /** To match a pattern may touch each instruction of its program at each character. */
-export const match = (length: number, programSize: number): number =>
+export const matchCost = (length: number, programSize: number): number =>
   1 + (length * Math.max(16, programSize)) / 64;

@@ -1,17 +1,21 @@
 /** Runs a tool that can only be run as a task for a client that cannot ask for one, and waits for what comes of it. */
 import type { Call } from "../../core/call.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import { takesTasks } from "../../core/tasks.js";
+import { supportsTaskCalls } from "../../core/tasks.js";
 import type { Request } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
-import { nextId } from "../conversation/ids.js";
-import type { Answer } from "../transport/channel.js";
+import { nextId } from "../protocol/ids.js";
+import type { ChannelResponse } from "../transport/channel.js";
 import type { RunningCall } from "./running-call.js";
 
 /** Sends a request in the course of `running`, and waits for its response. */
-export type Exchange = (request: Request, running: RunningCall, signal: StopSignal) => Promise<Answer>;
+export type Exchange = (
+  request: Request,
+  running: RunningCall,
+  signal: StopSignal,
+) => Promise<ChannelResponse>;
 
 /** How long (ms) a task may take; no call takes longer than that. */
 const TTL_MS = 3_600_000;
@@ -25,7 +29,8 @@ const POLL_MS = { usual: 1_000, least: 100, most: 30_000 };
 export function needsTask({ method, params, client, route }: Call, capabilities: JsonObject): boolean {
   if (method !== "tools/call" || client.session || Object.hasOwn(params, "task")) return false;
   return (
-    stringAt(objectAt(route?.item, "execution"), "taskSupport") === "required" && takesTasks(capabilities)
+    stringAt(objectAt(route?.item, "execution"), "taskSupport") === "required" &&
+    supportsTaskCalls(capabilities)
   );
 }
 
@@ -40,7 +45,7 @@ export async function awaitTask(
   running: RunningCall,
   exchange: Exchange,
   signal: StopSignal,
-): Promise<Answer> {
+): Promise<ChannelResponse> {
   const begun = await exchange(
     { ...request, params: { ...request.params, task: { ttl: TTL_MS } } },
     running,
@@ -50,29 +55,29 @@ export async function awaitTask(
   const taskId = stringAt(task, "taskId");
   // Refused, or answered at once by a server that says one thing and does another.
   if (taskId === undefined) return begun;
-  running.awaits(taskId);
-  const ask = (method: string): Promise<Answer> =>
+  running.setAwaitedTask(taskId);
+  const sendRequest = (method: string): Promise<ChannelResponse> =>
     exchange({ jsonrpc: "2.0", id: nextId(), method, params: { taskId } }, running, signal);
-  const over = new Stop();
-  const giveUp = (): void => over.abort();
+  const done = new Stop();
+  const giveUp = (): void => done.abort();
   signal.addEventListener("abort", giveUp, { once: true });
-  const look = async (enough: () => boolean): Promise<void> => {
-    while (!over.aborted && !enough()) {
-      await pause(pollMs(task), over);
-      if (over.aborted) return;
-      const { message } = await ask("tasks/get");
-      running.call?.alive?.();
+  const poll = async (isDone: () => boolean): Promise<void> => {
+    while (!done.aborted && !isDone()) {
+      await sleep(pollMs(task), done);
+      if (done.aborted) return;
+      const { message } = await sendRequest("tasks/get");
+      running.call?.onActivity?.();
       task = message.result;
     }
   };
   try {
-    await look(() => task?.status !== "working");
+    await poll(() => task?.status !== "working");
     // It is over, or it has questions, which come while its result is waited for. That may take as long again.
-    const result = ask("tasks/result");
-    look(() => false).catch(ignore);
+    const result = sendRequest("tasks/result");
+    poll(() => false).catch(ignore);
     return withoutTask(await result);
   } finally {
-    over.abort();
+    done.abort();
     signal.removeEventListener("abort", giveUp);
   }
 }
@@ -81,28 +86,28 @@ export async function awaitTask(
 const ignore = (): void => {};
 
 function pollMs(task: JsonObject | undefined): number {
-  const wished = numberOf(task?.pollInterval);
-  if (wished === undefined) return POLL_MS.usual;
-  return Math.min(Math.max(wished, POLL_MS.least), POLL_MS.most);
+  const requested = numberOf(task?.pollInterval);
+  if (requested === undefined) return POLL_MS.usual;
+  return Math.min(Math.max(requested, POLL_MS.least), POLL_MS.most);
 }
 
 /** Resolves after `ms`, or at once when `signal` is aborted. */
-function pause(ms: number, signal: StopSignal): Promise<void> {
+function sleep(ms: number, signal: StopSignal): Promise<void> {
   return new Promise((resolve) => {
-    const over = (): void => {
+    const done = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", over);
+      signal.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(over, ms);
+    const timer = setTimeout(done, ms);
     timer.unref();
-    signal.addEventListener("abort", over, { once: true });
-    if (signal.aborted) over();
+    signal.addEventListener("abort", done, { once: true });
+    if (signal.aborted) done();
   });
 }
 
 /** Nobody knows the task that the result says it belongs to. */
-function withoutTask(answer: Answer): Answer {
+function withoutTask(answer: ChannelResponse): ChannelResponse {
   const { result } = answer.message;
   const meta = objectAt(result, "_meta");
   if (result === undefined || meta === undefined || !Object.hasOwn(meta, META.relatedTask)) return answer;

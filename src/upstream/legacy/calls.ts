@@ -1,5 +1,5 @@
 /** The calls on one connection: each runs until the server answers, also while its client is asked something. */
-import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import type { Call, InputResponses, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
@@ -7,17 +7,17 @@ import { codeOf, type Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
-import { GAVE_UP, whyGivenUp } from "../conversation/given-up.js";
-import { nextId } from "../conversation/ids.js";
-import { OpenCalls } from "../conversation/open-calls.js";
-import type { Presentation } from "../conversation/questions.js";
-import { readPages, unaskable } from "../conversation/read-questions.js";
+import { CLIENT_CANCELLED, cancelReason } from "../protocol/cancel-reason.js";
+import { nextId } from "../protocol/ids.js";
+import { OpenCalls } from "../protocol/open-calls.js";
+import type { Presentation } from "../protocol/questions.js";
+import { invalidQuestionError, readUrlElicitations } from "../protocol/read-questions.js";
 import { awaitTask, type Exchange, needsTask } from "./awaited-task.js";
-import { ownerOf, type Parkable, type ParkedCalls } from "./parked-calls.js";
+import { callIdentity, type ParkableCall, type ParkedCalls } from "./parked-calls.js";
 import { readReply } from "./read-reply.js";
 import { RunningCall } from "./running-call.js";
-import { type TaskProgress, wantedProgress } from "./task-progress.js";
-import { linksToVisit } from "./url-elicitation.js";
+import { progressTargetOf, type TaskProgress } from "./task-progress.js";
+import { urlElicitationReply } from "./url-elicitation.js";
 import { writeCall } from "./write-call.js";
 
 export interface LegacyCallsSettings {
@@ -49,8 +49,8 @@ export class LegacyCalls {
     const running: RunningCall = new RunningCall(nextId(), call, {
       respond: post,
       cancel: (why) => {
-        if (running.awaited === undefined) tellCancelled(running.id, post, why);
-        else this.#cancelTask(running, running.awaited);
+        if (running.awaitedTask === undefined) sendCancelled(running.id, post, why);
+        else this.#cancelTask(running, running.awaitedTask);
         giveUp.abort();
       },
       awaitsTask,
@@ -58,7 +58,7 @@ export class LegacyCalls {
     this.open.add(running);
     // Of the call itself nothing here holds on to: it may be parked for long, and its arguments are large.
     const { affinity } = call.client;
-    const wanted = wantedProgress(call);
+    const target = progressTargetOf(call);
     const end = (ending: Parameters<RunningCall["end"]>[0]): void => {
       this.open.remove(running, affinity);
       running.end(ending);
@@ -69,7 +69,7 @@ export class LegacyCalls {
       : exchange(request, running, giveUp.signal);
     answer.then(
       ({ message }) => {
-        if (wanted !== undefined) taskProgress.answered(running.id, wanted, message);
+        if (target !== undefined) taskProgress.taskStarted(running.id, target, message);
         end({ message });
       },
       (error: unknown) => end({ error }),
@@ -86,18 +86,18 @@ export class LegacyCalls {
 
   /** Waits for the end of the call, or parks it while its client is asked. */
   async #nextReply(running: RunningCall, call: Call): Promise<Reply> {
-    running.attach(call, () => running.cancel(whyGivenUp(call.signal)));
+    running.attach(call, () => running.cancel(cancelReason(call.signal)));
     let owner: string | Promise<string> | undefined;
     try {
       for (;;) {
-        const turn = running.turn();
-        if (turn === undefined) {
+        const step = running.turn();
+        if (step === undefined) {
           await running.changed();
           continue;
         }
-        if (turn.kind === "ended") return this.#read(turn.message, call);
+        if (step.kind === "ended") return this.#read(step.message, call);
         this.#requireParking(running, call);
-        owner ??= ownerOf(call, this.#settings.server);
+        owner ??= callIdentity(call, this.#settings.server);
         if (typeof owner !== "string") {
           owner = await owner;
           // Meanwhile its server may have answered, or have taken its question back.
@@ -105,7 +105,7 @@ export class LegacyCalls {
         }
         const reply = this.#park(running, call, owner);
         if (reply !== undefined) return reply;
-        running.refuse("too many calls wait for answers already");
+        running.refuseQuestions("too many calls wait for answers already");
       }
     } finally {
       if (running.hasEnded) running.detach();
@@ -118,16 +118,19 @@ export class LegacyCalls {
     if (error === undefined || codeOf(error) !== CODE.legacyUrlElicitationRequired) {
       return readReply(server, call, message);
     }
-    const { value, fault } = readPages(error);
-    if (fault !== undefined) return { kind: "error", error: unaskable(server, fault) };
-    return linksToVisit(call, value, presentation()) ?? readReply(server, call, { ...message, error: value });
+    const { value, fault } = readUrlElicitations(error);
+    if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
+    return (
+      urlElicitationReply(call, value, presentation()) ??
+      readReply(server, call, { ...message, error: value })
+    );
   }
 
   /** @throws GatewayError -32021 where nothing may wait for a client that must come back; the server is told. */
   #requireParking(running: RunningCall, { client }: Call): void {
     const { server, parked } = this.#settings;
     if (client.session || parked.isAllowed) return;
-    const required = Object.fromEntries(running.askedUnder.map((capability) => [capability, {}]));
+    const required = Object.fromEntries(running.questionCapabilities.map((capability) => [capability, {}]));
     running.cancel("no call may wait for answers here");
     const sentence = `${server} asks in the middle of this call, and no call may wait for answers here`;
     throw new GatewayError("denied", "gateway", sentence, {
@@ -143,14 +146,14 @@ export class LegacyCalls {
     const { client } = call;
     const state = parked.park(this.#parkable(running, owner, client));
     if (state === undefined) return undefined;
-    running.forgetRequests();
+    running.releaseRequests();
     // The request of a session goes on while its client is asked, and may be cancelled. Without a session the
     // request is over now: the end of its stream says nothing, and nobody hears what the server says meanwhile.
     running.detach();
     if (client.session) {
       running.attach(call, () => {
-        parked.leave(state);
-        running.cancel(whyGivenUp(call.signal));
+        parked.remove(state);
+        running.cancel(cancelReason(call.signal));
       });
     }
     return {
@@ -162,9 +165,9 @@ export class LegacyCalls {
   }
 
   /** Apart from `#park`, so that what is kept does not hold on to the call. */
-  #parkable(running: RunningCall, owner: string, { principal, session }: Client): Parkable {
+  #parkable(running: RunningCall, identity: string, { principal, session }: Client): ParkableCall {
     return {
-      owner,
+      identity,
       principal: principal.id,
       server: this.#settings.server,
       isOpen: session,
@@ -173,13 +176,13 @@ export class LegacyCalls {
     };
   }
 
-  async #resume(running: RunningCall, call: Call, answers: InputAnswers): Promise<Reply> {
+  async #resume(running: RunningCall, call: Call, answers: InputResponses): Promise<Reply> {
     const { server } = this.#settings;
     if (call.signal.aborted) {
-      running.cancel(whyGivenUp(call.signal));
+      running.cancel(cancelReason(call.signal));
       throw cancelled(server, call.signal);
     }
-    running.deliver(answers);
+    running.deliverAnswers(answers);
     try {
       return await this.#nextReply(running, call);
     } catch (cause) {
@@ -197,13 +200,13 @@ const ignore = (): void => {};
 
 // Closing the response stream says nothing in these revisions (2025-11-25, transports: "Disconnection SHOULD NOT
 // be interpreted as the client cancelling its request"), so the server is told in words on every transport.
-export function tellCancelled(
+export function sendCancelled(
   requestId: MessageId,
   post: (message: Envelope) => void,
-  reason: string = GAVE_UP,
+  reason: string = CLIENT_CANCELLED,
 ): void {
   post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
 }
 
 export const cancelled = (server: string, signal: StopSignal): GatewayError =>
-  new GatewayError("cancelled", "downstream", GAVE_UP, { cause: signal.reason, server });
+  new GatewayError("cancelled", "downstream", CLIENT_CANCELLED, { cause: signal.reason, server });

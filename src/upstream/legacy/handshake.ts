@@ -7,7 +7,7 @@ import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { HEADER, LEGACY_REVISIONS, OWN_META } from "../../wire/names.js";
-import { nextId } from "../conversation/ids.js";
+import { nextId } from "../protocol/ids.js";
 import type { Channel, Headers } from "../transport/channel.js";
 
 export interface HandshakeSettings {
@@ -20,7 +20,7 @@ export interface HandshakeSettings {
 }
 
 /** What was agreed, and how every later message of the session shows it. */
-export interface Agreement {
+export interface NegotiatedSession {
   readonly facts: ServerFacts;
   readonly revision: string;
   readonly sessionId: string | undefined;
@@ -47,7 +47,10 @@ const OLDEST_KNOWN = "2024-10-07";
  *
  * @throws HandshakeRefused, or a GatewayError of the channel.
  */
-export async function shakeHands(channel: Channel, settings: HandshakeSettings): Promise<Agreement> {
+export async function performHandshake(
+  channel: Channel,
+  settings: HandshakeSettings,
+): Promise<NegotiatedSession> {
   const answer = await channel.exchange(
     {
       jsonrpc: "2.0",
@@ -96,8 +99,8 @@ function factsOf(result: JsonObject, revision: string): ServerFacts {
 }
 
 /** Tasks came with 2025-11-25, and their extension belongs to the revisions after it (SEP-2663). */
-function knownCapabilities(said: JsonObject, revision: string): JsonObject {
-  const known = revision < "2025-11-25" ? without(said, ["tasks"]) : said;
+function knownCapabilities(capabilities: JsonObject, revision: string): JsonObject {
+  const known = revision < "2025-11-25" ? without(capabilities, ["tasks"]) : capabilities;
   const extensions = objectAt(known, "extensions");
   const kept = extensions && without(extensions, [TASKS_EXTENSION]);
   return kept === extensions ? known : { ...known, extensions: kept };

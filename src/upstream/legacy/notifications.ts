@@ -6,7 +6,7 @@ import type { ListKind } from "../../core/upstream.js";
 import type { Notification } from "../../wire/envelope.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
 import type { ConnectionObserver } from "../connection.js";
-import type { OpenCalls } from "../conversation/open-calls.js";
+import type { OpenCalls } from "../protocol/open-calls.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
 import type { TaskProgress } from "./task-progress.js";
 
@@ -20,9 +20,9 @@ export interface NotificationSettings {
   readonly calls: OpenCalls<RunningCall>;
   readonly taskProgress: TaskProgress;
   /** The server takes back a question of its own, by the id it has in `params`. */
-  readonly withdrawn: (id: unknown) => void;
+  readonly onQuestionCancelled: (id: unknown) => void;
   /** What a person was sent to a link for is done. */
-  readonly visited: (elicitationId: string) => void;
+  readonly onElicitationComplete: (elicitationId: string) => void;
   /** A task is not as it was; the notice names it by the server's own id. */
   readonly onTaskStatus: (notice: Notice) => void;
 }
@@ -33,7 +33,7 @@ const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
   "notifications/resources/list_changed": ["resources", "resourceTemplates"],
 };
 
-export class Notifications {
+export class NotificationRouter {
   readonly #settings: NotificationSettings;
 
   constructor(settings: NotificationSettings) {
@@ -41,8 +41,8 @@ export class Notifications {
   }
 
   /** `on` is the call on whose own stream it came. */
-  hear(message: Notification, on: RunningCall | undefined): void {
-    const { observer, calls, taskProgress, withdrawn, onTaskStatus } = this.#settings;
+  route(message: Notification, on: RunningCall | undefined): void {
+    const { observer, calls, taskProgress, onQuestionCancelled, onTaskStatus } = this.#settings;
     const { method, params } = message;
     if (method === "notifications/resources/updated") {
       const uri = stringAt(params, "uri");
@@ -51,42 +51,43 @@ export class Notifications {
       for (const kind of CHANGED[method] ?? []) observer.listChanged(kind);
     } else if (method === "notifications/progress") {
       // The token says whose it is, whatever stream it came on.
-      const call = calls.named(params);
-      if (call === undefined) taskProgress.hear(params);
-      else call.hear(message);
+      const call = calls.byProgressToken(params);
+      if (call === undefined) taskProgress.forward(params);
+      else call.forwardNotification(message);
     } else if (method === "notifications/cancelled") {
-      withdrawn(params?.requestId);
+      onQuestionCancelled(params?.requestId);
     } else if (method === "notifications/tasks/status") {
       // It may come on any stream (2025-11-25: basic/utilities/tasks, "Input Required Status").
       onTaskStatus(params === undefined ? { method } : { method, params });
     } else {
-      this.#relay(message, on);
+      this.#forward(message, on);
     }
   }
 
   /** To the call it belongs to; else to the session that the connection is kept for; else to nobody. */
-  #relay(message: Notification, on: RunningCall | undefined): void {
-    const { server, log, owner, directory, visited } = this.#settings;
+  #forward(message: Notification, on: RunningCall | undefined): void {
+    const { server, log, owner, directory, onElicitationComplete } = this.#settings;
     const { method, params } = message;
     const id =
       method === "notifications/elicitation/complete" ? stringAt(params, "elicitationId") : undefined;
-    if (id !== undefined) visited(id);
-    const call = on ?? this.#causeOf(params, id);
+    if (id !== undefined) onElicitationComplete(id);
+    const call = on ?? this.#callOf(params, id);
     if (call !== undefined) {
-      call.hear(message);
+      call.forwardNotification(message);
       return;
     }
-    const port = owner === undefined ? undefined : directory.find(owner.affinity);
-    if (port?.tell === undefined) log.debug({ server, method }, "a notification belongs to no call");
-    else port.tell(params === undefined ? { method } : { method, params });
+    const clientChannel = owner === undefined ? undefined : directory.find(owner.affinity);
+    if (clientChannel?.notify === undefined)
+      log.debug({ server, method }, "a notification belongs to no call");
+    else clientChannel.notify(params === undefined ? { method } : { method, params });
   }
 
   /** The call that waits for the task it names; where it names nothing that another client may have begun, the only one. */
-  #causeOf(params: JsonObject | undefined, elicitationId: string | undefined): RunningCall | undefined {
+  #callOf(params: JsonObject | undefined, elicitationId: string | undefined): RunningCall | undefined {
     const { calls, owner } = this.#settings;
     const task = relatedTask(params);
     const waiting = task === undefined ? undefined : [...calls.all].find((call) => call.task === task);
     const isForeign = (task ?? elicitationId) !== undefined && owner === undefined;
-    return waiting ?? (isForeign ? undefined : calls.only());
+    return waiting ?? (isForeign ? undefined : calls.soleCall());
   }
 }

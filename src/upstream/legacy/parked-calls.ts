@@ -1,10 +1,10 @@
 /** Calls that wait, in this process, for an answer to something their server asked. */
 import { randomBytes } from "node:crypto";
-import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { canonicalDigest } from "../../core/canonical-digest.js";
 import { GatewayError } from "../../core/errors.js";
+import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import { targetOf } from "../../core/methods.js";
-import { mayTake, sharesWithOthers } from "../../core/shares.js";
 
 export interface ParkingLimits {
   /** Calls that may be parked at once: in all (0: none at all), for one principal, and at one server. */
@@ -16,7 +16,7 @@ export interface ParkingLimits {
 }
 
 /** A little longer than a legacy host may take to answer, which tells its server more exactly what happened. */
-const PARKING: ParkingLimits = {
+const DEFAULT_LIMITS: ParkingLimits = {
   total: 2_000,
   perPrincipal: 500,
   perServer: 500,
@@ -24,33 +24,33 @@ const PARKING: ParkingLimits = {
 };
 
 /** A call that can go on where it stopped. */
-export interface Parkable {
+export interface ParkableCall {
   /** Whose call it is, at which server, with what; only the same may go on with it. */
-  readonly owner: string;
+  readonly identity: string;
   readonly principal: string;
   readonly server: string;
   /** The request that made it stays open meanwhile, as that of a session does: its session bounds it, not we. */
   readonly isOpen: boolean;
   /** Goes on with the answers of `call`. */
-  readonly resume: (call: Call, answers: InputAnswers) => Promise<Reply>;
+  readonly resume: (call: Call, answers: InputResponses) => Promise<Reply>;
   /** Nobody came in time, or it has made room for a later one. */
   readonly expire: (why: string) => void;
 }
 
-interface Parked extends Parkable {
+interface ParkedCall extends ParkableCall {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
 /** Tokens that are over, the youngest, so that one that comes again can be told from one that never was. */
-const REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 export class ParkedCalls {
   #limits: ParkingLimits;
-  readonly #parked = new Map<string, Parked>();
+  readonly #parked = new Map<string, ParkedCall>();
   /** What became of tokens that are over. */
-  readonly #over = new Map<string, string>();
+  readonly #spent = new Map<string, string>();
 
-  constructor(limits: ParkingLimits = PARKING) {
+  constructor(limits: ParkingLimits = DEFAULT_LIMITS) {
     this.#limits = limits;
   }
 
@@ -72,11 +72,11 @@ export class ParkedCalls {
    * The token under which the call goes on, once; undefined when there is no room. Where the principal has its share of
    * the places, its own oldest makes room; nobody else's does.
    */
-  park(call: Parkable): string | undefined {
-    if (!this.#hasRoom(call) && !this.#makeRoom(call)) return undefined;
+  park(call: ParkableCall): string | undefined {
+    if (!this.#hasCapacity(call) && !this.#evictOldest(call)) return undefined;
     const token = randomBytes(18).toString("base64url");
     const timer = setTimeout(() => {
-      this.#leave(token, "has expired");
+      this.#remove(token, "has expired");
       call.expire("nobody answered in time");
     }, this.#limits.answerMs);
     timer.unref();
@@ -90,80 +90,80 @@ export class ParkedCalls {
    * @throws GatewayError `state_rejected` for somebody else's token or one that is over; `outcome_unknown` when
    * nothing is known of it (any more): then the call must not be made again as if it had never been.
    */
-  take(token: string, owner: string, server: string): Parkable {
+  take(token: string, owner: string, server: string): ParkableCall {
     const parked = this.#parked.get(token);
     if (parked === undefined) {
-      const fate = this.#over.get(token);
-      if (fate !== undefined) throw rejected(server, fate);
+      const reason = this.#spent.get(token);
+      if (reason !== undefined) throw rejected(server, reason);
       const sentence = `${server} was working on this call, and the gateway has lost sight of it; what came of it is not known`;
       throw new GatewayError("outcome_unknown", "gateway", sentence, { server });
     }
-    if (parked.owner !== owner) throw rejected(server, "belongs to another call");
-    this.leave(token);
+    if (parked.identity !== owner) throw rejected(server, "belongs to another call");
+    this.remove(token);
     return parked;
   }
 
   /** The call is not parked any more. */
-  leave(token: string): void {
-    this.#leave(token, "was used already");
+  remove(token: string): void {
+    this.#remove(token, "was used already");
   }
 
-  #leave(token: string, fate: string): void {
+  #remove(token: string, reason: string): void {
     const parked = this.#parked.get(token);
     if (parked === undefined) return;
     clearTimeout(parked.timer);
     this.#parked.delete(token);
-    this.#over.set(token, fate);
-    const [oldest] = this.#over.keys();
-    if (this.#over.size > REMEMBERED && oldest !== undefined) this.#over.delete(oldest);
+    this.#spent.set(token, reason);
+    const [oldest] = this.#spent.keys();
+    if (this.#spent.size > MAX_REMEMBERED && oldest !== undefined) this.#spent.delete(oldest);
   }
 
-  #hasRoom(call: Parkable): boolean {
-    return call.isOpen || (this.#hasRoomThere(call) && this.#hasRoomInAll(call));
+  #hasCapacity(call: ParkableCall): boolean {
+    return call.isOpen || (this.#hasServerCapacity(call) && this.#hasTotalCapacity(call));
   }
 
-  #hasRoomThere({ principal, server }: Parkable): boolean {
+  #hasServerCapacity({ principal, server }: ParkableCall): boolean {
     const there = this.#waiting().filter((parked) => parked.server === server);
-    return mayTake(this.#limits.perServer, there.length, ownOf(there, principal));
+    return fitsFairShare(this.#limits.perServer, there.length, countOwn(there, principal));
   }
 
-  #hasRoomInAll({ principal }: Parkable): boolean {
+  #hasTotalCapacity({ principal }: ParkableCall): boolean {
     const { total, perPrincipal } = this.#limits;
     const all = this.#waiting();
     const own = all.filter((parked) => parked.principal === principal).length;
-    return own < perPrincipal && mayTake(total, all.length, ownOf(all, principal));
+    return own < perPrincipal && fitsFairShare(total, all.length, countOwn(all, principal));
   }
 
-  #waiting(): readonly Parked[] {
+  #waiting(): readonly ParkedCall[] {
     return [...this.#parked.values()].filter(({ isOpen }) => !isOpen);
   }
 
   /** Gives up the principal's oldest; false where it has none whose place would do. */
-  #makeRoom(call: Parkable): boolean {
+  #evictOldest(call: ParkableCall): boolean {
     // Where nobody says who they are it may be anybody's.
-    if (!sharesWithOthers({ id: call.principal })) return false;
-    const there = this.#hasRoomThere(call) ? undefined : call.server;
+    if (!isIdentified({ id: call.principal })) return false;
+    const there = this.#hasServerCapacity(call) ? undefined : call.server;
     const oldest = [...this.#parked].find(
       ([, { isOpen, principal, server }]) =>
         !isOpen && principal === call.principal && (there === undefined || server === there),
     );
     if (oldest === undefined) return false;
     const [token, parked] = oldest;
-    this.#leave(token, "has made room for a later call");
+    this.#remove(token, "has made room for a later call");
     parked.expire("it has made room for a later call that waits for an answer");
-    return this.#hasRoom(call);
+    return this.#hasCapacity(call);
   }
 }
 
-/** How many of `parked` count as the principal's own; see `mayTake`. */
-const ownOf = (parked: readonly Parked[], principal: string): number =>
-  sharesWithOthers({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
+/** How many of `parked` count as the principal's own; see `fitsFairShare`. */
+const countOwn = (parked: readonly ParkedCall[], principal: string): number =>
+  isIdentified({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
 
 /**
  * Whose call it is: principal, server, method, target and arguments; metadata may differ from round to round. A promise
  * only where the arguments are large.
  */
-export function ownerOf(call: Call, server: string): string | Promise<string> {
+export function callIdentity(call: Call, server: string): string | Promise<string> {
   const { method, params, client } = call;
   const target = targetOf(method, params)?.name ?? null;
   return canonicalDigest([client.principal.id, server, method, target, params.arguments ?? null]);

@@ -4,8 +4,8 @@ import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
 import { without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import { errorForClient } from "../conversation/hop-errors.js";
-import { resultFault, unaskable } from "../conversation/read-questions.js";
+import { errorForClient } from "../protocol/hop-errors.js";
+import { invalidQuestionError, resultFault } from "../protocol/read-questions.js";
 
 /** Every result of these revisions is complete: there is nothing to decide but whether it is an error. */
 export function readReply(server: string, call: Call, message: Envelope): Reply {
@@ -15,15 +15,15 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const { result = {} } = message;
   const fault = resultFault(result);
-  if (fault !== undefined) return { kind: "error", error: unaskable(server, fault) };
-  if (!ASKING.some((member) => Object.hasOwn(result, member))) {
+  if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
+  if (!INPUT_MEMBERS.some((member) => Object.hasOwn(result, member))) {
     return { kind: "result", result: Payload.ofResponse(message) };
   }
-  return { kind: "result", result: Payload.ofObject(without(result, ASKING)) };
+  return { kind: "result", result: Payload.ofObject(without(result, INPUT_MEMBERS)) };
 }
 
 // Hosts of the next revision would take them for a question, which nobody has judged; in these they mean nothing.
-const ASKING = ["resultType", "inputRequests", "requestState"];
+const INPUT_MEMBERS = ["resultType", "inputRequests", "requestState"];
 
 // Servers of 2024-11-05 cannot say beforehand whether they have any.
 const NO_COMPLETIONS = Payload.ofObject({ completion: { values: [] } });

@@ -1,17 +1,22 @@
 /** One call under way at a server that may ask questions, through as many rounds as it takes. */
-import type { Call, InputAnswers, OpenRequests } from "../../core/call.js";
+import type { Call, InputResponses, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { questionKind } from "../../core/methods.js";
 import type { Envelope, Request, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { type IdKey, idKey } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
-import { OpenCall } from "../conversation/open-calls.js";
-import { MAY_ASK, type Presentation, present, withoutHop } from "../conversation/questions.js";
-import { forget, type SentRequest } from "../conversation/sent-request.js";
+import { OpenCall } from "../protocol/open-calls.js";
+import {
+  INTERACTIVE_METHODS,
+  type Presentation,
+  presentQuestion,
+  withoutHopMetadata,
+} from "../protocol/questions.js";
+import { releaseParams, type SentRequest } from "../protocol/sent-request.js";
 
 /** What a call comes to next: its end, or questions that the client must answer first. */
-export type Turn = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
+export type CallStep = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
 
 export interface RunningCallSettings {
   /** Sends the server the response to a question of its own; never rejects. */
@@ -27,7 +32,7 @@ interface Question {
   readonly kind: string;
 }
 
-type Ending = { readonly message: Envelope } | { readonly error: unknown };
+type CallOutcome = { readonly message: Envelope } | { readonly error: unknown };
 
 /** The task that a message of the server says it belongs to (2025-11-25: basic/utilities/tasks, "Related Task Metadata"). */
 export const relatedTask = (params: JsonObject | undefined): string | undefined =>
@@ -37,7 +42,7 @@ export const relatedTask = (params: JsonObject | undefined): string | undefined 
 const NO_QUESTIONS = new Map<string, Question>();
 
 /** Questions that come this close together (ms) are asked together. */
-const SETTLE_MS = 20;
+const BATCH_MS = 20;
 /** So many may be open in one call. */
 const MAX_QUESTIONS = 32;
 
@@ -47,87 +52,87 @@ export class RunningCall extends OpenCall {
   /** What waits for an answer, by the keys that the client sees. */
   #questions = NO_QUESTIONS;
   /** Who wants to know of questions that nobody need answer any more. */
-  #watchers: Set<(key: string) => void> | undefined;
-  readonly #asksAfter: string | undefined;
+  #cancelWatchers: Set<(key: string) => void> | undefined;
+  readonly #polledTask: string | undefined;
   #sent: SentRequest[] | undefined;
-  #awaited: string | undefined;
+  #awaitedTask: string | undefined;
   #lastKey = 0;
-  #ending: Ending | undefined;
-  #answered = false;
-  #settled = false;
+  #outcome: CallOutcome | undefined;
+  #hasResponse = false;
+  #batchReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #wake: (() => void) | undefined;
 
   constructor(id: number, call: Call, settings: RunningCallSettings) {
     super(id, call);
     this.method = call.method;
-    this.#asksAfter = call.method === "tasks/result" ? stringAt(call.params, "taskId") : undefined;
+    this.#polledTask = call.method === "tasks/result" ? stringAt(call.params, "taskId") : undefined;
     this.#settings = settings;
   }
 
   /** Whether the client may be asked something on account of this call. */
-  get mayAsk(): boolean {
-    return MAY_ASK.has(this.method) && this.#ending === undefined && !this.#answered;
+  get allowsQuestions(): boolean {
+    return INTERACTIVE_METHODS.has(this.method) && this.#outcome === undefined && !this.#hasResponse;
   }
 
   /** The response has come: what comes behind it is no affair of this call, although `end` is still to be called. */
-  answered(): void {
-    this.#answered = !this.#settings.awaitsTask;
+  onResponse(): void {
+    this.#hasResponse = !this.#settings.awaitsTask;
   }
 
   /** The task, by the server's own id, whose result it waits for. */
   get task(): string | undefined {
-    return this.#awaited ?? this.#asksAfter;
+    return this.#awaitedTask ?? this.#polledTask;
   }
 
   /** The task that it waits for on behalf of a client that knows nothing of it. */
-  get awaited(): string | undefined {
-    return this.#awaited;
+  get awaitedTask(): string | undefined {
+    return this.#awaitedTask;
   }
 
-  awaits(task: string): void {
-    this.#awaited = task;
+  setAwaitedTask(task: string): void {
+    this.#awaitedTask = task;
   }
 
   /** `request` is sent on account of this call. */
-  sends(request: SentRequest): void {
+  recordSent(request: SentRequest): void {
     if (this.#sent === undefined) this.#sent = [request];
     else this.#sent.push(request);
   }
 
   /** The call may wait for long, and its server has what it was asked: nobody who waits for the answer need keep it. */
-  forgetRequests(): void {
-    for (const request of this.#sent ?? []) forget(request);
+  releaseRequests(): void {
+    for (const request of this.#sent ?? []) releaseParams(request);
     this.#sent = undefined;
   }
 
   get hasEnded(): boolean {
-    return this.#ending !== undefined;
+    return this.#outcome !== undefined;
   }
 
   /** Takes a question of the server; false when there are too many already. */
-  ask(request: Request): boolean {
+  addQuestion(request: Request): boolean {
     if (this.#questions.size >= MAX_QUESTIONS) return false;
     this.#lastKey += 1;
     const kind = questionKind(request) ?? "question";
     if (this.#questions === NO_QUESTIONS) this.#questions = new Map();
     this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind });
-    this.#settle(SETTLE_MS);
+    this.#startBatch(BATCH_MS);
     return true;
   }
 
   /** The server takes its question back; false when it was none of this call's. */
-  withdraw(id: IdKey): boolean {
+  cancelQuestion(id: IdKey): boolean {
     for (const [key, { request }] of this.#questions) {
       if (idKey(request.id) !== id) continue;
-      this.#drop(key);
+      this.#removeQuestion(key);
       return true;
     }
     return false;
   }
 
   /** The capabilities that a client needs to answer what waits. */
-  get askedUnder(): readonly string[] {
+  get questionCapabilities(): readonly string[] {
     return [...new Set([...this.#questions.values()].map(({ kind }) => kind))];
   }
 
@@ -136,22 +141,22 @@ export class RunningCall extends OpenCall {
     const keys = [...this.#questions.keys()];
     return {
       watch: (gone) => {
-        const hear = (key: string): void => {
+        const listener = (key: string): void => {
           if (keys.includes(key)) gone(key);
         };
-        this.#watchers ??= new Set();
-        this.#watchers.add(hear);
+        this.#cancelWatchers ??= new Set();
+        this.#cancelWatchers.add(listener);
         for (const key of keys) if (!this.#questions.has(key)) gone(key);
-        return () => this.#watchers?.delete(hear);
+        return () => this.#cancelWatchers?.delete(listener);
       },
     };
   }
 
   /** The exchange is over. A server that still waits for answers in it is told that none will come. */
-  end(ending: Ending): void {
-    if (this.#ending !== undefined) return;
-    this.#ending = ending;
-    this.refuse("the call it was asked in has ended");
+  end(ending: CallOutcome): void {
+    if (this.#outcome !== undefined) return;
+    this.#outcome = ending;
+    this.refuseQuestions("the call it was asked in has ended");
     clearTimeout(this.#timer);
     this.#wake?.();
   }
@@ -161,12 +166,12 @@ export class RunningCall extends OpenCall {
    *
    * @throws what the exchange failed with.
    */
-  turn(): Turn | undefined {
-    if (this.#ending !== undefined) {
-      if ("error" in this.#ending) throw this.#ending.error;
-      return { kind: "ended", message: this.#ending.message };
+  turn(): CallStep | undefined {
+    if (this.#outcome !== undefined) {
+      if ("error" in this.#outcome) throw this.#outcome.error;
+      return { kind: "ended", message: this.#outcome.message };
     }
-    return this.#settled && this.#questions.size > 0 ? { kind: "asked" } : undefined;
+    return this.#batchReady && this.#questions.size > 0 ? { kind: "asked" } : undefined;
   }
 
   /** Resolves when there may be another `turn`. */
@@ -179,56 +184,57 @@ export class RunningCall extends OpenCall {
   /** What waits for an answer, as the client of this round may see it. */
   questions(presentation: Presentation, session: boolean): JsonObject {
     // A task that is only awaited here is none of the client's.
-    const hasTasks = session && this.#awaited === undefined;
+    const hasTasks = session && this.#awaitedTask === undefined;
     return Object.fromEntries(
       [...this.#questions].map(([key, { request }]) => {
-        const params = request.params === undefined ? undefined : withoutHop(request.params, hasTasks);
+        const params =
+          request.params === undefined ? undefined : withoutHopMetadata(request.params, hasTasks);
         // The id lets a session hear of the end of what it was sent to; nobody else has any use for it.
         const shown = params === undefined || session ? params : without(params, ["elicitationId"]);
         const question = { method: request.method, ...(shown !== undefined && { params: shown }) };
-        return [key, present(question, presentation)];
+        return [key, presentQuestion(question, presentation)];
       }),
     );
   }
 
   /** Hands the server what the client answered. What is still open then is asked again. */
-  deliver({ responses, refusals = {} }: InputAnswers): void {
+  deliverAnswers({ responses, refusals = {} }: InputResponses): void {
     for (const [key, { request }] of [...this.#questions]) {
       const refusal = Object.hasOwn(refusals, key) ? refusals[key] : undefined;
       const response = Object.hasOwn(responses, key) ? responses[key] : undefined;
       if (refusal !== undefined) this.#respond(key, request, { error: refusal });
       else if (isObject(response)) this.#respond(key, request, { result: response });
     }
-    this.#settled = false;
-    if (this.#questions.size > 0) this.#settle(SETTLE_MS);
+    this.#batchReady = false;
+    if (this.#questions.size > 0) this.#startBatch(BATCH_MS);
   }
 
   /** Nobody will answer: a person has made no choice, and a model said nothing. */
-  refuse(why: string): void {
-    this.#settled = false;
+  refuseQuestions(why: string): void {
+    this.#batchReady = false;
     if (this.#questions.size === 0) return;
     for (const [key, { request, kind }] of [...this.#questions]) {
       const error: RpcError = { code: CODE.internalError, message: why };
       this.#respond(key, request, kind === "elicitation" ? { result: { action: "cancel" } } : { error });
-      this.#tell(key);
+      this.#notifyWatchers(key);
     }
   }
 
   /** Nobody waits for the call any more. */
   cancel(why: string): void {
-    if (this.#ending !== undefined) return;
+    if (this.#outcome !== undefined) return;
     this.#settings.cancel(why);
-    this.refuse(why);
+    this.refuseQuestions(why);
     this.end({ error: new GatewayError("cancelled", "downstream", why) });
   }
 
-  #drop(key: string): void {
+  #removeQuestion(key: string): void {
     this.#questions.delete(key);
-    this.#tell(key);
+    this.#notifyWatchers(key);
   }
 
-  #tell(key: string): void {
-    for (const hear of [...(this.#watchers ?? [])]) hear(key);
+  #notifyWatchers(key: string): void {
+    for (const listener of [...(this.#cancelWatchers ?? [])]) listener(key);
   }
 
   #respond(key: string, request: Request, content: { result: JsonObject } | { error: RpcError }): void {
@@ -236,11 +242,11 @@ export class RunningCall extends OpenCall {
     this.#settings.respond({ jsonrpc: "2.0", id: request.id, ...content });
   }
 
-  #settle(ms: number): void {
-    this.#settled = false;
+  #startBatch(ms: number): void {
+    this.#batchReady = false;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#settled = true;
+      this.#batchReady = true;
       this.#wake?.();
     }, ms);
   }

@@ -9,11 +9,11 @@ import { missingCapability } from "../../core/missing-capability.js";
 import type { StopSignal } from "../../core/stop.js";
 import { type Envelope, FRAME_FAULT, FrameError, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
-import { checkServerLengths } from "../../wire/longest.js";
-import { type IdKey, idKey, keyOf } from "../../wire/message-id.js";
+import { checkServerLengths } from "../../wire/length-limits.js";
+import { type IdKey, idKey, idKeyOf } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
-import { type Presentation, present, withoutHop } from "../conversation/questions.js";
-import { readQuestion } from "../conversation/read-questions.js";
+import { type Presentation, presentQuestion, withoutHopMetadata } from "../protocol/questions.js";
+import { readQuestion } from "../protocol/read-questions.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
 
 /** Why a question was refused; a label of a metric. */
@@ -23,7 +23,7 @@ export interface ServerRequestSettings {
   readonly server: string;
   readonly log: Logger;
   /** What of its clients was promised to the server; a question beyond that is refused. */
-  readonly promised: JsonObject;
+  readonly advertised: JsonObject;
   /** The one session that all calls on this connection belong to, if it is one session's alone. */
   readonly owner: Client | undefined;
   readonly directory: ClientDirectory;
@@ -32,27 +32,27 @@ export interface ServerRequestSettings {
   readonly presentation: () => Presentation;
   readonly calls: () => Iterable<RunningCall>;
   readonly respond: (response: Envelope) => void;
-  readonly refused: (why: RefusedQuestion) => void;
+  readonly onRefused: (why: RefusedQuestion) => void;
 }
 
 /** So many a client may be asked outside its calls at once, by one server. */
-const MAX_OUTSIDE = 32;
+const MAX_SESSION_QUESTIONS = 32;
 
 export class ServerRequests {
   readonly #settings: ServerRequestSettings;
   /** Questions that a client is asked outside its calls, by the server's own ids. */
-  readonly #outside = new Map<IdKey, AbortController>();
+  readonly #sessionQuestions = new Map<IdKey, AbortController>();
 
   constructor(settings: ServerRequestSettings) {
     this.#settings = settings;
   }
 
   /** Answers the question, or sees to it that it is answered. `on` is the call on whose own stream it came. */
-  hear(request: Request, on: RunningCall | undefined): void {
-    const { promised, roots, respond } = this.#settings;
-    const fault = request[FRAME_FAULT] ?? whatIsTooLong(request);
+  handle(request: Request, on: RunningCall | undefined): void {
+    const { advertised, roots, respond } = this.#settings;
+    const fault = request[FRAME_FAULT] ?? lengthFault(request);
     if (fault !== undefined) {
-      this.#settings.refused("malformed");
+      this.#settings.onRefused("malformed");
       this.#refuse(request, { code: fault.code, message: fault.message });
       return;
     }
@@ -65,55 +65,61 @@ export class ServerRequests {
     if (capability === undefined) {
       this.#refuse(request, methodNotFound(request));
     } else if (misread !== undefined) {
-      this.#settings.refused("malformed");
+      this.#settings.onRefused("malformed");
       this.#refuse(request, { code: CODE.invalidParams, message: misread });
-    } else if (Object.hasOwn(promised, capability)) {
+    } else if (Object.hasOwn(advertised, capability)) {
       const params = objectAt(value, "params");
-      const [missing] = Object.keys(missingCapability(capability, params, promised) ?? {});
+      const [missing] = Object.keys(missingCapability(capability, params, advertised) ?? {});
       if (missing === undefined) {
-        this.#findWhose(params === request.params ? request : { ...request, ...(params && { params }) }, on);
+        this.#routeQuestion(
+          params === request.params ? request : { ...request, ...(params && { params }) },
+          on,
+        );
         return;
       }
-      this.#settings.refused("not_promised");
-      const message = `${capability}.${missing} was not promised to this server`;
+      this.#settings.onRefused("not_promised");
+      const message = `${capability}.${missing} was not advertised to this server`;
       this.#refuse(request, { code: CODE.invalidParams, message });
     } else if (capability === "roots" && roots !== undefined) {
       respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
     } else {
-      this.#settings.refused("not_promised");
+      this.#settings.onRefused("not_promised");
       this.#refuse(request, methodNotFound(request));
     }
   }
 
   /** The server takes a question back. */
-  withdraw(id: unknown): void {
+  cancelQuestion(id: unknown): void {
     const key = idKey(id);
     if (key === undefined) return;
-    for (const call of this.#settings.calls()) if (call.withdraw(key)) return;
-    this.#outside.get(key)?.abort();
+    for (const call of this.#settings.calls()) if (call.cancelQuestion(key)) return;
+    this.#sessionQuestions.get(key)?.abort();
   }
 
   close(): void {
-    for (const controller of this.#outside.values()) controller.abort();
+    for (const controller of this.#sessionQuestions.values()) controller.abort();
   }
 
   /** A call that may have caused it; else the one session that all calls here belong to, whichever call it was. */
-  #findWhose(request: Request, on: RunningCall | undefined): void {
+  #routeQuestion(request: Request, on: RunningCall | undefined): void {
     const { owner, directory, roots, respond } = this.#settings;
-    const whose = this.#causeOf(request, on);
-    if (whose?.mayAsk === true) {
-      if (!whose.ask(request)) this.#refuseAnother(request, "too many questions are open in this call");
+    const call = this.#originatingCall(request, on);
+    if (call?.allowsQuestions === true) {
+      if (!call.addQuestion(request))
+        this.#refuseTooMany(request, "too many questions are open in this call");
       return;
     }
-    const port = owner === undefined ? undefined : directory.find(owner.affinity);
-    if (port !== undefined) {
+    const clientChannel = owner === undefined ? undefined : directory.find(owner.affinity);
+    if (clientChannel !== undefined) {
       // An answer to the second could not be told from one to the first, so there will be one.
-      if (this.#outside.has(keyOf(request.id))) this.#settings.refused("unattributable");
-      else if (this.#outside.size >= MAX_OUTSIDE)
-        this.#refuseAnother(request, "too many questions are open outside all calls");
+      if (this.#sessionQuestions.has(idKeyOf(request.id))) this.#settings.onRefused("unattributable");
+      else if (this.#sessionQuestions.size >= MAX_SESSION_QUESTIONS)
+        this.#refuseTooMany(request, "too many questions are open outside all calls");
       else {
-        const asked = this.#askOutside(request, (question, signal) => port.ask(question, signal));
-        inBackground(asked, this.#settings.log, "asking a client outside its calls");
+        const forwarded = this.#forwardToSession(request, (question, signal) =>
+          clientChannel.request(question, signal),
+        );
+        inBackground(forwarded, this.#settings.log, "asking a client outside its calls");
       }
       return;
     }
@@ -121,7 +127,7 @@ export class ServerRequests {
       respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
       return;
     }
-    this.#settings.refused("unattributable");
+    this.#settings.onRefused("unattributable");
     this.#refuse(request, {
       code: CODE.invalidParams,
       message: `${request.method} belongs to no request that is under way, or to more than one`,
@@ -133,9 +139,9 @@ export class ServerRequests {
    * "Associating Task-Related Messages"); else the stream does. Without one it can only belong to the single call that
    * may cause questions.
    */
-  #causeOf({ params }: Request, on: RunningCall | undefined): RunningCall | undefined {
+  #originatingCall({ params }: Request, on: RunningCall | undefined): RunningCall | undefined {
     const { calls, owner } = this.#settings;
-    const candidates = [...calls()].filter(({ mayAsk }) => mayAsk);
+    const candidates = [...calls()].filter(({ allowsQuestions }) => allowsQuestions);
     const task = relatedTask(params);
     const waiting = task === undefined ? undefined : candidates.find((call) => call.task === task);
     if (waiting !== undefined || on !== undefined) return waiting ?? on;
@@ -144,27 +150,27 @@ export class ServerRequests {
     return candidates.length === 1 && !isForeign ? candidates[0] : undefined;
   }
 
-  async #askOutside(
+  async #forwardToSession(
     request: Request,
     ask: (question: JsonObject, signal: StopSignal) => Promise<JsonObject>,
   ): Promise<void> {
     const { id, method, params } = request;
     const controller = new AbortController();
-    const key = keyOf(id);
-    this.#outside.set(key, controller);
-    const question = { method, ...(params !== undefined && { params: withoutHop(params, true) }) };
+    const key = idKeyOf(id);
+    this.#sessionQuestions.set(key, controller);
+    const question = { method, ...(params !== undefined && { params: withoutHopMetadata(params, true) }) };
     try {
-      const result = await ask(present(question, this.#settings.presentation()), controller.signal);
+      const result = await ask(presentQuestion(question, this.#settings.presentation()), controller.signal);
       if (!controller.signal.aborted) this.#settings.respond({ jsonrpc: "2.0", id, result });
     } catch (error) {
       if (!controller.signal.aborted) this.#refuse(request, errorOf(error));
     } finally {
-      this.#outside.delete(key);
+      this.#sessionQuestions.delete(key);
     }
   }
 
-  #refuseAnother(request: Request, message: string): void {
-    this.#settings.refused("too_many");
+  #refuseTooMany(request: Request, message: string): void {
+    this.#settings.onRefused("too_many");
     this.#refuse(request, { code: CODE.internalError, message });
   }
 
@@ -179,7 +185,7 @@ export class ServerRequests {
 }
 
 /** What is kept of a question, and compared with others, is short. */
-function whatIsTooLong(request: Request): FrameError | undefined {
+function lengthFault(request: Request): FrameError | undefined {
   try {
     checkServerLengths(request);
     return undefined;
@@ -191,7 +197,7 @@ function whatIsTooLong(request: Request): FrameError | undefined {
 
 const methodNotFound = ({ method }: Request): RpcError => ({
   code: CODE.methodNotFound,
-  message: `${method} was not promised to this server`,
+  message: `${method} was not advertised to this server`,
 });
 
 /** A client's own refusal goes back in its own words; a fault of ours does not say more than that. */

@@ -14,14 +14,14 @@ export interface SubscriptionSettings {
   ) => Promise<RpcError | undefined>;
 }
 
-interface Followed {
+interface Subscription {
   count: number;
   /** What the server says to it. */
   answer: Promise<RpcError | undefined>;
 }
 
 export class ResourceSubscriptions {
-  readonly #followed = new Map<string, Followed>();
+  readonly #subscriptions = new Map<string, Subscription>();
   /** What a resource's server has yet to answer; over HTTP the next message could get there before it. */
   readonly #unanswered = new Map<string, Promise<unknown>>();
   readonly #settings: SubscriptionSettings;
@@ -32,34 +32,38 @@ export class ResourceSubscriptions {
 
   /** The resources that are followed now. */
   get uris(): readonly string[] {
-    return [...this.#followed.keys()];
+    return [...this.#subscriptions.keys()];
   }
 
   /** Counts one more follower of `uri`; call the returned function once to stop. */
-  follow(uri: string): () => void {
-    const followed = this.#followed.get(uri) ?? { count: 0, answer: this.#send("resources/subscribe", uri) };
-    followed.count += 1;
-    this.#followed.set(uri, followed);
+  subscribe(uri: string): () => void {
+    const subscription = this.#subscriptions.get(uri) ?? {
+      count: 0,
+      answer: this.#send("resources/subscribe", uri),
+    };
+    subscription.count += 1;
+    this.#subscriptions.set(uri, subscription);
     let stopped = false;
     return () => {
       if (stopped) return;
       stopped = true;
-      followed.count -= 1;
-      if (followed.count > 0) return;
-      this.#followed.delete(uri);
+      subscription.count -= 1;
+      if (subscription.count > 0) return;
+      this.#subscriptions.delete(uri);
       // It was said, or there is nobody any more to whom it could be.
       this.#send("resources/unsubscribe", uri).catch(() => {});
     };
   }
 
   /** The error with which the server refused; waits for its answer. */
-  async refusal(uri: string): Promise<RpcError | undefined> {
-    return this.#followed.get(uri)?.answer;
+  async subscriptionError(uri: string): Promise<RpcError | undefined> {
+    return this.#subscriptions.get(uri)?.answer;
   }
 
   /** The server has forgotten everything (a new session): tells it again what is followed. */
-  renew(): void {
-    for (const [uri, followed] of this.#followed) followed.answer = this.#send("resources/subscribe", uri);
+  resubscribe(): void {
+    for (const [uri, subscription] of this.#subscriptions)
+      subscription.answer = this.#send("resources/subscribe", uri);
   }
 
   async #send(

@@ -4,49 +4,49 @@ import type { ClientDirectory } from "../../core/client.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { idKey, type MessageId } from "../../wire/message-id.js";
-import { progressToken } from "../conversation/open-calls.js";
+import { progressToken } from "../protocol/open-calls.js";
 
 /** What is kept of a call that wants to hear of the progress of its task. */
-export interface WantedProgress {
+export interface ProgressTarget {
   readonly affinity: string;
   /** The client's own. */
   readonly token: MessageId;
 }
 
 /** So many are remembered, and the oldest goes first: nobody says when a task is over. */
-const REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 export class TaskProgress {
   readonly #directory: ClientDirectory;
   /** By the gateway's token, which is the id that the call had. */
-  readonly #wanted = new Map<number, WantedProgress>();
+  readonly #targets = new Map<number, ProgressTarget>();
 
   constructor(directory: ClientDirectory) {
     this.#directory = directory;
   }
 
   /** Who wants to hear of the task that `answer` began, which came of the call whose id at the server was `id`. */
-  answered(id: number, wanted: WantedProgress, answer: Envelope): void {
+  taskStarted(id: number, target: ProgressTarget, answer: Envelope): void {
     if (objectAt(answer.result, "task") === undefined) return;
-    this.#wanted.set(id, wanted);
-    const [oldest] = this.#wanted.keys();
-    if (this.#wanted.size > REMEMBERED && oldest !== undefined) this.#wanted.delete(oldest);
+    this.#targets.set(id, target);
+    const [oldest] = this.#targets.keys();
+    if (this.#targets.size > MAX_REMEMBERED && oldest !== undefined) this.#targets.delete(oldest);
   }
 
   /** Tells the client that wants to hear it (2025-11-25: basic/utilities/tasks, "Task Progress Notifications"). */
-  hear(params: JsonObject | undefined): void {
+  forward(params: JsonObject | undefined): void {
     const token = idKey(params?.progressToken);
-    const wanted = typeof token === "number" ? this.#wanted.get(token) : undefined;
-    if (wanted === undefined) return;
-    this.#directory.find(wanted.affinity)?.tell?.({
+    const target = typeof token === "number" ? this.#targets.get(token) : undefined;
+    if (target === undefined) return;
+    this.#directory.find(target.affinity)?.notify?.({
       method: "notifications/progress",
-      params: { ...params, progressToken: wanted.token },
+      params: { ...params, progressToken: target.token },
     });
   }
 }
 
 /** Undefined where `call` is to begin no task, or gave no token. */
-export function wantedProgress({ params, client }: Call): WantedProgress | undefined {
+export function progressTargetOf({ params, client }: Call): ProgressTarget | undefined {
   const token = Object.hasOwn(params, "task") ? progressToken(params) : undefined;
   return token === undefined ? undefined : { affinity: client.affinity, token };
 }

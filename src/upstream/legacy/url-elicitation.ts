@@ -1,28 +1,29 @@
 /** A server that refuses a call until a person has visited a link (2025-11-25: error -32042), seen from inside. */
 
-import type { Call, InputAnswers, Reply } from "../../core/call.js";
+import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 import { CODE } from "../../wire/names.js";
-import { MAY_ASK, type Presentation, presentAll } from "../conversation/questions.js";
+import { INTERACTIVE_METHODS, type Presentation, presentQuestions } from "../protocol/questions.js";
 
 /** What the state of such a question begins with; the ids of what the person was sent to follow. */
-const AGAIN = "again:";
+const STATE_PREFIX = "again:";
 /** How long (ms) the server may take to say that the person has done what the link was for. */
-const DONE_WITHIN_MS = 120_000;
+const COMPLETION_TIMEOUT_MS = 120_000;
 /** So many ends are remembered, for clients that come back later than the server said it. */
-const REMEMBERED = 200;
+const MAX_REMEMBERED = 200;
 
 /** The question that such an error is, for a client that can be sent to a link; undefined for any other error. */
-export function linksToVisit(
+export function urlElicitationReply(
   call: Call,
   error: RpcError,
   presentation: Presentation,
 ): Extract<Reply, { kind: "input_required" }> | undefined {
-  if (codeOf(error) !== CODE.legacyUrlElicitationRequired || !MAY_ASK.has(call.method)) return undefined;
+  if (codeOf(error) !== CODE.legacyUrlElicitationRequired || !INTERACTIVE_METHODS.has(call.method))
+    return undefined;
   if (objectAt(objectAt(call.client.capabilities, "elicitation"), "url") === undefined) return undefined;
   const listed = isObject(error.data) ? error.data.elicitations : undefined;
   const links = Array.isArray(listed) ? listed.filter(isObject) : [];
@@ -39,20 +40,20 @@ export function linksToVisit(
   );
   return {
     kind: "input_required",
-    requests: presentAll(requests, presentation),
-    state: `${AGAIN}${writeJson(ids)}`,
+    requests: presentQuestions(requests, presentation),
+    state: `${STATE_PREFIX}${writeJson(ids)}`,
   };
 }
 
 /** The ids of the links that were visited for these answers; undefined when the answers are to something else. */
-export function linksVisited({ state }: InputAnswers): readonly string[] | undefined {
-  if (state === undefined || !state.startsWith(AGAIN)) return undefined;
-  const ids: unknown = parseJson(state.slice(AGAIN.length));
+export function visitedLinkIds({ state }: InputResponses): readonly string[] | undefined {
+  if (state === undefined || !state.startsWith(STATE_PREFIX)) return undefined;
+  const ids: unknown = parseJson(state.slice(STATE_PREFIX.length));
   return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
 }
 
 /** @throws GatewayError `approval_declined` when the person would not visit one of the links. */
-export function requireConsent(server: string, { responses }: InputAnswers): void {
+export function requireConsent(server: string, { responses }: InputResponses): void {
   const all = Object.values(responses);
   if (all.length > 0 && all.every((response) => isObject(response) && response.action === "accept")) return;
   const sentence = `${server} needs a person to visit a link before it goes on, and nobody did`;
@@ -67,7 +68,7 @@ export class VisitedLinks {
   complete(id: string): void {
     this.#done.add(id);
     const [oldest] = this.#done;
-    if (this.#done.size > REMEMBERED && oldest !== undefined) this.#done.delete(oldest);
+    if (this.#done.size > MAX_REMEMBERED && oldest !== undefined) this.#done.delete(oldest);
     for (const wake of this.#waiting.get(id) ?? []) wake();
   }
 
@@ -87,7 +88,7 @@ export class VisitedLinks {
         if (waiting.size === 0) this.#waiting.delete(id);
         resolve();
       };
-      const timer = setTimeout(wake, DONE_WITHIN_MS);
+      const timer = setTimeout(wake, COMPLETION_TIMEOUT_MS);
       signal.addEventListener("abort", wake, { once: true });
       waiting.add(wake);
       this.#waiting.set(id, waiting);

@@ -1,7 +1,7 @@
 /** A call as the request that a server of an `initialize` revision understands. */
 import type { Call } from "../../core/call.js";
 import type { Request } from "../../wire/envelope.js";
-import { withProgressToken } from "../conversation/open-calls.js";
+import { withProgressToken } from "../protocol/open-calls.js";
 
 /** The request for `call` under the gateway's own id, which is its progress token as well. */
 export function writeCall(call: Call, id: number): Request {

@@ -7,8 +7,8 @@ import { codeOf, isRpcError, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
 import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION, OWN_META } from "../../wire/names.js";
-import { isModernRefusal } from "../conversation/hop-errors.js";
-import { nextId } from "../conversation/ids.js";
+import { isModernRefusal } from "../protocol/hop-errors.js";
+import { nextId } from "../protocol/ids.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { writeRequest } from "./write-call.js";
 
@@ -18,7 +18,7 @@ export interface ProbeSettings {
   readonly signal: StopSignal;
 }
 
-export type Finding =
+export type ProbeResult =
   | { readonly era: "modern"; readonly facts: ServerFacts }
   /** Not modern; `revision` is what it says it speaks instead, where it says so. */
   | { readonly era: "legacy"; readonly revision?: string };
@@ -27,7 +27,7 @@ export type Finding =
  * @throws GatewayError when what came is no evidence of either era: the server could not be reached, wants
  * credentials, is broken for the moment, or is modern and speaks no revision that the gateway does.
  */
-export async function probe(channel: Channel, settings: ProbeSettings): Promise<Finding> {
+export async function probe(channel: Channel, settings: ProbeSettings): Promise<ProbeResult> {
   // A server may refuse a revision and in the same breath name it as one that it speaks; then the client tries
   // again with it (2026-07-28, basic/versioning). One that keeps doing so speaks no revision at all.
   const finding = (await discover(channel, settings)) ?? (await discover(channel, settings));
@@ -36,7 +36,7 @@ export async function probe(channel: Channel, settings: ProbeSettings): Promise<
 }
 
 /** One request and what it tells; undefined when it is worth another. */
-async function discover(channel: Channel, settings: ProbeSettings): Promise<Finding | undefined> {
+async function discover(channel: Channel, settings: ProbeSettings): Promise<ProbeResult | undefined> {
   const { server, gateway, signal } = settings;
   const { request, headers } = writeRequest("server/discover", {}, nextId(), {
     info: gateway,
@@ -44,20 +44,20 @@ async function discover(channel: Channel, settings: ProbeSettings): Promise<Find
   });
   try {
     const { message, status } = await channel.exchange(request, { headers, signal });
-    if (message.error !== undefined) return readRefusal(server, status, message.error);
+    if (message.error !== undefined) return readErrorResponse(server, status, message.error);
     return readDiscovery(server, message.result ?? {});
   } catch (error) {
     const cause = error instanceof GatewayError ? error.cause : undefined;
     if (!(cause instanceof HttpStatusError)) throw error;
     const refusal = errorIn(cause.body);
-    if (isEvidence(cause.status) || (refusal !== undefined && isModernRefusal(refusal))) {
-      return readRefusal(server, cause.status, refusal);
+    if (indicatesLegacy(cause.status) || (refusal !== undefined && isModernRefusal(refusal))) {
+      return readErrorResponse(server, cause.status, refusal);
     }
     throw error;
   }
 }
 
-function readDiscovery(server: string, result: JsonObject): Finding {
+function readDiscovery(server: string, result: JsonObject): ProbeResult {
   const versions = result.supportedVersions;
   // Some older servers answer any request with something; without versions it is no answer to this one.
   if (!Array.isArray(versions)) return { era: "legacy" };
@@ -82,7 +82,11 @@ export function readFacts(result: JsonObject): ServerFacts {
 export const readCapabilities = (result: JsonObject): JsonObject =>
   without(objectAt(result, "capabilities") ?? {}, ["tasks"]);
 
-function readRefusal(server: string, status: number, error: RpcError | undefined): Finding | undefined {
+function readErrorResponse(
+  server: string,
+  status: number,
+  error: RpcError | undefined,
+): ProbeResult | undefined {
   if (error !== undefined && isModernRefusal(error)) {
     const supported = isObject(error.data) ? error.data.supported : undefined;
     if (codeOf(error) === CODE.unsupportedProtocolVersion && Array.isArray(supported)) {
@@ -91,12 +95,12 @@ function readRefusal(server: string, status: number, error: RpcError | undefined
     }
     throw unavailable(server, `refused server/discover: ${error.message}`);
   }
-  if (isEvidence(status)) return { era: "legacy" };
+  if (indicatesLegacy(status)) return { era: "legacy" };
   throw unavailable(server, `answered server/discover with HTTP status ${status}`);
 }
 
 /** The server named its revisions, and ours was not among them; one of the older ones may be. */
-function otherRevision(server: string, versions: readonly unknown[]): Finding {
+function otherRevision(server: string, versions: readonly unknown[]): ProbeResult {
   const revision = LEGACY_REVISIONS.find((known) => versions.includes(known));
   if (revision !== undefined) return { era: "legacy", revision };
   const named = versions.filter((version) => typeof version === "string").join(", ");
@@ -107,7 +111,7 @@ function otherRevision(server: string, versions: readonly unknown[]): Finding {
  * Whether an answer that is not modern tells that the server is not. Missing credentials, overload and failures
  * of the moment do not: a modern server behind them looks the same.
  */
-const isEvidence = (status: number): boolean =>
+const indicatesLegacy = (status: number): boolean =>
   status < 300 ||
   (status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408 && status !== 429);
 

@@ -7,15 +7,15 @@ import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import { errorForClient } from "../conversation/hop-errors.js";
-import { MAY_ASK } from "../conversation/questions.js";
-import { readQuestions, resultFault, unaskable } from "../conversation/read-questions.js";
+import { errorForClient } from "../protocol/hop-errors.js";
+import { INTERACTIVE_METHODS } from "../protocol/questions.js";
+import { invalidQuestionError, readQuestions, resultFault } from "../protocol/read-questions.js";
 
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const result = message.result ?? {};
   const fault = resultFault(result);
-  if (fault !== undefined) return { kind: "error", error: unaskable(server, fault) };
+  if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
   const type = result.resultType;
   // Work that goes on (SEP-2663); to a client that has not declared that it takes such answers it would be none.
   if (type === "task" && mayBeTask(call)) {
@@ -35,14 +35,14 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
       ...(freshness !== undefined && { freshness }),
     };
   }
-  if (type === "input_required" && MAY_ASK.has(call.method)) {
+  if (type === "input_required" && INTERACTIVE_METHODS.has(call.method)) {
     const state = stringAt(result, "requestState");
     const requests = objectAt(result, "inputRequests");
     if (state !== undefined || requests !== undefined) {
       const { value, fault } = readQuestions(requests ?? {});
       return fault === undefined
         ? { kind: "input_required", requests: value, ...(state !== undefined && { state }) }
-        : { kind: "error", error: unaskable(server, fault) };
+        : { kind: "error", error: invalidQuestionError(server, fault) };
     }
   }
   return { kind: "error", error: invalidResult(server, type) };

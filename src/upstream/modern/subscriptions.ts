@@ -8,7 +8,7 @@ import { numberOf } from "../../wire/exact-number.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import type { ConnectionObserver } from "../connection.js";
-import type { Answer } from "../transport/channel.js";
+import type { ChannelResponse } from "../transport/channel.js";
 
 export interface ListenSettings {
   readonly server: string;
@@ -17,21 +17,21 @@ export interface ListenSettings {
   readonly observer: ConnectionObserver;
   readonly log: Logger;
   /** Sends the request and tells its id at once; `close` ends the stream the way the transport wants it. */
-  readonly open: (params: JsonObject, hear: (message: Envelope) => void) => OpenStream;
+  readonly open: (params: JsonObject, onMessage: (message: Envelope) => void) => OpenStream;
   /** Told when the server listens again that had ended its stream: it may have been started anew. */
-  readonly reopened: () => void;
+  readonly onReopened: () => void;
 }
 
 export interface OpenStream {
   readonly id: number;
-  readonly ended: Promise<Answer>;
+  readonly ended: Promise<ChannelResponse>;
   close(): void;
 }
 
 /** A stream as it stands: what it was opened for, and whether the server has said that it listens. */
 interface Stream extends OpenStream {
   acknowledged: boolean;
-  readonly asked: ReadonlySet<string>;
+  readonly requested: ReadonlySet<string>;
   /** Of the resources it was opened for, those that the server will tell nothing of. */
   refused: ReadonlySet<string>;
 }
@@ -51,7 +51,7 @@ const LISTS: Readonly<
 };
 
 /** Changes of the filter that come so close together (ms) make one new stream. */
-const GATHER_MS = 20;
+const BATCH_MS = 20;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
@@ -63,24 +63,24 @@ export class Subscriptions {
   readonly #settings: ListenSettings;
   readonly #followers = new Map<string, number>();
   /** Who waits for what the server says of the streams that are opened. */
-  readonly #waiting = new Set<() => void>();
+  readonly #waiters = new Set<() => void>();
   /** Resources for which the server refused a whole stream, which is asked for without them as long as they are followed. */
   readonly #rejected = new Map<string, RpcError>();
   /** Resources of the streams that the server acknowledged: not they are why it refuses another. */
-  #proven: ReadonlySet<string> = new Set();
+  #acknowledgedUris: ReadonlySet<string> = new Set();
   #stream: Stream | undefined;
   /** The stream that still delivers while its successor is not acknowledged yet. */
-  #before: Stream | undefined;
+  #previous: Stream | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the timer fires, by `performance.now()`; undefined while none is set. */
-  #due: number | undefined;
-  #wait = FIRST_WAIT_MS;
+  #dueAt: number | undefined;
+  #backoffMs = FIRST_WAIT_MS;
   /** No stream is opened before this time, by `performance.now()`, whatever the filter would be. */
   #notBefore = 0;
   #missed = false;
   /** The server does not know the method at all, and is not asked again before it may be another one. */
-  #unheardOf = false;
-  #over = false;
+  #unsupported = false;
+  #stopped = false;
 
   constructor(settings: ListenSettings) {
     this.#settings = settings;
@@ -92,15 +92,15 @@ export class Subscriptions {
 
   /** The server offers other things than before: it may tell of others, and may be another one. */
   refilter(): void {
-    this.#tryAgain();
-    this.#schedule(GATHER_MS);
+    this.#resetRefusals();
+    this.#schedule(BATCH_MS);
   }
 
   /** Counts one more follower of `uri`; call the returned function once to stop. */
-  follow(uri: string): () => void {
+  subscribe(uri: string): () => void {
     const count = this.#followers.get(uri) ?? 0;
     this.#followers.set(uri, count + 1);
-    if (count === 0) this.#schedule(GATHER_MS);
+    if (count === 0) this.#schedule(BATCH_MS);
     let stopped = false;
     return () => {
       if (stopped) return;
@@ -111,8 +111,8 @@ export class Subscriptions {
       } else {
         this.#followers.delete(uri);
         this.#rejected.delete(uri);
-        this.#wake();
-        this.#schedule(GATHER_MS);
+        this.#wakeWaiters();
+        this.#schedule(BATCH_MS);
       }
     };
   }
@@ -121,84 +121,88 @@ export class Subscriptions {
    * The error that it comes to when the server leaves `uri` out of what it will tell; waits until it has said, or
    * nobody follows `uri` any more.
    */
-  async refusal(uri: string): Promise<RpcError | undefined> {
-    while (!this.#over && !this.#unheardOf && this.#followers.has(uri)) {
+  async subscriptionError(uri: string): Promise<RpcError | undefined> {
+    while (!this.#stopped && !this.#unsupported && this.#followers.has(uri)) {
       const rejected = this.#rejected.get(uri);
       if (rejected !== undefined) return rejected;
-      const told = [this.#stream, this.#before].find((open) => open?.acknowledged && open.asked.has(uri));
-      if (told !== undefined) return told.refused.has(uri) ? NOT_TOLD : undefined;
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      const told = [this.#stream, this.#previous].find(
+        (open) => open?.acknowledged && open.requested.has(uri),
+      );
+      if (told !== undefined) return told.refused.has(uri) ? NOT_SUBSCRIBED : undefined;
+      await new Promise<void>((resolve) => this.#waiters.add(resolve));
     }
-    return this.#unheardOf ? NOT_TOLD : undefined;
+    return this.#unsupported ? NOT_SUBSCRIBED : undefined;
   }
 
   /** Takes a message that carries a subscription id; false when it belongs to no stream of ours. */
-  hear(message: Envelope): boolean {
+  receive(message: Envelope): boolean {
     const id = objectAt(message.params, "_meta")?.[META.subscriptionId] ?? message.params?.requestId;
-    const stream = [this.#stream, this.#before].find((open) => open !== undefined && open.id === id);
+    const stream = [this.#stream, this.#previous].find((open) => open !== undefined && open.id === id);
     if (stream === undefined) return false;
-    this.#hear(stream, message);
+    this.#receive(stream, message);
     return true;
   }
 
   /** Listens anew: whoever answers now may be another, who lists other things. */
-  renew(): void {
+  reopen(): void {
     if (this.#stream?.acknowledged === false) return;
     this.#missed ||= this.#stream !== undefined;
-    this.#tryAgain();
+    this.#resetRefusals();
     this.#schedule(0);
   }
 
   stop(): void {
-    this.#over = true;
+    this.#stopped = true;
     clearTimeout(this.#timer);
     this.#stream?.close();
-    this.#before?.close();
-    this.#stream = this.#before = undefined;
-    this.#wake();
+    this.#previous?.close();
+    this.#stream = this.#previous = undefined;
+    this.#wakeWaiters();
   }
 
   /** Opens a stream after `ms`, but not before the server may be asked again; one that is due sooner stays due. */
   #schedule(ms: number): void {
-    if (this.#over || this.#unheardOf) return;
+    if (this.#stopped || this.#unsupported) return;
     const now = performance.now();
     const due = Math.max(now + ms, this.#notBefore);
-    if (this.#due !== undefined && this.#due <= due) return;
+    if (this.#dueAt !== undefined && this.#dueAt <= due) return;
     clearTimeout(this.#timer);
-    this.#due = due;
+    this.#dueAt = due;
     this.#timer = setTimeout(() => {
-      this.#due = undefined;
-      this.#reopen();
+      this.#dueAt = undefined;
+      this.#openStream();
     }, due - now);
     this.#timer.unref();
   }
 
   /** Forgets what the server refused, as whoever answers now may be another. */
-  #tryAgain(): void {
-    this.#unheardOf = false;
+  #resetRefusals(): void {
+    this.#unsupported = false;
     this.#notBefore = 0;
     this.#rejected.clear();
   }
 
   /** Opens a stream for what is wanted now; the one before goes on until the new one is acknowledged. */
-  #reopen(): void {
+  #openStream(): void {
     const filter = this.#filter();
     const previous = this.#stream;
     if (previous?.acknowledged === true) {
-      this.#before?.close();
-      this.#before = previous;
+      this.#previous?.close();
+      this.#previous = previous;
     } else {
       previous?.close();
     }
     this.#stream = undefined;
     if (filter === undefined) {
-      this.#before?.close();
-      this.#before = undefined;
+      this.#previous?.close();
+      this.#previous = undefined;
       return;
     }
-    const opened = this.#settings.open({ notifications: filter }, (message) => this.#hear(stream, message));
-    const asked = new Set(this.#wanted());
-    const stream: Stream = { ...opened, acknowledged: false, asked, refused: new Set() };
+    const opened = this.#settings.open({ notifications: filter }, (message) =>
+      this.#receive(stream, message),
+    );
+    const requested = new Set(this.#requestedUris());
+    const stream: Stream = { ...opened, acknowledged: false, requested, refused: new Set() };
     this.#stream = stream;
     const ended = opened.ended.then(
       (answer) => this.#ended(stream, answer.message.error),
@@ -213,7 +217,7 @@ export class Subscriptions {
     for (const [capability, { key }] of Object.entries(LISTS)) {
       if (objectAt(capabilities, capability)?.listChanged === true) filter[key] = true;
     }
-    const uris = this.#wanted();
+    const uris = this.#requestedUris();
     if (objectAt(capabilities, "resources")?.subscribe === true && uris.length > 0) {
       filter.resourceSubscriptions = uris;
     }
@@ -221,11 +225,11 @@ export class Subscriptions {
   }
 
   /** The resources that are followed, without those that the server rejected. */
-  #wanted(): readonly string[] {
+  #requestedUris(): readonly string[] {
     return [...this.#followers.keys()].filter((uri) => !this.#rejected.has(uri));
   }
 
-  #hear(stream: Stream, message: Envelope): void {
+  #receive(stream: Stream, message: Envelope): void {
     const { observer } = this.#settings;
     const { method, params } = message;
     if (method === "notifications/subscriptions/acknowledged") {
@@ -245,29 +249,29 @@ export class Subscriptions {
 
   #acknowledged(stream: Stream, honoured: JsonObject | undefined): void {
     stream.acknowledged = true;
-    stream.refused = refusedOf(stream.asked, honoured);
+    stream.refused = refusedUris(stream.requested, honoured);
     if (stream !== this.#stream) return;
-    this.#proven = stream.asked;
-    this.#wake();
-    this.#wait = FIRST_WAIT_MS;
-    this.#before?.close();
-    this.#before = undefined;
+    this.#acknowledgedUris = stream.requested;
+    this.#wakeWaiters();
+    this.#backoffMs = FIRST_WAIT_MS;
+    this.#previous?.close();
+    this.#previous = undefined;
     if (!this.#missed) return;
     this.#missed = false;
-    this.#tellWhatMayBeMissed();
-    this.#settings.reopened();
+    this.#notifyMissedChanges();
+    this.#settings.onReopened();
   }
 
   #ended(stream: Stream, error: StreamError | undefined): void {
-    if (stream === this.#before) this.#before = undefined;
-    if (stream !== this.#stream || this.#over) return;
+    if (stream === this.#previous) this.#previous = undefined;
+    if (stream !== this.#stream || this.#stopped) return;
     this.#stream = undefined;
     const { server, log } = this.#settings;
     if (numberOf(error?.code) === CODE.methodNotFound) {
-      this.#unheardOf = true;
+      this.#unsupported = true;
       clearTimeout(this.#timer);
-      this.#due = undefined;
-      this.#wake();
+      this.#dueAt = undefined;
+      this.#wakeWaiters();
       log.info(
         { server },
         "the server offers changes and knows no subscriptions/listen; it is not asked again",
@@ -278,46 +282,46 @@ export class Subscriptions {
       this.#reject(stream, error);
     log.debug({ server, error: error?.message }, "the stream of changes ended; it is opened again");
     this.#missed ||= stream.acknowledged;
-    this.#notBefore = performance.now() + this.#wait;
-    this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT_MS);
+    this.#notBefore = performance.now() + this.#backoffMs;
+    this.#backoffMs = Math.min(this.#backoffMs * 2, LONGEST_WAIT_MS);
     this.#schedule(0);
   }
 
   /** Of what the stream was asked for, what is new since the last acknowledgement may be why it was refused. */
-  #reject({ asked }: Stream, { message }: StreamError): void {
-    for (const uri of asked) {
-      if (this.#proven.has(uri) || !this.#followers.has(uri)) continue;
+  #reject({ requested }: Stream, { message }: StreamError): void {
+    for (const uri of requested) {
+      if (this.#acknowledgedUris.has(uri) || !this.#followers.has(uri)) continue;
       this.#rejected.set(uri, { code: CODE.invalidParams, message });
     }
-    this.#wake();
+    this.#wakeWaiters();
   }
 
   /** While nobody listened anything may have changed. */
-  #tellWhatMayBeMissed(): void {
+  #notifyMissedChanges(): void {
     const { observer } = this.#settings;
     const capabilities = this.#settings.capabilities();
     for (const [capability, { kinds }] of Object.entries(LISTS)) {
       if (objectAt(capabilities, capability)?.listChanged !== true) continue;
       for (const kind of kinds) observer.listChanged(kind);
     }
-    for (const uri of this.#wanted()) observer.resourceUpdated(uri);
+    for (const uri of this.#requestedUris()) observer.resourceUpdated(uri);
   }
 
-  #wake(): void {
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
+  #wakeWaiters(): void {
+    for (const wake of this.#waiters) wake();
+    this.#waiters.clear();
   }
 }
 
-const NOT_TOLD: RpcError = {
+const NOT_SUBSCRIBED: RpcError = {
   code: CODE.invalidParams,
   message: "the server tells of no updates of this resource",
 };
 
 /** Whoever says nothing of what it honours is taken to honour everything. */
-function refusedOf(asked: ReadonlySet<string>, honoured: JsonObject | undefined): ReadonlySet<string> {
+function refusedUris(requested: ReadonlySet<string>, honoured: JsonObject | undefined): ReadonlySet<string> {
   if (honoured === undefined) return new Set();
   const { resourceSubscriptions } = honoured;
   const told: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
-  return new Set([...asked].filter((uri) => !told.includes(uri)));
+  return new Set([...requested].filter((uri) => !told.includes(uri)));
 }

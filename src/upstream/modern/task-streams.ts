@@ -1,6 +1,6 @@
 /** Streams on which a server tells of tasks: one for each who asks, because only its own client may hear of a task. */
 import type { Client } from "../../core/client.js";
-import type { FollowedTasks, TaskListener } from "../../core/tasks.js";
+import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { idKey } from "../../wire/message-id.js";
@@ -10,18 +10,18 @@ import type { OpenStream } from "./subscriptions.js";
 /** Sends a listen request on behalf of `client`, and tells its id at once. */
 export type OpenTaskStream = (
   params: JsonObject,
-  hear: (message: Envelope) => void,
+  onMessage: (message: Envelope) => void,
   client: Client,
 ) => OpenStream;
 
 interface TaskStream extends OpenStream {
-  readonly hear: (message: Envelope) => void;
+  readonly receive: (message: Envelope) => void;
 }
 
 /** A server that has not said in so long (ms) of which tasks it will tell is taken to tell of none. */
-const ACKNOWLEDGED_MS = 3_000;
+const ACKNOWLEDGE_TIMEOUT_MS = 3_000;
 
-const NO_TASKS: FollowedTasks = { ids: [], stop: () => {} };
+const NO_TASKS: TaskSubscription = { ids: [], stop: () => {} };
 
 export class TaskStreams {
   readonly #open: OpenTaskStream;
@@ -32,11 +32,11 @@ export class TaskStreams {
   }
 
   /** Resolves when the server has said of which of `ids` it will tell (SEP-2663, "Task Status Notifications"). */
-  follow(ids: readonly string[], client: Client, listener: TaskListener<string>): Promise<FollowedTasks> {
+  follow(ids: readonly string[], client: Client, listener: TaskListener<string>): Promise<TaskSubscription> {
     return new Promise((resolve) => {
       let agreed: readonly string[] | undefined;
       let ended = false;
-      const hear = ({ method, params }: Envelope): void => {
+      const onMessage = ({ method, params }: Envelope): void => {
         if (ended) return;
         if (method === "notifications/subscriptions/acknowledged" && agreed === undefined) {
           const acknowledged = objectAt(params, "notifications")?.taskIds;
@@ -50,8 +50,8 @@ export class TaskStreams {
         }
       };
       const stream: TaskStream = {
-        ...this.#open({ notifications: { taskIds: ids } }, (message) => hear(message), client),
-        hear,
+        ...this.#open({ notifications: { taskIds: ids } }, (message) => onMessage(message), client),
+        receive: onMessage,
       };
       this.#streams.set(stream.id, stream);
       const end = (): void => {
@@ -64,21 +64,21 @@ export class TaskStreams {
       };
       const timer = setTimeout(() => {
         if (agreed === undefined) end();
-      }, ACKNOWLEDGED_MS);
-      const over = (): void => {
+      }, ACKNOWLEDGE_TIMEOUT_MS);
+      const onEnded = (): void => {
         if (ended) return;
         end();
         if (agreed !== undefined) listener.lost();
       };
-      stream.ended.then(over, over);
+      stream.ended.then(onEnded, onEnded);
     });
   }
 
   /** Takes a message that carries a subscription id; false when it belongs to no stream of these. */
-  hear(message: Envelope): boolean {
+  receive(message: Envelope): boolean {
     const id = idKey(objectAt(message.params, "_meta")?.[META.subscriptionId]);
     const stream = typeof id === "number" ? this.#streams.get(id) : undefined;
-    stream?.hear(message);
+    stream?.receive(message);
     return stream !== undefined;
   }
 

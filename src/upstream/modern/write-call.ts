@@ -1,6 +1,6 @@
 /** A call as a 2026-07-28 server understands it: the body and the headers that must agree with it, made together. */
 import type { Call } from "../../core/call.js";
-import { isNumber, worthOf } from "../../wire/decimal.js";
+import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import { PREPARED_META, type Request } from "../../wire/envelope.js";
 import { encodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
@@ -8,7 +8,7 @@ import { writeJson } from "../../wire/json-text.js";
 import { mirroredName } from "../../wire/mirrored-name.js";
 import { HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
-import { withProgressToken } from "../conversation/open-calls.js";
+import { withProgressToken } from "../protocol/open-calls.js";
 import type { Headers } from "../transport/channel.js";
 
 export interface WrittenRequest {
@@ -17,26 +17,31 @@ export interface WrittenRequest {
 }
 
 /** Who a request is made for, as its `_meta` says it. */
-export interface Speaker {
+export interface RequestIdentity {
   readonly info: JsonObject;
   readonly capabilities: JsonObject;
   readonly logLevel?: string;
 }
 
 /** The request for `call`. `item` is the tool's list entry, in which it may name arguments to mirror. */
-export function writeCall(call: Call, id: number, speaker: Speaker, item = call.route?.item): WrittenRequest {
-  const { answers } = call;
+export function writeCall(
+  call: Call,
+  id: number,
+  identity: RequestIdentity,
+  item = call.route?.item,
+): WrittenRequest {
+  const { inputResponses } = call;
   const own = withProgressToken(call.params, id);
   const params: JsonObject =
-    answers === undefined
+    inputResponses === undefined
       ? own
       : {
           ...own,
-          inputResponses: answers.responses,
+          inputResponses: inputResponses.responses,
           // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
-          ...(answers.state !== undefined && { requestState: answers.state }),
+          ...(inputResponses.state !== undefined && { requestState: inputResponses.state }),
         };
-  const written = writeRequest(call.method, params, id, speaker);
+  const written = writeRequest(call.method, params, id, identity);
   const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : undefined;
   if (call.extraHeaders === undefined && mirrored === undefined) return written;
   return { ...written, headers: { ...call.extraHeaders, ...written.headers, ...mirrored } };
@@ -47,11 +52,11 @@ export function writeRequest(
   method: string,
   params: JsonObject,
   id: number,
-  speaker: Speaker,
+  identity: RequestIdentity,
 ): WrittenRequest {
   const headers = standardHeaders(method, mirroredName(method, params));
-  const { meta, text } = metaOf(speaker);
-  if (speaker.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
+  const { meta, text } = metaOf(identity);
+  if (identity.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
     // A new member goes in front: behind the copied ones it costs 20 times as much, and more again to write out.
     const whole = { _meta: meta, ...params };
     const prepared = { text, others: params };
@@ -60,7 +65,7 @@ export function writeRequest(
   const _meta: JsonObject = {
     ...objectAt(params, "_meta"),
     ...meta,
-    ...(speaker.logLevel !== undefined && { [META.logLevel]: speaker.logLevel }),
+    ...(identity.logLevel !== undefined && { [META.logLevel]: identity.logLevel }),
   };
   return { request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } }, headers };
 }
@@ -71,10 +76,10 @@ interface ClientMeta {
   readonly meta: JsonObject;
   readonly text: string;
 }
-const metas = new WeakMap<JsonObject, ClientMeta>();
+const clientMetaCache = new WeakMap<JsonObject, ClientMeta>();
 
-function metaOf({ info, capabilities }: Speaker): ClientMeta {
-  let known = metas.get(info);
+function metaOf({ info, capabilities }: RequestIdentity): ClientMeta {
+  let known = clientMetaCache.get(info);
   if (known?.capabilities !== capabilities) {
     const meta = {
       [META.protocolVersion]: MODERN_REVISION,
@@ -82,7 +87,7 @@ function metaOf({ info, capabilities }: Speaker): ClientMeta {
       [META.clientCapabilities]: capabilities,
     };
     known = { capabilities, meta, text: writeJson(meta) };
-    metas.set(info, known);
+    clientMetaCache.set(info, known);
   }
   return known;
 }
@@ -91,30 +96,30 @@ function metaOf({ info, capabilities }: Speaker): ClientMeta {
  * Made once per name and method, which come again and again; emptied when there are too many to come again. Two steps,
  * as a key made of both would be a new text to hash for every call.
  */
-const standard = new Map<string | undefined, Map<string, Headers>>();
-const MOST_STANDARD = 2_000;
+const standardHeaderCache = new Map<string | undefined, Map<string, Headers>>();
+const MAX_STANDARD_HEADERS = 2_000;
 /** Longer names, in characters, do not come again often enough to be kept. */
-const LONGEST_STANDARD = 256;
-let standards = 0;
+const MAX_CACHED_NAME_LENGTH = 256;
+let standardHeaderCount = 0;
 
 function standardHeaders(method: string, name: string | undefined): Headers {
-  return standard.get(name)?.get(method) ?? makeStandardHeaders(method, name);
+  return standardHeaderCache.get(name)?.get(method) ?? makeStandardHeaders(method, name);
 }
 
 function makeStandardHeaders(method: string, name: string | undefined): Headers {
-  if (standards >= MOST_STANDARD) {
-    standard.clear();
-    standards = 0;
+  if (standardHeaderCount >= MAX_STANDARD_HEADERS) {
+    standardHeaderCache.clear();
+    standardHeaderCount = 0;
   }
   const headers = {
     [HEADER.protocolVersion]: MODERN_REVISION,
     [HEADER.method]: method,
     ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
   };
-  if (method.length + (name?.length ?? 0) > LONGEST_STANDARD) return headers;
-  const ofName = standard.get(name) ?? new Map<string, Headers>();
-  standard.set(name, ofName.set(method, headers));
-  standards += 1;
+  if (method.length + (name?.length ?? 0) > MAX_CACHED_NAME_LENGTH) return headers;
+  const ofName = standardHeaderCache.get(name) ?? new Map<string, Headers>();
+  standardHeaderCache.set(name, ofName.set(method, headers));
+  standardHeaderCount += 1;
   return headers;
 }
 
@@ -126,7 +131,7 @@ function mirroredArguments(params: JsonObject, item: JsonObject | undefined): He
   for (const { header, path } of headers) {
     const value = argumentAt(args, path);
     // null and absent are the same: no header. An object where the schema has a string is for the server to refuse.
-    if (isNumber(value)) mirrored[header] = worthOf(value);
+    if (isNumber(value)) mirrored[header] = canonicalDecimal(value);
     else if (typeof value === "string" || typeof value === "boolean") {
       mirrored[header] = encodeHeaderValue(String(value));
     }

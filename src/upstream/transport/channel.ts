@@ -15,20 +15,20 @@ export interface ExchangeOptions {
    * Hears every message that came with this request before its response: on HTTP, what stood on its own
    * stream. On a pipe nothing can be told apart, so there it is never called; see `Channel.listen`.
    */
-  readonly hear?: (message: Envelope) => void;
+  readonly onMessage?: (message: Envelope) => void;
   /**
    * Told at once that the response has come, where messages come mixed: the promise resolves later, and by then the
    * messages that came right behind the response were heard.
    */
-  readonly waiter?: Waiter | undefined;
+  readonly responseObserver?: ResponseObserver | undefined;
 }
 
-export interface Waiter {
+export interface ResponseObserver {
   /** Must not throw. */
-  answered(): void;
+  onResponse(): void;
 }
 
-export interface Answer {
+export interface ChannelResponse {
   /** The response; its id is the id of the request. */
   readonly message: Envelope;
   /** The HTTP status it came with; 200 on a pipe. */
@@ -63,32 +63,32 @@ export interface Channel {
    * @throws GatewayError `upstream_unavailable` (never sent: retryable), `upstream_closed` (sent, and the
    * stream or process ended before the response), `cancelled` (the signal).
    */
-  exchange(request: Request, options?: ExchangeOptions): Promise<Answer>;
+  exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse>;
   /** Sends a notification, or the answer to a server's request. */
   post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void>;
   /**
    * Hears what belongs to no exchange: on HTTP opens the GET event stream (and opens it again when it drops,
    * resuming by `Last-Event-ID` and obeying `retry`), on a pipe everything that is not a response.
-   * Resolves to false when the server offers no such stream (405). Call `stop` to end it. `lost` is told when a
+   * Resolves to false when the server offers no such stream (405). Call `stop` to end it. `onLost` is told when a
    * stream that had been open cannot be opened again, because the server refuses (404: the session is gone);
-   * `missed`, when one was opened again that cannot be resumed, so that something may have been said unheard.
+   * `onMissed`, when one was opened again that cannot be resumed, so that something may have been said unheard.
    */
   listen(
-    hear: (message: Envelope) => void,
+    onMessage: (message: Envelope) => void,
     options?: {
       readonly headers?: Headers;
-      readonly lost?: (reason: GatewayError) => void;
-      readonly missed?: () => void;
+      readonly onLost?: (reason: GatewayError) => void;
+      readonly onMissed?: () => void;
     },
   ): { readonly opened: Promise<boolean>; stop(): void };
   /**
-   * Calls `hear` when the name of the server has come to stand for another address: what has no end of its own, such as
+   * Calls `onMessage` when the name of the server has come to stand for another address: what has no end of its own, such as
    * a stream of changes, had better be begun anew, which leads there. Call the returned function to stop. Absent where
    * there is no name, or where the channel sees to it itself.
    */
-  onMoved?(hear: () => void): () => void;
+  onAddressChange?(onMessage: () => void): () => void;
   /** Resolves when the channel can carry nothing more, with the reason; never rejects. HTTP channels stay open. */
   readonly closed: Promise<GatewayError>;
-  /** Ends everything it owns (process, sockets, streams). With `farewell`, on HTTP, a DELETE is sent first. */
-  close(farewell?: { readonly headers: Headers }): Promise<void>;
+  /** Ends everything it owns (process, sockets, streams). With `sessionEnd`, on HTTP, a DELETE is sent first. */
+  close(sessionEnd?: { readonly headers: Headers }): Promise<void>;
 }

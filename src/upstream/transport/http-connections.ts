@@ -5,11 +5,11 @@ import { Client } from "./undici-client.js";
 /** A request on its way through one of them; `connection.over()` once undici has told its end. */
 export interface PooledRequest extends Dispatcher.DispatchHandler {
   /** Nobody waits for its answer any more. */
-  readonly isOver: boolean;
+  readonly isDone: boolean;
   connection: HttpConnection | undefined;
 }
 
-interface Waiting {
+interface QueuedRequest {
   readonly options: Dispatcher.DispatchOptions;
   readonly request: PooledRequest;
 }
@@ -18,17 +18,17 @@ interface Waiting {
 export class HttpConnection {
   constructor(
     readonly client: UndiciClient,
-    private readonly home: HttpConnections,
+    private readonly pool: HttpConnections,
   ) {}
 
-  dispatch({ options, request }: Waiting): void {
+  dispatch({ options, request }: QueuedRequest): void {
     request.connection = this;
     this.client.dispatch(options, request);
   }
 
   /** Its request has come to an end, and the next one may have it. */
-  over(): void {
-    this.home.take(this);
+  release(): void {
+    this.pool.onReleased(this);
   }
 }
 
@@ -38,23 +38,23 @@ export class HttpConnection {
  */
 export class HttpConnections {
   readonly #open: () => UndiciClient;
-  readonly #most: number;
+  readonly #max: number;
   readonly #all = new Set<HttpConnection>();
   /** The one used last at the end, so that those that are too many fall idle and are closed. */
   readonly #free: HttpConnection[] = [];
   /** Requests for which there is none. */
-  readonly #line: Waiting[] = [];
+  readonly #queue: QueuedRequest[] = [];
   #closing = false;
   #settleClosed: () => void = () => {};
 
   constructor(origin: string, most: number, options: UndiciClient.Options) {
     this.#open = () => new Client(origin, options);
-    this.#most = most;
+    this.#max = most;
   }
 
   dispatch(options: Dispatcher.DispatchOptions, request: PooledRequest): void {
-    const connection = this.#free.pop() ?? this.#another();
-    if (connection === undefined) this.#line.push({ options, request });
+    const connection = this.#free.pop() ?? this.#openAnother();
+    if (connection === undefined) this.#queue.push({ options, request });
     else connection.dispatch({ options, request });
   }
 
@@ -70,22 +70,22 @@ export class HttpConnections {
 
   /** Ends everything at once. */
   async destroy(): Promise<void> {
-    for (const { request } of this.#line.splice(0))
+    for (const { request } of this.#queue.splice(0))
       request.onError?.(new Error("the connections were closed"));
     await Promise.all([...this.#all].map(({ client }) => client.destroy()));
   }
 
   /** Called by the connections themselves. */
-  take(connection: HttpConnection): void {
-    while (this.#line[0]?.request.isOver) this.#line.shift();
-    const next = this.#line.shift();
+  onReleased(connection: HttpConnection): void {
+    while (this.#queue[0]?.request.isDone) this.#queue.shift();
+    const next = this.#queue.shift();
     if (next !== undefined) connection.dispatch(next);
     else if (this.#closing) this.#end(connection);
     else this.#free.push(connection);
   }
 
-  #another(): HttpConnection | undefined {
-    if (this.#all.size >= this.#most) return undefined;
+  #openAnother(): HttpConnection | undefined {
+    if (this.#all.size >= this.#max) return undefined;
     const connection = new HttpConnection(this.#open(), this);
     this.#all.add(connection);
     return connection;

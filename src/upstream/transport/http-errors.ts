@@ -28,7 +28,7 @@ export function connectionError(target: HttpTarget, cause: Error, sent: boolean)
       });
 }
 
-export interface Answered {
+export interface ErrorResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
   readonly body?: Buffer;
@@ -42,8 +42,8 @@ export interface Answered {
  * The server answered, but not with a response to what was sent: `upstream_rejected` where the answer shows that the
  * server is there and has turned down this one request, else `upstream_unavailable`.
  */
-export function statusError(target: HttpTarget, answered: Answered): GatewayError {
-  const { status, headers, body = NOTHING, what = describeStatus(target, status, headers) } = answered;
+export function statusError(target: HttpTarget, answered: ErrorResponse): GatewayError {
+  const { status, headers, body = NO_BODY, what = describeStatus(target, status, headers) } = answered;
   const cause = new HttpStatusError(status, body.toString("utf8", 0, BODY_EXCERPT_BYTES), headers.all);
   const sentence = `${target.name} ${what}`;
   const server = target.name;
@@ -65,10 +65,10 @@ export function statusError(target: HttpTarget, answered: Answered): GatewayErro
  * Below 500 it is the server that speaks, and of this request alone. Credentials, an ended session, time-outs and
  * overload concern every request.
  */
-const isRejection = ({ status, inSession }: Answered): boolean =>
+const isRejection = ({ status, inSession }: ErrorResponse): boolean =>
   status < 500 && !(status === 401 || status === 408 || status === 429 || (status === 404 && inSession));
 
-const NOTHING = Buffer.alloc(0);
+const NO_BODY = Buffer.alloc(0);
 
 function describeStatus(target: HttpTarget, status: number, headers: ResponseHeaders): string {
   if (status >= 300 && status < 400)

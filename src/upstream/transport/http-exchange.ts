@@ -2,25 +2,32 @@
  * One request POSTed to an HTTP server, until its response is there: as one JSON document, or as the last
  * message of an event stream, which is resumed when it drops and the server gave its events ids.
  */
+
+import { LARGE_BYTES, runSteps } from "../../core/cooperative-yield.js";
 import { GatewayError } from "../../core/errors.js";
-import { inTurns, LARGE_BYTES } from "../../core/large-work.js";
+import { BoundedBuffer } from "../../wire/bounded-buffer.js";
 import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
-import { HeldBytes } from "../../wire/held-bytes.js";
-import type { Answer, ExchangeOptions, Headers } from "./channel.js";
-import { type Document, HttpAnswer, readDocument, readDocumentInSteps, responseTo } from "./http-answer.js";
+import type { ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
+import {
+  HttpResponse,
+  type ResponseDocument,
+  readDocument,
+  readDocumentInSteps,
+  responseTo,
+} from "./http-response.js";
 import type { HttpTarget } from "./http-target.js";
-import { type Leftovers, letHear } from "./leftovers.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 import { textOf } from "./message-text.js";
 import { isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
+import { deliverSafely, type UnmatchedHandlers } from "./unmatched-messages.js";
 
 export interface ExchangeOwner {
   readonly target: HttpTarget;
-  readonly leftovers: Leftovers;
+  readonly unmatched: UnmatchedHandlers;
   /** Nothing of the exchange is left, its connection included. */
-  over(exchange: HttpExchange): void;
+  onFinished(exchange: HttpExchange): void;
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -33,14 +40,14 @@ const MAX_RESUME_AFTER_MS = 30_000;
 const MAX_FAILED_RESUMES = 5;
 
 export class HttpExchange implements HttpReceiver {
-  readonly answer: Promise<Answer>;
+  readonly response: Promise<ChannelResponse>;
   /** Where the owner keeps it. */
   slot = -1;
   readonly #owner: ExchangeOwner;
   readonly #request: Request;
   readonly #headers: Headers;
   readonly #options: ExchangeOptions | undefined;
-  #resolve!: (answer: Answer) => void;
+  #resolve!: (answer: ChannelResponse) => void;
   #reject!: (error: GatewayError) => void;
   #http: HttpRequest | undefined;
   #settled = false;
@@ -53,14 +60,14 @@ export class HttpExchange implements HttpReceiver {
   #chunks: Buffer[] = [];
   #size = 0;
   /** Instead of the chunks, for a large one: put together as it comes, and not all at once when it is there. */
-  #large: HeldBytes | undefined;
+  #large: BoundedBuffer | undefined;
 
   #stream: MessageStream | undefined;
   #streaming = false;
   #resuming = false;
   /** Attempts in a row that opened no stream, and those that opened one on which nothing came. */
-  #failed = 0;
-  #fruitless = 0;
+  #failedResumes = 0;
+  #emptyResumes = 0;
 
   constructor(
     owner: ExchangeOwner,
@@ -72,7 +79,7 @@ export class HttpExchange implements HttpReceiver {
     this.#request = request;
     this.#headers = headers;
     this.#options = options;
-    this.answer = new Promise((resolve, reject) => {
+    this.response = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
@@ -95,7 +102,7 @@ export class HttpExchange implements HttpReceiver {
     this.#settle();
     this.#reject(error);
     this.#http?.abort();
-    this.#over();
+    this.#finished();
   }
 
   head(status: number, headers: ResponseHeaders): void {
@@ -107,18 +114,18 @@ export class HttpExchange implements HttpReceiver {
       this.abandon(this.#closed(`its stream could not be resumed (HTTP status ${status})`));
     }
     if (!this.#streaming) return;
-    this.#failed = 0;
+    this.#failedResumes = 0;
     this.#stream ??= new MessageStream(
       {
         message: (message) => this.#message(message),
-        broken: (id, cause) => {
+        invalidResponse: (id, cause) => {
           if (this.#settled || id !== this.#request.id) return false;
           this.abandon(this.#closed(`its response is not valid: ${cause.message}`, cause));
           return true;
         },
         tooLong: () => this.abandon(this.#tooLarge(TOO_LONG)),
       },
-      this.#owner.leftovers,
+      this.#owner.unmatched,
     );
     this.#stream.begin();
   }
@@ -131,13 +138,13 @@ export class HttpExchange implements HttpReceiver {
     if (this.#resuming) return;
     this.#size += chunk.length;
     if (this.#size < LARGE_BYTES) this.#chunks.push(chunk);
-    else if (this.#size <= MAX_ANSWER_BYTES) this.#hold(chunk);
+    else if (this.#size <= MAX_ANSWER_BYTES) this.#appendLarge(chunk);
     else this.abandon(this.#tooLarge(`an answer longer than ${MAX_ANSWER_BYTES} bytes`));
   }
 
   end(): void {
     if (this.#settled) {
-      this.#over();
+      this.#finished();
     } else if (this.#large === undefined) {
       this.#finish();
     } else {
@@ -148,28 +155,28 @@ export class HttpExchange implements HttpReceiver {
   #finish(): void {
     if (this.#streaming) this.#stream?.end();
     else if (!this.#resuming) this.#readBody();
-    this.#finished();
+    this.#finishOrResume();
   }
 
   /** A large body is parsed in steps; the call may be cancelled in between. */
   #finishLarge(body: Buffer): void {
-    inTurns(readDocumentInSteps(this.#request, this.#status, body))
+    runSteps(readDocumentInSteps(this.#request, this.#status, body))
       .then((document) => {
         if (this.#settled) return;
         this.#take(document, body);
-        this.#finished();
+        this.#finishOrResume();
       })
       .catch((error) => this.fail(error as Error, true));
   }
 
-  #finished(): void {
-    if (this.#settled) this.#over();
+  #finishOrResume(): void {
+    if (this.#settled) this.#finished();
     else this.#resumeOrFail("it ended its stream before the response");
   }
 
   fail(error: Error, sent: boolean): void {
     if (this.#settled) {
-      this.#over();
+      this.#finished();
     } else if (this.#stream === undefined) {
       this.abandon(connectionError(this.#owner.target, error, sent));
     } else {
@@ -184,9 +191,9 @@ export class HttpExchange implements HttpReceiver {
       this.#accept(response);
       this.#linger();
     } else if (isResponse(message)) {
-      this.#owner.leftovers.onStray?.(message);
-    } else if (this.#options?.hear !== undefined) {
-      letHear(this.#options.hear, message, this.#owner.leftovers);
+      this.#owner.unmatched.onUnmatchedMessage?.(message);
+    } else if (this.#options?.onMessage !== undefined) {
+      deliverSafely(this.#options.onMessage, message, this.#owner.unmatched);
     }
   }
 
@@ -194,10 +201,10 @@ export class HttpExchange implements HttpReceiver {
     return Object.hasOwn(this.#headers, "mcp-session-id");
   }
 
-  #hold(chunk: Buffer): void {
+  #appendLarge(chunk: Buffer): void {
     if (this.#large === undefined) {
-      this.#large = new HeldBytes(MAX_ANSWER_BYTES);
-      this.#large.expect(Number(this.#responseHeaders.get("content-length")));
+      this.#large = new BoundedBuffer(MAX_ANSWER_BYTES);
+      this.#large.reserve(Number(this.#responseHeaders.get("content-length")));
       for (const earlier of this.#chunks) this.#large.append(earlier);
       this.#chunks = [];
     }
@@ -212,7 +219,7 @@ export class HttpExchange implements HttpReceiver {
   }
 
   /** Takes what `body` says, and fails the call when that is no response. */
-  #take(document: Document, body: Buffer): void {
+  #take(document: ResponseDocument, body: Buffer): void {
     if (document.response === undefined) {
       const { target } = this.#owner;
       const [status, headers, what] = [this.#status, this.#responseHeaders, document.refusal];
@@ -225,29 +232,29 @@ export class HttpExchange implements HttpReceiver {
 
   #accept(response: Envelope): void {
     this.#settle();
-    this.#resolve(new HttpAnswer(response, this.#status, this.#responseHeaders));
+    this.#resolve(new HttpResponse(response, this.#status, this.#responseHeaders));
   }
 
   /** Lets the server end its stream itself, which keeps the connection for the next request. */
   #linger(): void {
     this.#timer = setTimeout(() => {
       this.#http?.abort();
-      this.#over();
+      this.#finished();
     }, LINGER_MS);
   }
 
   #resumeOrFail(why: string, cause?: Error): void {
     const lastEventId = this.#stream?.lastEventId;
-    if (this.#resuming && !this.#streaming) this.#failed++;
-    this.#fruitless = this.#streaming && this.#stream?.fruitful === true ? 0 : this.#fruitless + 1;
-    if (lastEventId === undefined || this.#failed > MAX_FAILED_RESUMES) {
+    if (this.#resuming && !this.#streaming) this.#failedResumes++;
+    this.#emptyResumes = this.#streaming && this.#stream?.hasReceived === true ? 0 : this.#emptyResumes + 1;
+    if (lastEventId === undefined || this.#failedResumes > MAX_FAILED_RESUMES) {
       this.abandon(this.#closed(why, cause));
       return;
     }
     // A time that the server names is obeyed, however long: the call has a limit of its own.
     const named = this.#stream?.retryMs;
     const base = Math.max(named ?? RESUME_AFTER_MS, MIN_RESUME_AFTER_MS);
-    const wait = Math.min(base * 2 ** this.#fruitless, Math.max(base, MAX_RESUME_AFTER_MS), 2 ** 31 - 1);
+    const wait = Math.min(base * 2 ** this.#emptyResumes, Math.max(base, MAX_RESUME_AFTER_MS), 2 ** 31 - 1);
     this.#timer = setTimeout(() => this.#resume(lastEventId), wait);
   }
 
@@ -268,10 +275,10 @@ export class HttpExchange implements HttpReceiver {
     this.#options?.signal?.removeEventListener("abort", this.#cancel);
   }
 
-  #over(): void {
+  #finished(): void {
     clearTimeout(this.#timer);
     this.#http = undefined;
-    this.#owner.over(this);
+    this.#owner.onFinished(this);
   }
 
   #closed(why: string, cause?: Error): GatewayError {

@@ -13,9 +13,9 @@ export interface HttpPoolOptions {
   /** Certificates to trust instead of those that Node trusts, as PEM. */
   readonly ca?: string;
   /** How long connections to a name are used for new requests, in milliseconds. Default: 45 s. */
-  readonly lastsMs?: number;
+  readonly maxAgeMs?: number;
   /** How long a name must not have led to an address for that to be left, in milliseconds. Default: 10 min. */
-  readonly goneMs?: number;
+  readonly addressTtlMs?: number;
   /** How many there may be at once; what comes then waits for one. Default: 1024. */
   readonly connections?: number;
 }
@@ -30,12 +30,12 @@ const MAX_CONNECTIONS = 1024;
  * replaced now and then. (undici's `clientTtl` does the same, and collects callbacks for ever where an event stream
  * holds a connection.)
  */
-const LASTS_MS = 45_000;
+const MAX_AGE_MS = 45_000;
 /**
  * Some names have many addresses and lead to a few of them, others each time they are looked up. All of them are the
  * server's, and what is under way at one that was not named just now must not be disturbed.
  */
-const GONE_MS = 10 * 60_000;
+const ADDRESS_TTL_MS = 10 * 60_000;
 
 /** Connections that were opened at about the same time. */
 interface Generation {
@@ -50,16 +50,16 @@ export class HttpPool {
   readonly #hostname: string;
   /** Until when the pool is used for new requests, by the monotonic clock. */
   #usedUntil: number;
-  readonly #lastsMs: number;
+  readonly #maxAgeMs: number;
   #current: Generation;
   /** Those before it, as long as something is under way on them. */
-  readonly #retired = new Set<Generation>();
+  readonly #draining = new Set<Generation>();
   /** Those of them of which it was told that the name leads elsewhere now. */
-  readonly #left = new WeakSet<Generation>();
-  readonly #hearers = new Set<() => void>();
+  readonly #notified = new WeakSet<Generation>();
+  readonly #listeners = new Set<() => void>();
   /** When the name last led to an address, by the monotonic clock; those that it leads to no longer are forgotten. */
-  readonly #ledTo = new Map<string, number>();
-  readonly #goneMs: number;
+  readonly #addressSeenAt = new Map<string, number>();
+  readonly #addressTtlMs: number;
   /** Requests that were handed over and have no connection yet. */
   #waiting = 0;
 
@@ -68,8 +68,8 @@ export class HttpPool {
     url,
     connectTimeoutMs,
     ca,
-    lastsMs = LASTS_MS,
-    goneMs = GONE_MS,
+    maxAgeMs = MAX_AGE_MS,
+    addressTtlMs = ADDRESS_TTL_MS,
     connections = MAX_CONNECTIONS,
   }: HttpPoolOptions) {
     const { origin, hostname } = new URL(url);
@@ -93,7 +93,7 @@ export class HttpPool {
             const [, socket] = outcome;
             if (socket?.remoteAddress !== undefined) {
               addresses.add(socket.remoteAddress);
-              this.#ledTo.set(socket.remoteAddress, performance.now());
+              this.#addressSeenAt.set(socket.remoteAddress, performance.now());
             }
             done(...outcome);
           });
@@ -106,10 +106,10 @@ export class HttpPool {
     };
     const isName = isIP(hostname.replace(/^\[|\]$/g, "")) === 0;
     this.#hostname = hostname;
-    this.#goneMs = goneMs;
-    this.#lastsMs = isName ? lastsMs : Number.POSITIVE_INFINITY;
+    this.#addressTtlMs = addressTtlMs;
+    this.#maxAgeMs = isName ? maxAgeMs : Number.POSITIVE_INFINITY;
     this.#current = this.#open();
-    this.#usedUntil = performance.now() + this.#lastsMs;
+    this.#usedUntil = performance.now() + this.#maxAgeMs;
   }
 
   /** Sends a request when there is a connection for it; call `settled` once when it has one or needs none. */
@@ -124,49 +124,50 @@ export class HttpPool {
   }
 
   /**
-   * Calls `hear` when something may be under way at an address for which the name no longer stands: what has no end
+   * Calls `listener` when something may be under way at an address for which the name no longer stands: what has no end
    * of its own, like an event stream, had better begin anew. Call the returned function to stop.
    */
-  onMoved(hear: () => void): () => void {
-    this.#hearers.add(hear);
-    return () => void this.#hearers.delete(hear);
+  onAddressChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Ends all requests and closes all connections. */
   async destroy(): Promise<void> {
-    this.#hearers.clear();
-    await Promise.all([this.#current, ...this.#retired].map(({ pool }) => pool.destroy()));
+    this.#listeners.clear();
+    await Promise.all([this.#current, ...this.#draining].map(({ pool }) => pool.destroy()));
   }
 
   /** What is under way goes on where it is; the next request looks the name up anew. */
   #replace(): void {
     const before = this.#current;
     this.#current = this.#open();
-    this.#usedUntil = performance.now() + this.#lastsMs;
-    this.#retired.add(before);
-    const forget = (): void => void this.#retired.delete(before);
+    this.#usedUntil = performance.now() + this.#maxAgeMs;
+    this.#draining.add(before);
+    const forget = (): void => void this.#draining.delete(before);
     // It fails when it is destroyed before it has come to its end.
     before.pool.close().then(forget, forget);
-    const long = performance.now() - this.#goneMs;
-    for (const [address, at] of this.#ledTo) if (at < long) this.#ledTo.delete(address);
-    if (this.#hearers.size === 0) return;
+    const long = performance.now() - this.#addressTtlMs;
+    for (const [address, at] of this.#addressSeenAt) if (at < long) this.#addressSeenAt.delete(address);
+    if (this.#listeners.size === 0) return;
     // Where the name cannot be looked up, whoever still answers is better than nobody.
     lookup(this.#hostname, { all: true }, (error, found) => {
-      if (error === null) this.#tellOfLeft(found.map(({ address }) => address));
+      if (error === null) this.#notifyAddressChange(found.map(({ address }) => address));
     });
   }
 
   /** `found`: the addresses for which the name stands. */
-  #tellOfLeft(found: readonly string[]): void {
+  #notifyAddressChange(found: readonly string[]): void {
     const now = performance.now();
-    for (const address of found) this.#ledTo.set(address, now);
+    for (const address of found) this.#addressSeenAt.set(address, now);
     const isLeft = (one: Generation): boolean =>
       [...one.addresses].some(
-        (address) => (this.#ledTo.get(address) ?? Number.NEGATIVE_INFINITY) < now - this.#goneMs,
+        (address) =>
+          (this.#addressSeenAt.get(address) ?? Number.NEGATIVE_INFINITY) < now - this.#addressTtlMs,
       );
-    const left = [...this.#retired].filter((one) => !this.#left.has(one) && isLeft(one));
+    const left = [...this.#draining].filter((one) => !this.#notified.has(one) && isLeft(one));
     if (left.length === 0) return;
-    for (const one of left) this.#left.add(one);
-    for (const hear of [...this.#hearers]) hear();
+    for (const one of left) this.#notified.add(one);
+    for (const listener of [...this.#listeners]) listener();
   }
 }

@@ -2,13 +2,14 @@
  * One HTTP request to a server: dispatched straight on the pool (no fetch, no streams), redirected only within
  * its origin, never decompressed, and abortable at any moment.
  */
+
+import { batchCompletion } from "./batched-completions.js";
 import type { Headers } from "./channel.js";
-import { endTogether } from "./end-together.js";
 import type { HttpConnection, PooledRequest } from "./http-connections.js";
 import type { HttpTarget } from "./http-target.js";
 import { ResponseHeaders } from "./response-headers.js";
 
-export interface Outgoing {
+export interface OutgoingRequest {
   readonly method: "POST" | "GET" | "DELETE";
   readonly headers: Headers;
   readonly body?: string;
@@ -38,7 +39,7 @@ export class HttpRequest implements PooledRequest {
   /** The one that it uses, until undici has told its end. */
   connection: HttpConnection | undefined;
   readonly #target: HttpTarget;
-  #outgoing: Outgoing;
+  #outgoing: OutgoingRequest;
   readonly #receiver: HttpReceiver;
   #abort: ((reason: Error) => void) | undefined;
   /** Handed to the pool, without a connection so far. */
@@ -48,14 +49,14 @@ export class HttpRequest implements PooledRequest {
   #redirects = 0;
   #redirectTo: string | undefined;
 
-  constructor(target: HttpTarget, outgoing: Outgoing, receiver: HttpReceiver) {
+  constructor(target: HttpTarget, outgoing: OutgoingRequest, receiver: HttpReceiver) {
     this.#target = target;
     this.#outgoing = outgoing;
     this.#receiver = receiver;
     this.#dispatch(outgoing.path ?? target.path);
   }
 
-  get isOver(): boolean {
+  get isDone(): boolean {
     return this.#done;
   }
 
@@ -75,7 +76,7 @@ export class HttpRequest implements PooledRequest {
       return;
     }
     // undici holds on to a body until the answer is there, which may be a person's; of this one only to the wrapper.
-    const once = new OnceBody(Buffer.from(body));
+    const once = new SingleUseBody(Buffer.from(body));
     const length = String(once.length);
     this.#target.pool.dispatch(
       { method, path, headers: { ...headers, "content-length": length }, body: once as never },
@@ -127,11 +128,11 @@ export class HttpRequest implements PooledRequest {
   }
 
   onComplete(): void {
-    this.#letGo();
+    this.#releaseConnection();
     if (this.#done) return;
     const path = this.#redirectTo;
     if (path === undefined) {
-      endTogether(this);
+      batchCompletion(this);
       return;
     }
     this.#redirectTo = undefined;
@@ -139,7 +140,7 @@ export class HttpRequest implements PooledRequest {
     this.#dispatch(path);
   }
 
-  /** Called in `endTogether`. */
+  /** Called in `batchCompletion`. */
   end(): void {
     if (this.#done) return;
     this.#done = true;
@@ -151,14 +152,14 @@ export class HttpRequest implements PooledRequest {
   }
 
   onError(error: Error): void {
-    this.#letGo();
+    this.#releaseConnection();
     this.#fail(error);
   }
 
-  #letGo(): void {
+  #releaseConnection(): void {
     const { connection } = this;
     this.connection = undefined;
-    connection?.over();
+    connection?.release();
   }
 
   #fail(error: Error): void {
@@ -188,7 +189,7 @@ export class HttpRequest implements PooledRequest {
 const withoutSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path);
 
 /** A body that is there once, and gone when it was read. */
-class OnceBody implements AsyncIterableIterator<Buffer> {
+class SingleUseBody implements AsyncIterableIterator<Buffer> {
   readonly length: number;
   #bytes: Buffer | undefined;
 

@@ -1,13 +1,13 @@
 /** An HTTP request whose response matters only for its status: notifications, answers, farewells. */
 import type { GatewayError } from "../../core/errors.js";
 import { connectionError, statusError } from "./http-errors.js";
-import { HttpRequest, type Outgoing } from "./http-request.js";
+import { HttpRequest, type OutgoingRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import { isEventStream, NO_HEADERS } from "./response-headers.js";
 
 const MAX_BODY_BYTES = 64 * 1024;
 
-export interface Sending {
+export interface PendingSend {
   /** Resolves when the server has accepted it; rejects with a GatewayError (cause: HttpStatusError) if it has not. */
   readonly accepted: Promise<void>;
   /** Gives up; `accepted` then rejects with `reason`. */
@@ -15,7 +15,11 @@ export interface Sending {
 }
 
 /** `inSession`: the request belongs to a session, whatever its headers say. */
-export function send(target: HttpTarget, outgoing: Outgoing, inSession = isInSession(outgoing)): Sending {
+export function send(
+  target: HttpTarget,
+  outgoing: OutgoingRequest,
+  inSession = isInSession(outgoing),
+): PendingSend {
   let abandon: (reason: GatewayError) => void = () => {};
   const accepted = new Promise<void>((resolve, reject) => {
     let status = 0;
@@ -54,4 +58,4 @@ export function send(target: HttpTarget, outgoing: Outgoing, inSession = isInSes
   return { accepted, abandon: (reason) => abandon(reason) };
 }
 
-const isInSession = ({ headers }: Outgoing): boolean => Object.hasOwn(headers, "mcp-session-id");
+const isInSession = ({ headers }: OutgoingRequest): boolean => Object.hasOwn(headers, "mcp-session-id");

@@ -1,21 +1,21 @@
 /** A channel to a server over Streamable HTTP, as all revisions since 2025-03-26 have it. */
 import { GatewayError } from "../../core/errors.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
-import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
+import { HttpEventStream } from "./http-event-stream.js";
 import { type ExchangeOwner, HttpExchange } from "./http-exchange.js";
-import { HttpListen } from "./http-listen.js";
 import { HttpPool } from "./http-pool.js";
-import { type Sending, send } from "./http-send.js";
+import { type PendingSend, send } from "./http-send.js";
 import { type HttpServer, HttpTarget } from "./http-target.js";
-import type { Leftovers } from "./leftovers.js";
 import { textOf } from "./message-text.js";
+import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
-export interface HttpOptions extends HttpServer, Leftovers {
+export interface HttpOptions extends HttpServer, UnmatchedHandlers {
   /** Connections to share with other channels to the same server, which it does not close. Default: its own. */
   readonly pool?: HttpPool;
 }
 
-const FAREWELL_MS = 2_000;
+const SESSION_DELETE_TIMEOUT_MS = 2_000;
 
 /**
  * A channel that connects when it is first used.
@@ -30,7 +30,7 @@ class HttpChannel implements Channel, ExchangeOwner {
   readonly association = "stream";
   readonly closed: Promise<GatewayError>;
   readonly target: HttpTarget;
-  readonly leftovers: Leftovers;
+  readonly unmatched: UnmatchedHandlers;
   readonly #ownPool: HttpPool | undefined;
   readonly #postHeaders: Headers;
   readonly #merged = new WeakMap<Headers, Headers>();
@@ -39,15 +39,15 @@ class HttpChannel implements Channel, ExchangeOwner {
    * and what the old ones still point to survives the young generation (10 KiB answers: 34 µs a call, not 22).
    */
   readonly #exchanges: HttpExchange[] = [];
-  readonly #sendings = new Set<Sending>();
-  readonly #listens = new Set<HttpListen>();
-  #over: GatewayError | undefined;
+  readonly #pendingSends = new Set<PendingSend>();
+  readonly #eventStreams = new Set<HttpEventStream>();
+  #closeReason: GatewayError | undefined;
   #settleClosed!: (reason: GatewayError) => void;
 
   constructor(options: HttpOptions) {
     this.#ownPool = options.pool === undefined ? new HttpPool(options) : undefined;
     this.target = new HttpTarget(options, options.pool ?? (this.#ownPool as HttpPool));
-    this.leftovers = options;
+    this.unmatched = options;
     this.#postHeaders = {
       ...this.target.headers,
       "content-type": "application/json",
@@ -58,18 +58,18 @@ class HttpChannel implements Channel, ExchangeOwner {
     });
   }
 
-  exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
-    if (this.#over !== undefined) return Promise.reject(this.#over);
+  exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse> {
+    if (this.#closeReason !== undefined) return Promise.reject(this.#closeReason);
     if (options?.signal?.aborted === true) {
       return Promise.reject(new GatewayError("cancelled", "downstream", "the call was cancelled"));
     }
     const exchange = new HttpExchange(this, request, this.#withHeaders(options?.headers), options);
     exchange.slot = this.#exchanges.push(exchange) - 1;
     exchange.start();
-    return exchange.answer;
+    return exchange.response;
   }
 
-  over(exchange: HttpExchange): void {
+  onFinished(exchange: HttpExchange): void {
     const { slot } = exchange;
     if (slot === -1) return;
     exchange.slot = -1;
@@ -80,35 +80,35 @@ class HttpChannel implements Channel, ExchangeOwner {
   }
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
-    if (this.#over !== undefined) throw this.#over;
+    if (this.#closeReason !== undefined) throw this.#closeReason;
     await this.#send("POST", this.#withHeaders(options?.headers), textOf(message));
   }
 
   listen(
-    hear: (message: Envelope) => void,
+    onMessage: (message: Envelope) => void,
     options: Parameters<Channel["listen"]>[1] = {},
   ): { readonly opened: Promise<boolean>; stop(): void } {
-    if (this.#over !== undefined) return { opened: Promise.resolve(false), stop: () => {} };
-    const { target, leftovers } = this;
+    if (this.#closeReason !== undefined) return { opened: Promise.resolve(false), stop: () => {} };
+    const { target, unmatched } = this;
     const headers = { ...target.headers, ...options.headers };
-    const listen = new HttpListen({ ...options, target, headers, leftovers, hear });
-    this.#listens.add(listen);
+    const listen = new HttpEventStream({ ...options, target, headers, unmatched, onMessage });
+    this.#eventStreams.add(listen);
     listen.start();
     return {
       opened: listen.opened,
       stop: () => {
         listen.stop();
-        this.#listens.delete(listen);
+        this.#eventStreams.delete(listen);
       },
     };
   }
 
-  onMoved(hear: () => void): () => void {
-    return this.target.pool.onMoved(hear);
+  onAddressChange(onMessage: () => void): () => void {
+    return this.target.pool.onAddressChange(onMessage);
   }
 
-  async close(farewell?: { readonly headers: Headers }): Promise<void> {
-    if (this.#over !== undefined) {
+  async close(sessionEnd?: { readonly headers: Headers }): Promise<void> {
+    if (this.#closeReason !== undefined) {
       await this.closed;
       return;
     }
@@ -123,12 +123,13 @@ class HttpChannel implements Channel, ExchangeOwner {
         supervised: true,
       },
     );
-    this.#over = over;
-    for (const listen of this.#listens) listen.stop();
-    this.#listens.clear();
+    this.#closeReason = over;
+    for (const listen of this.#eventStreams) listen.stop();
+    this.#eventStreams.clear();
     for (const exchange of [...this.#exchanges]) exchange.abandon(over);
-    if (farewell !== undefined) await this.#sayFarewell({ ...this.target.headers, ...farewell.headers });
-    for (const sending of [...this.#sendings]) sending.abandon(over);
+    if (sessionEnd !== undefined)
+      await this.#deleteSession({ ...this.target.headers, ...sessionEnd.headers });
+    for (const sending of [...this.#pendingSends]) sending.abandon(over);
     await this.#ownPool?.destroy();
     this.#settleClosed(over);
   }
@@ -146,19 +147,19 @@ class HttpChannel implements Channel, ExchangeOwner {
 
   async #send(method: "POST" | "DELETE", headers: Headers, body?: string): Promise<void> {
     const sending = send(this.target, body === undefined ? { method, headers } : { method, headers, body });
-    this.#sendings.add(sending);
+    this.#pendingSends.add(sending);
     try {
       await sending.accepted;
     } finally {
-      this.#sendings.delete(sending);
+      this.#pendingSends.delete(sending);
     }
   }
 
   /** A courtesy: whether it arrives and what is answered makes no difference, and it may not hold up the end. */
-  async #sayFarewell(headers: Headers): Promise<void> {
+  async #deleteSession(headers: Headers): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FAREWELL_MS);
+      timer = setTimeout(resolve, SESSION_DELETE_TIMEOUT_MS);
     });
     await Promise.race([this.#send("DELETE", headers).catch(() => {}), late]);
     clearTimeout(timer);

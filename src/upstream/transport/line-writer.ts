@@ -4,7 +4,7 @@ import type { Writable } from "node:stream";
 /** How much may wait for a reader that does not read, in characters. */
 const MAX_WAITING = 64 * 1024 * 1024;
 /** How much is written in one turn of the event loop, in characters: to encode a MiB takes some 2 ms. */
-const MAX_AT_ONCE = 1024 * 1024;
+const MAX_WRITE = 1024 * 1024;
 
 export class LineWriter {
   readonly #pipe: Writable;
@@ -45,7 +45,7 @@ export class LineWriter {
     this.#flush(Number.POSITIVE_INFINITY);
   }
 
-  #flush(most: number = MAX_AT_ONCE): void {
+  #flush(most: number = MAX_WRITE): void {
     if (this.#blocked || this.#lines.length === 0 || this.#pipe.destroyed || this.#pipe.writableEnded) return;
     const text = `${this.#take(most).join("\n")}\n`;
     this.#waiting -= text.length;

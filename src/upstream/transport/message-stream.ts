@@ -3,40 +3,40 @@ import { type Batch, type Envelope, FrameError } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
-import type { Leftovers } from "./leftovers.js";
 import { printable } from "./recent-output.js";
+import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
 export interface MessageSink {
   message(message: Envelope): void;
   /** A response with this id came and cannot be used; true when it was waited for. */
-  broken?(id: MessageId, error: FrameError): boolean;
+  invalidResponse?(id: MessageId, error: FrameError): boolean;
   /** An event that is not a message, such as `endpoint` in the 2024-11-05 transport. */
   event?(name: string, data: string): void;
   /** An event went over `MAX_EVENT_BYTES`; nothing more can be read. */
   tooLong(): void;
 }
 
-const JUNK_EXCERPT = 200;
+const EXCERPT_LENGTH = 200;
 
 export class MessageStream {
   readonly #sink: MessageSink;
-  readonly #leftovers: Leftovers;
+  readonly #unmatched: UnmatchedHandlers;
   #reader: SseReader | undefined;
   /** After which event the server is to go on: the value for `Last-Event-ID`. */
   lastEventId: string | undefined;
   /** How long the server asks to wait before resuming, in milliseconds. */
   retryMs: number | undefined;
   /** Whether anything came since `begin`. */
-  fruitful = false;
+  hasReceived = false;
 
-  constructor(sink: MessageSink, leftovers: Leftovers) {
+  constructor(sink: MessageSink, unmatched: UnmatchedHandlers) {
     this.#sink = sink;
-    this.#leftovers = leftovers;
+    this.#unmatched = unmatched;
   }
 
   /** A response begins: the stream, or what goes on from `lastEventId`. */
   begin(): void {
-    this.fruitful = false;
+    this.hasReceived = false;
     this.#reader = new SseReader({
       event: (event) => this.#event(event),
       retry: (ms) => {
@@ -56,7 +56,7 @@ export class MessageStream {
   }
 
   #event({ id, event, data }: ReceivedEvent): void {
-    this.fruitful = true;
+    this.hasReceived = true;
     if (id !== undefined) this.lastEventId = asHeader(id);
     if (event !== undefined && event !== "message") this.#sink.event?.(event, data.toString("utf8"));
     // An event without data only tells from where to resume.
@@ -69,18 +69,18 @@ export class MessageStream {
       messages = readMessages(data);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#broken(data, error);
+      this.#onInvalid(data, error);
       return;
     }
     for (const message of messages) {
-      if (message instanceof FrameError) this.#broken(data, message);
+      if (message instanceof FrameError) this.#onInvalid(data, message);
       else this.#sink.message(message);
     }
   }
 
-  #broken(data: Buffer, error: FrameError): void {
-    const expected = error.id !== undefined && this.#sink.broken?.(error.id, error) === true;
-    if (!expected) this.#leftovers.onJunk?.(printable(data.toString("utf8", 0, JUNK_EXCERPT)));
+  #onInvalid(data: Buffer, error: FrameError): void {
+    const expected = error.id !== undefined && this.#sink.invalidResponse?.(error.id, error) === true;
+    if (!expected) this.#unmatched.onNonProtocolOutput?.(printable(data.toString("utf8", 0, EXCERPT_LENGTH)));
   }
 }
 

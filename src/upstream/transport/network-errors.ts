@@ -1,6 +1,6 @@
 /** Failures of sockets, name look-ups and TLS, said in plain words. */
 
-const WORDS: ReadonlyMap<string, string> = new Map([
+const MESSAGES: ReadonlyMap<string, string> = new Map([
   ["ENOTFOUND", "host not found"],
   ["EAI_AGAIN", "the host name could not be looked up just now"],
   ["ECONNREFUSED", "connection refused"],
@@ -43,7 +43,7 @@ export function explainNetworkError(error: unknown): string {
   if (error instanceof Error && error.name === "HTTPParserError") return NOT_HTTP;
   const code = codeOf(error);
   if (code === undefined) return "the connection failed";
-  const words = WORDS.get(code);
+  const words = MESSAGES.get(code);
   if (words !== undefined) return words;
   if (code.startsWith("HPE_")) return NOT_HTTP;
   if (code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_")) return `the TLS handshake failed (${code})`;

@@ -11,7 +11,7 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** How long it may take to end of itself, and again after SIGTERM, in milliseconds. Default: 2,000. */
-  readonly patienceMs?: number;
+  readonly graceMs?: number;
 }
 
 export interface Exit {
@@ -35,11 +35,11 @@ export interface ProcessGroup {
   kill(): void;
 }
 
-const PATIENCE_MS = 2_000;
+const GRACE_MS = 2_000;
 /** How long what a process left behind may take after SIGTERM. */
-const LEFTOVER_PATIENCE_MS = 500;
+const DESCENDANT_GRACE_MS = 500;
 /** How long output is waited for after the exit, where something that was left behind holds it open. */
-const OUTPUT_PATIENCE_MS = 250;
+const OUTPUT_GRACE_MS = 250;
 
 /**
  * Starts `command` without a shell.
@@ -59,10 +59,10 @@ export async function startProcessGroup(command: Command): Promise<ProcessGroup>
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (cause: NodeJS.ErrnoException) => {
-      reject(new Error(whyNotStarted(command, cause), { cause }));
+      reject(new Error(spawnErrorMessage(command, cause), { cause }));
     });
   });
-  return new Group(child, command.patienceMs ?? PATIENCE_MS);
+  return new Group(child, command.graceMs ?? GRACE_MS);
 }
 
 class Group implements ProcessGroup {
@@ -73,16 +73,16 @@ class Group implements ProcessGroup {
   readonly exited: Promise<Exit>;
   readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
-  readonly #patienceMs: number;
+  readonly #graceMs: number;
   #ending: Promise<void> | undefined;
 
-  constructor(child: ChildProcess, patienceMs: number) {
+  constructor(child: ChildProcess, graceMs: number) {
     const { pid, stdin, stdout, stderr } = child;
     if (pid === undefined || stdin === null || stdout === null || stderr === null) {
       throw new Error("a spawned process must have an id and three pipes");
     }
     this.#child = child;
-    this.#patienceMs = patienceMs;
+    this.#graceMs = graceMs;
     this.pid = pid;
     this.stdin = stdin;
     this.stdout = stdout;
@@ -90,14 +90,14 @@ class Group implements ProcessGroup {
     // A failure to write shows as the exit or as the end of output; without a listener it would end the gateway.
     for (const pipe of [stdin, stdout, stderr]) pipe.on("error", () => {});
     child.on("error", () => {});
-    running.add(pid);
+    runningGroups.add(pid);
     const exit = new Promise<Exit>((resolve) => {
       child.once("exit", (code, signal) => resolve({ code, signal }));
     });
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    this.#gone = exit.then(() => this.#endLeftovers()).then(() => running.delete(pid));
+    this.#gone = exit.then(() => this.#endDescendants()).then(() => runningGroups.delete(pid));
     this.exited = exit.then(async (how) => {
-      await within(closed, OUTPUT_PATIENCE_MS);
+      await happensWithin(closed, OUTPUT_GRACE_MS);
       return how;
     });
   }
@@ -114,17 +114,17 @@ class Group implements ProcessGroup {
   async #end(): Promise<void> {
     this.stdin.end();
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      if (await within(this.#gone, this.#patienceMs)) return;
+      if (await happensWithin(this.#gone, this.#graceMs)) return;
       if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
     }
     await this.#gone;
   }
 
-  async #endLeftovers(): Promise<void> {
+  async #endDescendants(): Promise<void> {
     if (onWindows || !signalGroup(this.pid, "SIGTERM")) return;
     // Where process 1 does not reap, a leftover that has ended still counts as a member of the group; so this
     // waits for a while, and not until the group is empty.
-    const end = performance.now() + LEFTOVER_PATIENCE_MS;
+    const end = performance.now() + DESCENDANT_GRACE_MS;
     while (performance.now() < end) {
       await new Promise((resolve) => setTimeout(resolve, 20));
       if (!signalGroup(this.pid, 0)) return;
@@ -139,7 +139,7 @@ const onWindows = process.platform === "win32";
  * Groups that run now. Children see the end of their input when the gateway is gone, however it went; this
  * list is for those that pay no attention to it, and can be served only when Node still gets to say goodbye.
  */
-const running = new (class {
+const runningGroups = new (class {
   readonly #pids = new Set<number>();
   readonly #killAll = (): void => {
     // Nothing that takes a moment is waited for any more.
@@ -177,7 +177,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /** True when `event` happened in time. */
-async function within(event: Promise<unknown>, ms: number): Promise<boolean> {
+async function happensWithin(event: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), ms);
@@ -189,7 +189,7 @@ async function within(event: Promise<unknown>, ms: number): Promise<boolean> {
   }
 }
 
-function whyNotStarted({ command, cwd }: Command, error: NodeJS.ErrnoException): string {
+function spawnErrorMessage({ command, cwd }: Command, error: NodeJS.ErrnoException): string {
   if (!existsSync(cwd)) return `the working directory does not exist: ${cwd}`;
   const code: string = error.code ?? "";
   switch (code) {

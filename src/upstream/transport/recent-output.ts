@@ -1,10 +1,10 @@
 /** The last words of a process: what it wrote to stderr most recently, kept within a fixed size. */
 
 /** In bytes. */
-const KEPT = 64 * 1024;
-const QUOTED = 400;
+const BUFFER_BYTES = 64 * 1024;
+const EXCERPT_LENGTH = 400;
 /** How far back (characters) an error may stand from the end. */
-const SEARCHED = 4096;
+const SEARCH_LENGTH = 4096;
 
 export class RecentOutput {
   readonly #size: number;
@@ -13,7 +13,7 @@ export class RecentOutput {
   /** How many bytes have ever been written. */
   #written = 0;
 
-  constructor(size: number = KEPT, redact: (text: string) => string = (text) => text) {
+  constructor(size: number = BUFFER_BYTES, redact: (text: string) => string = (text) => text) {
     this.#size = size;
     this.#redact = redact;
   }
@@ -42,17 +42,17 @@ export class RecentOutput {
    * error and goes on with a stack or with how to use the program, it is the error that is quoted.
    * Secrets are taken out while they are whole and stand as they were written.
    */
-  get lastWords(): string {
+  get errorExcerpt(): string {
     // What is cut off at the beginning of this is not quoted.
-    const end = this.#redact(this.text.slice(-2 * SEARCHED))
-      .slice(-SEARCHED)
+    const end = this.#redact(this.text.slice(-2 * SEARCH_LENGTH))
+      .slice(-SEARCH_LENGTH)
       .replace(TERMINAL_SEQUENCE, "");
     const plain = printable(end);
-    if (plain.length <= QUOTED) return plain;
+    if (plain.length <= EXCERPT_LENGTH) return plain;
     const error = [...end.matchAll(ERROR)].at(-1)?.index;
-    if (error === undefined) return `…${plain.slice(-QUOTED).toWellFormed()}`;
+    if (error === undefined) return `…${plain.slice(-EXCERPT_LENGTH).toWellFormed()}`;
     const told = printable(end.slice(error));
-    return told.length > QUOTED ? `${told.slice(0, QUOTED).toWellFormed()}…` : told;
+    return told.length > EXCERPT_LENGTH ? `${told.slice(0, EXCERPT_LENGTH).toWellFormed()}…` : told;
   }
 }
 

@@ -6,19 +6,19 @@
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
-import type { Answer, Channel, ExchangeOptions, Headers } from "./channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { HttpPool } from "./http-pool.js";
-import { HttpRequest, type Outgoing } from "./http-request.js";
-import { type Sending, send } from "./http-send.js";
+import { HttpRequest, type OutgoingRequest } from "./http-request.js";
+import { type PendingSend, send } from "./http-send.js";
 import { type HttpServer, HttpTarget } from "./http-target.js";
-import type { Leftovers } from "./leftovers.js";
+import { MessageDemultiplexer } from "./message-demultiplexer.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 import { textOf } from "./message-text.js";
-import { MixedMessages } from "./mixed-messages.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
+import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
-export interface SseOptions extends HttpServer, Leftovers {
+export interface SseOptions extends HttpServer, UnmatchedHandlers {
   /** Connections to share with other channels to the same server. Default: connections of its own. */
   readonly pool?: HttpPool;
   readonly signal?: StopSignal;
@@ -48,25 +48,25 @@ class SseChannel implements Channel {
   readonly ready: Promise<void>;
   readonly #target: HttpTarget;
   readonly #ownPool: HttpPool | undefined;
-  readonly #messages: MixedMessages;
-  readonly #sendings = new Set<Sending>();
+  readonly #messages: MessageDemultiplexer;
+  readonly #pendingSends = new Set<PendingSend>();
   readonly #stream: HttpRequest;
-  readonly #stopHearing: () => void;
+  readonly #unwatchAddress: () => void;
   #endpoint: string | undefined;
-  #over: GatewayError | undefined;
+  #closeReason: GatewayError | undefined;
   #settleClosed!: (reason: GatewayError) => void;
   #settleReady!: (failure?: GatewayError) => void;
 
   constructor(options: SseOptions) {
     this.#ownPool = options.pool === undefined ? new HttpPool(options) : undefined;
     this.#target = new HttpTarget(options, options.pool ?? (this.#ownPool as HttpPool));
-    this.#messages = new MixedMessages(options);
+    this.#messages = new MessageDemultiplexer(options);
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
     });
     this.ready = new Promise((resolve, reject) => {
       const late = setTimeout(
-        () => this.#end(this.#closing("did not name its endpoint in time")),
+        () => this.#end(this.#closedError("did not name its endpoint in time")),
         options.connectTimeoutMs,
       );
       const giveUp = (): void => {
@@ -82,32 +82,34 @@ class SseChannel implements Channel {
     });
     this.#stream = this.#open(options);
     // The stream is the session, and what is POSTed goes to the new address, where nobody knows it.
-    this.#stopHearing = this.#target.pool.onMoved(() => this.#end(this.#closing("has another address now")));
+    this.#unwatchAddress = this.#target.pool.onAddressChange(() =>
+      this.#end(this.#closedError("has another address now")),
+    );
   }
 
-  async exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
-    if (this.#over !== undefined) throw this.#unavailable(this.#over);
+  async exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse> {
+    if (this.#closeReason !== undefined) throw this.#unavailable(this.#closeReason);
     const answer = this.#messages.wait(request.id, options);
     if (options?.signal?.aborted !== true) {
       // The response may come on the stream before the POST is answered, so neither waits for the other.
       this.#send(request, options?.headers).catch((error: unknown) => {
-        this.#messages.reject(request.id, error instanceof GatewayError ? error : this.#unwritten(error));
+        this.#messages.reject(request.id, error instanceof GatewayError ? error : this.#sendError(error));
       });
     }
     return answer;
   }
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
-    if (this.#over !== undefined) throw this.#unavailable(this.#over);
+    if (this.#closeReason !== undefined) throw this.#unavailable(this.#closeReason);
     await this.#send(message, options?.headers);
   }
 
-  listen(hear: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
-    return { opened: Promise.resolve(true), stop: this.#messages.listen(hear) };
+  listen(onMessage: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
+    return { opened: Promise.resolve(true), stop: this.#messages.listen(onMessage) };
   }
 
   async close(): Promise<void> {
-    this.#end(this.#closing("was closed by the gateway"));
+    this.#end(this.#closedError("was closed by the gateway"));
     await this.#ownPool?.destroy();
   }
 
@@ -116,15 +118,15 @@ class SseChannel implements Channel {
     const messages = new MessageStream(
       {
         message: (message) => this.#messages.deliver(message),
-        broken: (id, cause) =>
+        invalidResponse: (id, cause) =>
           this.#messages.reject(
             id,
-            this.#closing(`answered with something that is no valid response: ${cause.message}`),
+            this.#closedError(`answered with something that is no valid response: ${cause.message}`),
           ),
         event: (name, data) => {
           if (name === "endpoint") this.#setEndpoint(data);
         },
-        tooLong: () => this.#end(this.#closing(`sent ${TOO_LONG}`)),
+        tooLong: () => this.#end(this.#closedError(`sent ${TOO_LONG}`)),
       },
       options,
     );
@@ -141,7 +143,7 @@ class SseChannel implements Channel {
           }
         },
         data: (chunk) => messages.push(chunk),
-        end: () => this.#end(this.#closing("ended its event stream")),
+        end: () => this.#end(this.#closedError("ended its event stream")),
         fail: (error, sent) => this.#end(connectionError(target, error, sent)),
       },
     );
@@ -161,7 +163,7 @@ class SseChannel implements Channel {
   }
 
   async #send(message: Envelope, headers: Headers | undefined): Promise<void> {
-    const outgoing: Outgoing = {
+    const outgoing: OutgoingRequest = {
       method: "POST",
       path: this.#endpoint ?? this.#target.path,
       headers: { ...this.#target.headers, "content-type": "application/json", ...headers },
@@ -169,27 +171,27 @@ class SseChannel implements Channel {
     };
     // The endpoint itself is the session.
     const sending = send(this.#target, outgoing, true);
-    this.#sendings.add(sending);
+    this.#pendingSends.add(sending);
     try {
       await sending.accepted;
     } finally {
-      this.#sendings.delete(sending);
+      this.#pendingSends.delete(sending);
     }
   }
 
   /** The stream is over, and with it the session; the first reason stands. */
   #end(reason: GatewayError): void {
-    if (this.#over !== undefined) return;
-    this.#over = reason;
+    if (this.#closeReason !== undefined) return;
+    this.#closeReason = reason;
     this.#stream?.abort();
-    this.#stopHearing?.();
+    this.#unwatchAddress?.();
     this.#settleReady(reason);
     this.#messages.end(reason);
-    for (const sending of [...this.#sendings]) sending.abandon(reason);
+    for (const sending of [...this.#pendingSends]) sending.abandon(reason);
     this.#settleClosed(reason);
   }
 
-  #closing(what: string): GatewayError {
+  #closedError(what: string): GatewayError {
     const { name } = this.#target;
     return new GatewayError("upstream_closed", "upstream", `${name} ${what}`, {
       server: name,
@@ -199,7 +201,7 @@ class SseChannel implements Channel {
   }
 
   /** What could not even be written is the failure of one request, and of nothing else. */
-  #unwritten(cause: unknown): GatewayError {
+  #sendError(cause: unknown): GatewayError {
     return connectionError(this.#target, cause instanceof Error ? cause : new Error(String(cause)), false);
   }
 

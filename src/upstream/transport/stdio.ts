@@ -9,17 +9,17 @@ import {
 } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
 import { looksLikeMessage, readMessages } from "../../wire/message.js";
-import type { Answer, Channel, ExchangeOptions } from "./channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions } from "./channel.js";
 import { childEnvironment } from "./child-environment.js";
-import type { Leftovers } from "./leftovers.js";
 import { LineWriter } from "./line-writer.js";
+import { MessageDemultiplexer } from "./message-demultiplexer.js";
 import { lineOf } from "./message-text.js";
-import { MixedMessages } from "./mixed-messages.js";
 import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
-import { NO_LEDGER, type ProcessLedger } from "./process-ledger.js";
+import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "./process-registry.js";
 import { printable, RecentOutput } from "./recent-output.js";
+import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
-export interface StdioOptions extends Leftovers {
+export interface StdioOptions extends UnmatchedHandlers {
   /** The server's key in the config, for messages. */
   readonly name: string;
   readonly command: string;
@@ -29,11 +29,11 @@ export interface StdioOptions extends Leftovers {
   /** Absolute. */
   readonly cwd: string;
   /** How long the process may take to end once its input is closed, and again after SIGTERM. Default: 2,000 ms. */
-  readonly patienceMs?: number;
+  readonly graceMs?: number;
   /** Takes secrets out of its last words, before they are cut. Default: as they are. */
   readonly redact?: (text: string) => string;
   /** Where the process is written down. Default: nowhere. */
-  readonly ledger?: ProcessLedger;
+  readonly processRegistry?: ProcessRegistry;
   /** Hears every line the process writes to stderr, cut at 8 KiB. */
   readonly onStderr?: (line: string) => void;
 }
@@ -46,9 +46,9 @@ export interface StdioChannel extends Channel {
 }
 
 const MAX_STDERR_LINE_BYTES = 8 * 1024;
-const JUNK_EXCERPT = 200;
+const EXCERPT_LENGTH = 200;
 /** How long after a pipe was closed the process may still run before that counts as a fault. */
-const EXIT_PATIENCE_MS = 1_000;
+const EXIT_GRACE_MS = 1_000;
 
 /**
  * Starts the process. The era must call `listen` before it sends anything: what nobody hears is dropped.
@@ -67,49 +67,49 @@ export async function openStdioChannel(options: StdioOptions): Promise<StdioChan
       retryable: true,
     });
   }
-  const { ledger = NO_LEDGER, name, command } = options;
-  const forget = ledger.note(group.pid, name, command);
-  return new PipeChannel(options, group, group.exited.then(forget));
+  const { processRegistry = NO_PROCESS_REGISTRY, name, command } = options;
+  const forget = processRegistry.register(group.pid, name, command);
+  return new StdioPipeChannel(options, group, group.exited.then(forget));
 }
 
-class PipeChannel implements StdioChannel {
+class StdioPipeChannel implements StdioChannel {
   readonly association = "pipe";
   readonly pid: number;
   readonly closed: Promise<GatewayError>;
   readonly #options: StdioOptions;
   readonly #group: ProcessGroup;
-  readonly #forgotten: Promise<void>;
+  readonly #unregistered: Promise<void>;
   readonly #writer: LineWriter;
-  readonly #messages: MixedMessages;
+  readonly #messages: MessageDemultiplexer;
   readonly #recent: RecentOutput;
   /** Why nothing more can be sent; the first reason stands. */
-  #over: GatewayError | undefined;
-  #lastChance: NodeJS.Timeout | undefined;
+  #closeReason: GatewayError | undefined;
+  #exitTimer: NodeJS.Timeout | undefined;
 
-  /** `forgotten`: nothing is written down of the process any more. */
-  constructor(options: StdioOptions, group: ProcessGroup, forgotten: Promise<void>) {
+  /** `unregistered`: nothing is written down of the process any more. */
+  constructor(options: StdioOptions, group: ProcessGroup, unregistered: Promise<void>) {
     this.#options = options;
     this.#recent = new RecentOutput(undefined, options.redact);
-    this.#forgotten = forgotten;
+    this.#unregistered = unregistered;
     this.#group = group;
     this.#writer = new LineWriter(group.stdin);
-    this.#messages = new MixedMessages(options);
+    this.#messages = new MessageDemultiplexer(options);
     this.pid = group.pid;
     const lines = new LineSplitter({
       line: (bytes) => this.#receive(bytes),
       tooLong: () => {
-        this.#breakOff(`sent a line longer than ${MAX_LINE_BYTES} bytes`);
+        this.#fail(`sent a line longer than ${MAX_LINE_BYTES} bytes`);
         group.kill();
       },
     });
     group.stdout.on("data", (chunk: Buffer) => lines.push(chunk));
     group.stdout.once("end", () => {
       lines.end();
-      this.#deafOrDumb("closed its output");
+      this.#onPipeClosed("closed its output");
     });
-    group.stdin.once("close", () => this.#deafOrDumb("closed its input"));
+    group.stdin.once("close", () => this.#onPipeClosed("closed its input"));
     this.#readStderr();
-    this.closed = group.exited.then((exit) => this.#finish(this.#sentenceOf(exit)));
+    this.closed = group.exited.then((exit) => this.#finish(this.#exitMessage(exit)));
   }
 
   get stderr(): string {
@@ -117,10 +117,10 @@ class PipeChannel implements StdioChannel {
   }
 
   // No async function: to return the promise of another costs it three turns of the microtask queue.
-  exchange(request: Request, options?: ExchangeOptions): Promise<Answer> {
+  exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse> {
     try {
       const line = lineOf(request);
-      this.#refuseWhenOver();
+      this.#throwIfClosed();
       const answer = this.#messages.wait(request.id, options);
       if (options?.signal?.aborted !== true && !this.#writer.write(line)) {
         this.#messages.reject(request.id, this.#notReading());
@@ -133,20 +133,20 @@ class PipeChannel implements StdioChannel {
 
   async post(message: Notification | Envelope): Promise<void> {
     const line = lineOf(message);
-    this.#refuseWhenOver();
+    this.#throwIfClosed();
     if (!this.#writer.write(line)) throw this.#notReading();
   }
 
-  listen(hear: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
-    return { opened: Promise.resolve(true), stop: this.#messages.listen(hear) };
+  listen(onMessage: (message: Envelope) => void): { readonly opened: Promise<boolean>; stop(): void } {
+    return { opened: Promise.resolve(true), stop: this.#messages.listen(onMessage) };
   }
 
   async close(): Promise<void> {
-    this.#over ??= this.#ended("was closed by the gateway");
+    this.#closeReason ??= this.#ended("was closed by the gateway");
     this.#writer.flush();
     await this.#group.end();
     await this.closed;
-    await this.#forgotten;
+    await this.#unregistered;
   }
 
   #receive(line: Buffer): void {
@@ -185,7 +185,7 @@ class PipeChannel implements StdioChannel {
   }
 
   #skip(line: Buffer): void {
-    this.#options.onJunk?.(printable(line.toString("utf8", 0, JUNK_EXCERPT)));
+    this.#options.onNonProtocolOutput?.(printable(line.toString("utf8", 0, EXCERPT_LENGTH)));
   }
 
   #readStderr(): void {
@@ -205,40 +205,40 @@ class PipeChannel implements StdioChannel {
   }
 
   /** A pipe is closed. Mostly because the process is exiting, which then tells more; if not, it is of no use. */
-  #deafOrDumb(what: string): void {
-    this.#lastChance ??= setTimeout(() => {
-      this.#breakOff(what);
+  #onPipeClosed(what: string): void {
+    this.#exitTimer ??= setTimeout(() => {
+      this.#fail(what);
       // However that goes, `exited` tells.
       this.#group.end().catch(() => {});
-    }, EXIT_PATIENCE_MS);
+    }, EXIT_GRACE_MS);
   }
 
   /** Nothing more can come of it, although the process still runs. */
-  #breakOff(what: string): void {
-    this.#over ??= this.#ended(what);
-    this.#messages.end(this.#over);
+  #fail(what: string): void {
+    this.#closeReason ??= this.#ended(what);
+    this.#messages.end(this.#closeReason);
   }
 
   #finish(what: string): GatewayError {
-    clearTimeout(this.#lastChance);
-    this.#over ??= this.#ended(what);
-    this.#messages.end(this.#over);
-    return this.#over;
+    clearTimeout(this.#exitTimer);
+    this.#closeReason ??= this.#ended(what);
+    this.#messages.end(this.#closeReason);
+    return this.#closeReason;
   }
 
-  #refuseWhenOver(): void {
-    if (this.#over === undefined) return;
-    throw new GatewayError("upstream_unavailable", "upstream", this.#over.message, {
-      cause: this.#over,
+  #throwIfClosed(): void {
+    if (this.#closeReason === undefined) return;
+    throw new GatewayError("upstream_unavailable", "upstream", this.#closeReason.message, {
+      cause: this.#closeReason,
       server: this.#options.name,
       retryable: true,
       supervised: true,
     });
   }
 
-  #sentenceOf(exit: Exit): string {
+  #exitMessage(exit: Exit): string {
     const how = exit.signal === null ? `exited with code ${exit.code}` : `was ended by ${exit.signal}`;
-    const words = this.#recent.lastWords;
+    const words = this.#recent.errorExcerpt;
     return words === "" ? how : `${how}; its last words: ${words}`;
   }
 

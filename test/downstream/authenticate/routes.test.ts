@@ -1,9 +1,9 @@
 /** Every path of the main listener, as strangers find it; and what whoever has a token is told over HTTP. */
 import { describe, expect, test } from "vitest";
-import { frontDoor } from "../../../src/core/front-door.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { EVERYBODY_IS_ANONYMOUS } from "../../../src/downstream/authenticate/authentication.js";
-import { HeldBodies } from "../../../src/downstream/held-bodies.js";
+import { rebindingProtection } from "../../../src/core/rebinding-protection.js";
+import { NO_AUTHENTICATION } from "../../../src/downstream/authenticate/authentication.js";
+import { BodyBudget } from "../../../src/downstream/body-budget.js";
 import { routeTable } from "../../../src/downstream/http-routes.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
 import { fakePort, textReply } from "../../support/fake-port.js";
@@ -21,14 +21,14 @@ const METADATA = "/.well-known/oauth-protected-resource";
 /** The paths that the listener really serves, parameters filled in. */
 const PATHS = routeTable({
   listen: { path: "/mcp", maxBodyBytes: 1 },
-  port: fakePort(),
+  gateway: fakePort(),
   modern: recordingEdge(),
   legacy: recordingEdge(),
   sse: recordingEdge(),
-  ready: () => ({ ready: true, reasons: [] }),
-  authentication: EVERYBODY_IS_ANONYMOUS,
-  door: frontDoor({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] }),
-  bodies: new HeldBodies(),
+  readiness: () => ({ ready: true, reasons: [] }),
+  authentication: NO_AUTHENTICATION,
+  rebindingProtection: rebindingProtection({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] }),
+  bodyBudget: new BodyBudget(),
   logger: SILENT,
 }).map(({ path }) => path.replace(":name", "files").replace(/^\*$/, "/nothing").replace(/\*$/, "mcp"));
 
@@ -59,7 +59,7 @@ describe("without credentials", () => {
     const sse = recordingEdge();
     const { origin, legacy } = await listening({
       sse,
-      port: fakePort({ scopes: ["files"] }),
+      gateway: fakePort({ scopes: ["files"] }),
       authentication: authenticationOf({ keys, jwt: jwtConfig(issuerUrl) }),
     });
     const found: string[] = [];
@@ -126,10 +126,10 @@ describe("with credentials", () => {
     ["Authorization", { authorization: `Bearer ${KEY}` }],
     ["X-API-Key", { "x-api-key": KEY }],
   ] as [string, Record<string, string>][])("in %s one comes in, as oneself", async (_where, headers) => {
-    const port = fakePort({ handlers: { "tools/list": () => textReply("x") } });
-    const { url } = await listening({ port, authentication: authenticationOf({ keys }) });
+    const gateway = fakePort({ handlers: { "tools/list": () => textReply("x") } });
+    const { url } = await listening({ gateway, authentication: authenticationOf({ keys }) });
     expect((await send(url, modernRequest("tools/list", {}, { headers }))).status).toBe(200);
-    expect(port.calls.map(({ client }) => client.principal.id)).toEqual(["alice"]);
+    expect(gateway.calls.map(({ client }) => client.principal.id)).toEqual(["alice"]);
     expect((await send(`${url}x`, { method: "GET", headers })).status).toBe(404);
   });
 
@@ -174,7 +174,7 @@ describe("the metadata of the resource", () => {
 
   test.each([
     ["only keys are taken", authenticationOf({ keys })],
-    ["nobody has to say who they are", EVERYBODY_IS_ANONYMOUS],
+    ["nobody has to say who they are", NO_AUTHENTICATION],
   ])("is not there where %s", async (_what, authentication) => {
     const { origin } = await listening({ authentication });
     expect((await send(`${origin}${METADATA}`, { method: "GET" })).status).toBe(404);
@@ -204,9 +204,13 @@ describe("a call that needs more than its token grants", () => {
   async function gateway(handler = () => reply as ReturnType<typeof textReply>) {
     const from = await issuer();
     const port = fakePort({ handlers: { "tools/call": handler } });
-    const legacy = createLegacyEdge({ port, sessions: { max: 9, idleMs: 60_000 }, keepAliveMs: 15_000 });
+    const legacy = createLegacyEdge({
+      gateway: port,
+      sessions: { max: 9, idleMs: 60_000 },
+      keepAliveMs: 15_000,
+    });
     const authentication = authenticationOf({ jwt: jwtConfig(from.url), requiredScopes: ["mcp"] });
-    const { url } = await listening({ port, legacy, authentication });
+    const { url } = await listening({ gateway: port, legacy, authentication });
     const token = (scope: string) => from.token({ scope });
     return { url, token };
   }

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Principal } from "../../../src/core/client.js";
 import {
   type Authentication,
-  EVERYBODY_IS_ANONYMOUS,
+  NO_AUTHENTICATION,
 } from "../../../src/downstream/authenticate/authentication.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
 import { createHttpSse } from "../../../src/downstream/legacy/http-sse.js";
@@ -19,7 +19,7 @@ const PEOPLE = new Map<string, Principal>(
   ].map((principal) => [`Bearer ${principal.id}-${principal.claims.scope}`, principal]),
 );
 const authentication: Authentication = {
-  ...EVERYBODY_IS_ANONYMOUS,
+  ...NO_AUTHENTICATION,
   isRequired: true,
   authenticate: ({ headers }) => {
     const found = PEOPLE.get(headers.authorization ?? "");
@@ -30,9 +30,9 @@ const authentication: Authentication = {
 
 async function gateway() {
   const port = fakePort({ handlers: { "tools/call": () => textReply("done") } });
-  const edge = createLegacyEdge({ port, sessions: { max: 9, idleMs: 60_000 }, keepAliveMs: 15_000 });
+  const edge = createLegacyEdge({ gateway: port, sessions: { max: 9, idleMs: 60_000 }, keepAliveMs: 15_000 });
   const sse = createHttpSse({ edge, keepAliveMs: 15_000 });
-  const { url, origin } = await listening({ port, legacy: edge, sse, authentication });
+  const { url, origin } = await listening({ gateway: port, legacy: edge, sse, authentication });
   const scopes = () =>
     port.calls.map(({ client }) => `${client.principal.id} ${String(client.principal.claims.scope)}`);
   return { port, url, origin, scopes };

@@ -35,7 +35,7 @@ export function authenticationOf(
   const auth = { keys: [], requiredScopes: [], resource: AUDIENCE, ...config };
   const made = createAuthentication(auth, {
     url: () => "http://127.0.0.1:8080/mcp",
-    failed: (reason) => failures.push(reason),
+    onFailure: (reason) => failures.push(reason),
     ...options,
   });
   return { ...made, failures };

@@ -5,7 +5,7 @@ import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import {
   type Authentication,
-  EVERYBODY_IS_ANONYMOUS,
+  NO_AUTHENTICATION,
 } from "../../../src/downstream/authenticate/authentication.js";
 import { fakePort } from "../../support/fake-port.js";
 import { modernRequest, raw, type Sent, send } from "../../support/http-host.js";
@@ -132,18 +132,18 @@ describe("headers that stand there more than once", () => {
 describe("credentials", () => {
   test("become the principal of the exchange, and the body of strangers is never read", async () => {
     const authentication: Authentication = {
-      ...EVERYBODY_IS_ANONYMOUS,
+      ...NO_AUTHENTICATION,
       authenticate({ headers }) {
         if (headers.authorization === "Bearer alice") return { ...ANONYMOUS, id: "alice" };
         throw new GatewayError("unauthenticated", "downstream", "who are you?");
       },
     };
-    const port = fakePort();
-    const { url } = await listening({ port, authentication });
+    const gateway = fakePort();
+    const { url } = await listening({ gateway, authentication });
     const stranger = await send(url, { ...ping, body: "x".repeat(100_000) });
     expect([stranger.status, stranger.json().error]).toMatchObject([401, { code: -31401 }]);
     await send(url, modernRequest("tools/list", {}, { headers: { authorization: "Bearer alice" } }));
-    expect(port.calls.map((call) => call.client.principal.id)).toEqual(["alice"]);
+    expect(gateway.calls.map((call) => call.client.principal.id)).toEqual(["alice"]);
   });
 
   test.each(["GET", "POST"])("of a %s whose host hangs up meanwhile lead to no edge", async (method) => {
@@ -155,7 +155,7 @@ describe("credentials", () => {
       return ANONYMOUS;
     };
     const authentication: Authentication = {
-      ...EVERYBODY_IS_ANONYMOUS,
+      ...NO_AUTHENTICATION,
       authenticate(request) {
         looked = hangUp(request as IncomingMessage);
         return looked;
@@ -173,7 +173,7 @@ describe("credentials", () => {
 
 describe("paths", () => {
   test("a name after the path is the scope", async () => {
-    const { url, legacy } = await listening({ port: fakePort({ scopes: ["files", "a/b"] }) });
+    const { url, legacy } = await listening({ gateway: fakePort({ scopes: ["files", "a/b"] }) });
     expect((await send(`${url}/files`, { method: "GET" })).status).toBe(200);
     expect((await send(`${url}/a%2Fb?x=1`, { method: "GET" })).status).toBe(200);
     expect((await send(`${url}/`, { method: "GET" })).status).toBe(200);
@@ -183,7 +183,7 @@ describe("paths", () => {
   test.each(["/mcp/nobody", "/mcp/__proto__", "/mcp/files/tools", "/other", "/", "/mcpx"])(
     "%s is not there",
     async (path) => {
-      const { origin, legacy } = await listening({ port: fakePort({ scopes: ["files"] }) });
+      const { origin, legacy } = await listening({ gateway: fakePort({ scopes: ["files"] }) });
       const answer = await send(`${origin}${path}`, ping);
       expect(answer.status).toBe(404);
       expect(answer.json().error).toMatchObject({ data: { cardea: { code: "unknown_target" } } });
@@ -192,7 +192,7 @@ describe("paths", () => {
   );
 
   test("OPTIONS says what is allowed, also to who is no browser", async () => {
-    const { origin } = await listening({ port: fakePort({ scopes: ["files"] }), sse: recordingEdge() });
+    const { origin } = await listening({ gateway: fakePort({ scopes: ["files"] }), sse: recordingEdge() });
     for (const [path, allow] of [
       ["/mcp", "GET, POST, DELETE, OPTIONS"],
       ["/mcp/files", "GET, POST, DELETE, OPTIONS"],

@@ -100,7 +100,7 @@ test("an encoded body is not unpacked", async () => {
 
 test("a refused body leaves the connection usable", async () => {
   const { port } = await listening({
-    port: fakePort({ handlers: { "tools/call": echo } }),
+    gateway: fakePort({ handlers: { "tools/call": echo } }),
     listen: { maxBodyBytes: 2_000 },
   });
   const { body, headers } = modernRequest("tools/call", { name: "say" });
@@ -117,8 +117,8 @@ test("a refused body leaves the connection usable", async () => {
 });
 
 test("keys that name the prototype are ordinary keys", async () => {
-  const port = fakePort({ handlers: { "tools/call": echo } });
-  const { url } = await listening({ port });
+  const gateway = fakePort({ handlers: { "tools/call": echo } });
+  const { url } = await listening({ gateway });
   const request = modernRequest("tools/call", { name: "say" });
   const body = request.body.replace(
     '"name":"say"',

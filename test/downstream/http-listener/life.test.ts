@@ -7,7 +7,7 @@ import { ANONYMOUS } from "../../../src/core/client.js";
 import { SILENT } from "../../../src/core/logger.js";
 import {
   type Authentication,
-  EVERYBODY_IS_ANONYMOUS,
+  NO_AUTHENTICATION,
 } from "../../../src/downstream/authenticate/authentication.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
 import { givenUp } from "../../support/given-up.js";
@@ -17,7 +17,7 @@ import { until } from "../../support/until.js";
 
 test("the probes answer, whatever address they came by, and readiness gives its reasons", async () => {
   let readiness = { ready: true, reasons: [] as string[] };
-  const { origin } = await listening({ ready: () => readiness });
+  const { origin } = await listening({ readiness: () => readiness });
   const get = (path: string, host: string) => send(`${origin}${path}`, { method: "GET", headers: { host } });
   for (const host of ["localhost", "10.1.2.3:8080"]) {
     expect((await get("/healthz", host)).status).toBe(200);
@@ -32,7 +32,7 @@ test("the probes answer, whatever address they came by, and readiness gives its 
 
 test("that it is alive is told in the same words on both listeners", async () => {
   const { origin } = await listening({
-    ready: () => ({ ready: false, reasons: ["the gateway is stopping"] }),
+    readiness: () => ({ ready: false, reasons: ["the gateway is stopping"] }),
   });
   expect((await send(`${origin}/healthz`, { method: "GET" })).json()).toEqual({ status: "ok" });
 });
@@ -41,13 +41,13 @@ test("HEAD is answered once, as GET would be, and nothing is said on stderr of i
   const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
   onTestFinished(() => complaints.mockRestore());
   const authentication: Authentication = {
-    ...EVERYBODY_IS_ANONYMOUS,
+    ...NO_AUTHENTICATION,
     authenticate: async () => {
       await turn();
       return ANONYMOUS;
     },
   };
-  const { origin } = await listening({ port: fakePort({ scopes: ["files"] }), authentication });
+  const { origin } = await listening({ gateway: fakePort({ scopes: ["files"] }), authentication });
   for (const [path, status] of [
     ["/healthz", 200],
     ["/readyz", 200],
@@ -79,7 +79,7 @@ test("who asks for nothing that is there is told where MCP is spoken", async () 
 test("nobody listens beyond loopback without authentication, unless told to", async () => {
   await expect(listening({ listen: { host: "0.0.0.0" } })).rejects.toThrow(/refused to listen on 0\.0\.0\.0/);
   await listening({ listen: { host: "0.0.0.0", insecure: true } });
-  const authentication = { ...EVERYBODY_IS_ANONYMOUS, isRequired: true };
+  const authentication = { ...NO_AUTHENTICATION, isRequired: true };
   await listening({ listen: { host: "0.0.0.0" }, authentication });
 });
 
@@ -113,7 +113,7 @@ test("a head that does not come and a body that drips are cut off", async () => 
 
 test("a call may be quiet for longer than a reader may stall, and a reader that stalls is cut off", async () => {
   const { handler, called, answer } = pendingHandler();
-  const port = fakePort({
+  const gateway = fakePort({
     handlers: {
       "tools/call": handler,
       "resources/read": () => resultReply({ blob: "x".repeat(64 * 1024 * 1024) }),
@@ -124,7 +124,7 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
     noticed = resolve;
   });
   const logger = { ...SILENT, warn: (_fields: object, sentence: string) => noticed(sentence) };
-  const { url } = await listening({ port, logger, timeouts: { stallMs: 1_000 } });
+  const { url } = await listening({ gateway, logger, timeouts: { stallMs: 1_000 } });
   const quiet = send(url, modernRequest("tools/call", { name: "slow" }));
   await called;
   const stalled = await open(url, modernRequest("resources/read", { uri: "a:b" }));
@@ -164,7 +164,7 @@ test("connections beyond the limit are dropped", async () => {
 
 test("stopping ends subscriptions with their answer, waits for calls, and takes no more", async () => {
   const { handler, called, answer } = pendingHandler();
-  const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
+  const { url, listener } = await listening({ gateway: fakePort({ handlers: { "tools/call": handler } }) });
   const subscribed = open(
     url,
     modernRequest("subscriptions/listen", { notifications: { toolsListChanged: true } }),
@@ -185,7 +185,7 @@ test("stopping ends subscriptions with their answer, waits for calls, and takes 
 
 test("with time to linger it serves on, closes each connection behind its answer, and then takes no more", async () => {
   const { url, listener } = await listening({
-    port: fakePort({ handlers: { "tools/list": () => resultReply({ tools: [] }) } }),
+    gateway: fakePort({ handlers: { "tools/list": () => resultReply({ tools: [] }) } }),
   });
   let idle = false;
   const stopped = listener.stop(10_000, 60_000, () => idle);
@@ -203,7 +203,9 @@ test("it lingers no longer than it was told, nor than there is something to wait
   await expect(send(`${other.origin}/readyz`, { method: "GET" })).rejects.toThrow(/ECONNREFUSED/);
 
   let idle = false;
-  const { origin, listener } = await listening({ ready: () => ({ ready: false, reasons: ["stopping"] }) });
+  const { origin, listener } = await listening({
+    readiness: () => ({ ready: false, reasons: ["stopping"] }),
+  });
   const stopped = listener.stop(10_000, 60_000, () => idle);
   expect((await send(`${origin}/readyz`, { method: "GET" })).status).toBe(503);
   idle = true;
@@ -213,7 +215,7 @@ test("it lingers no longer than it was told, nor than there is something to wait
 
 test("what does not finish within the grace is cut off, and aborted", async () => {
   const { handler, called } = pendingHandler();
-  const { url, listener } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
+  const { url, listener } = await listening({ gateway: fakePort({ handlers: { "tools/call": handler } }) });
   const running = send(url, modernRequest("tools/call", { name: "slow" }));
   const { signal } = await called;
   await Promise.all([givenUp(signal), listener.stop(0), expect(running).rejects.toThrow()]);

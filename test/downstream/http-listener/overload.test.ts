@@ -3,15 +3,15 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import type { PressureLevel } from "../../../src/core/pressure.js";
-import { HeldBodies } from "../../../src/downstream/held-bodies.js";
+import { BodyBudget } from "../../../src/downstream/body-budget.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
-import { StreamPlaces } from "../../../src/downstream/stream-places.js";
+import { SharedStreamQuota } from "../../../src/downstream/stream-quota.js";
 import { echo, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";
 import { until } from "../../support/until.js";
 
-const port = fakePort({ handlers: { "tools/call": echo } });
+const gateway = fakePort({ handlers: { "tools/call": echo } });
 const call = modernRequest("tools/call", { name: "echo" }, { id: 7 });
 const subscribe = modernRequest("subscriptions/listen", { notifications: { toolsListChanged: true } });
 
@@ -19,9 +19,9 @@ const subscribe = modernRequest("subscriptions/listen", { notifications: { tools
 async function pressed(options: Parameters<typeof listening>[0] = {}) {
   const pressure: { level: PressureLevel } = { level: 0 };
   const refused: string[] = [];
-  const shed = (what: string) => refused.push(what);
-  const room = new StreamPlaces({ pressure, shed });
-  const host = await listening({ port, pressure, shed, edge: { room }, ...options });
+  const onShed = (what: string) => refused.push(what);
+  const streamQuota = new SharedStreamQuota({ pressure, onShed });
+  const host = await listening({ gateway, pressure, onShed, edge: { streamQuota }, ...options });
   return { ...host, pressure, refused };
 }
 
@@ -63,7 +63,7 @@ test("then it is connections: a new one is closed, and one that was there goes o
     pressure,
     refused,
   } = await pressed({
-    port: fakePort({ handlers: { "tools/call": handler } }),
+    gateway: fakePort({ handlers: { "tools/call": handler } }),
   });
   const running = send(url, call);
   await called;
@@ -99,8 +99,8 @@ test("where nearly all connections are taken, those who come late are told so, a
 test("large bodies are taken up to a sum, and again when those before them are served", async () => {
   const { handler, called, answer } = pendingHandler();
   const { url, refused } = await pressed({
-    port: fakePort({ handlers: { "tools/call": handler } }),
-    heldBodyBytes: 300_000,
+    gateway: fakePort({ handlers: { "tools/call": handler } }),
+    bodyBudgetBytes: 300_000,
   });
   const large = modernRequest("tools/call", { name: "echo", arguments: { text: "x".repeat(200_000) } });
   const first = send(url, large);
@@ -117,31 +117,36 @@ test("large bodies are taken up to a sum, and again when those before them are s
 });
 
 test("a body without a length counts as the longest there may be", () => {
-  const bodies = new HeldBodies({ limit: 1_000_000 });
+  const bodies = new BodyBudget({ limit: 1_000_000 });
   const response = { once: () => response } as never;
-  bodies.hold(900_000, response);
-  expect(() => bodies.hold(200_000, response)).toThrow(/too many large requests/);
-  bodies.hold(1_000, response);
+  bodies.reserve(900_000, response);
+  expect(() => bodies.reserve(200_000, response)).toThrow(/too many large requests/);
+  bodies.reserve(1_000, response);
 });
 
 test("a principal has so many streams, and one more when one has ended; without principals there is one limit", () => {
-  const places = new StreamPlaces({ total: 5, perPrincipal: 2 });
+  const places = new SharedStreamQuota({ total: 5, perPrincipal: 2 });
   const someone = (id: string) => ({ id, groups: [], claims: {} });
-  const leave = places.take(someone("alice"));
-  places.take(someone("alice"));
-  expect(() => places.take(someone("alice"))).toThrow(/you have 2 streams open/);
-  places.take(someone("bob"));
+  const leave = places.acquire(someone("alice"));
+  places.acquire(someone("alice"));
+  expect(() => places.acquire(someone("alice"))).toThrow(/you have 2 streams open/);
+  places.acquire(someone("bob"));
   leave();
   leave();
-  places.take(someone("alice"));
-  for (let i = 0; i < 2; i += 1) places.take(someone("anonymous"));
-  expect(() => places.take(someone("carol"))).toThrow(/5 streams are open/);
+  places.acquire(someone("alice"));
+  for (let i = 0; i < 2; i += 1) places.acquire(someone("anonymous"));
+  expect(() => places.acquire(someone("carol"))).toThrow(/5 streams are open/);
 });
 
 test("a GET stream of an older host takes a place, and gives it back when it is over", async () => {
-  const room = new StreamPlaces({ total: 1 });
-  const legacy = createLegacyEdge({ port, sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 60_000, room });
-  const { url } = await listening({ port, legacy });
+  const streamQuota = new SharedStreamQuota({ total: 1 });
+  const legacy = createLegacyEdge({
+    gateway,
+    sessions: { max: 10, idleMs: 60_000 },
+    keepAliveMs: 60_000,
+    streamQuota,
+  });
+  const { url } = await listening({ gateway, legacy });
   const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const initialize = {
     jsonrpc: "2.0",

@@ -104,14 +104,14 @@ describe("the call", () => {
         },
       }),
     );
-    const { params, answers, logLevel } = server.port.calls[0] as Call;
+    const { params, inputResponses, logLevel } = server.port.calls[0] as Call;
     expect(params).toEqual({
       name: "t",
       arguments: {},
       vendor: { a: 1 },
       _meta: { progressToken: 7, traceparent: "00-1" },
     });
-    expect([answers, logLevel]).toEqual([undefined, undefined]);
+    expect([inputResponses, logLevel]).toEqual([undefined, undefined]);
   });
 
   test("is not cancelled by a notification that could name another, which over HTTP is refused", async () => {

@@ -83,7 +83,7 @@ test("hosts that use the same ids at the same time see their own answers, progre
       const strays: unknown[] = [];
       const port = fakePort();
       const edge = createLegacyEdge({
-        port: {
+        gateway: {
           ...port,
           handle: (call) => new Promise<Reply>((settle) => void pending.push({ call, settle })),
         },
@@ -99,7 +99,7 @@ test("hosts that use the same ids at the same time see their own answers, progre
             strays.push(error);
           }
         };
-        host.pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send });
+        host.pipe = edge.pipe({ principal: ANONYMOUS, endpoint: "", send });
         await host.pipe.receive(initializeMessage({ capabilities: { elicitation: {} } }));
         host.send({ method: "notifications/initialized" });
       }
@@ -169,9 +169,9 @@ test("hosts that use the same ids at the same time see their own answers, progre
 
       expect(strays).toEqual([]);
       for (const { call } of pending) {
-        if (call.answers === undefined) continue;
+        if (call.inputResponses === undefined) continue;
         // The answer that reached a call is the one its own host gave to its own question, with its own state.
-        expect(call.answers).toEqual({
+        expect(call.inputResponses).toEqual({
           responses: { q: { action: "accept", content: { tag: tagOf(call) } } },
           state: tagOf(call),
         });

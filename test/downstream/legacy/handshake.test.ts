@@ -75,7 +75,7 @@ describe("initialize", () => {
     expect(server.port.calls[0]?.client).toMatchObject({
       affinity: one.sessionId,
       session: true,
-      scope: "",
+      endpoint: "",
       info: { name: "test-host" },
     });
   });

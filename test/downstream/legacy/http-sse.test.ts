@@ -10,8 +10,8 @@ import { echo, type FakePortOptions, fakePort, pendingHandler, textReply } from 
 import { Events, initializeMessage } from "./support.js";
 
 async function sseServer(portOptions: FakePortOptions = {}, options: Partial<HttpSseOptions> = {}) {
-  const port = fakePort(portOptions);
-  const edge = createLegacyEdge({ port, sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 15_000 });
+  const gateway = fakePort(portOptions);
+  const edge = createLegacyEdge({ gateway, sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 15_000 });
   const closed = { count: 0, next: () => {} };
   const hooks = {
     closed: () => {
@@ -23,7 +23,7 @@ async function sseServer(portOptions: FakePortOptions = {}, options: Partial<Htt
   const server = createServer(async (request, response) => {
     const id = request.headers["x-principal"];
     const principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
-    const exchange = { request, response, principal, scope: "", challenge: () => "Bearer" };
+    const exchange = { request, response, principal, endpoint: "", challenge: () => "Bearer" };
     if (request.method === "GET") {
       try {
         return sse.get(exchange);
@@ -54,7 +54,7 @@ async function sseServer(portOptions: FakePortOptions = {}, options: Partial<Htt
     new Promise<void>((resolve) => {
       closed.next = resolve;
     });
-  return { url, port, edge, sse, connect, nextClosed };
+  return { url, port: gateway, edge, sse, connect, nextClosed };
 }
 
 const callTool = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "t" } });

@@ -1,7 +1,7 @@
 /** What sessions keep between their calls: bounded in all, and shared between principals. */
 import { expect, test } from "vitest";
 import type { ChangeFeed } from "../../../src/core/change.js";
-import { KeptBudget } from "../../../src/core/kept-budget.js";
+import { MemoryBudget } from "../../../src/core/memory-budget.js";
 import { EventLog } from "../../../src/downstream/legacy/event-log.js";
 import { Subscriptions } from "../../../src/downstream/legacy/subscriptions.js";
 import { clientOf } from "../../policy/support.js";
@@ -10,51 +10,51 @@ const FEED: ChangeFeed = {
   subscribe: () => () => {},
   followable: async (_client, uris) => new Map(uris.map((uri) => [uri, "now"] as const)),
 };
-const OUTLET = { say: () => true };
+const OUTLET = { send: () => true };
 const uri = (at: number): string => `file:///${at}/${"x".repeat(4_000)}`;
 
 test("resources that sessions follow are kept up to a sum, which principals share", async () => {
-  const budget = new KeptBudget(1_000_000);
+  const budget = new MemoryBudget(1_000_000);
   const session = (id: string) =>
     new Subscriptions(
       FEED,
       clientOf({ principal: { id, groups: [], claims: {} } }),
       OUTLET,
-      budget.of({ id }),
+      budget.shareOf({ id }),
     );
   const greedy = Array.from({ length: 10 }, () => session("ann"));
   let refused = 0;
   for (const each of greedy) {
     for (let at = 0; at < 50; at += 1) {
-      await each.follow(uri(at)).catch((error: unknown) => {
+      await each.subscribeResource(uri(at)).catch((error: unknown) => {
         expect(error).toMatchObject({ code: "overloaded" });
         refused += 1;
       });
     }
   }
   expect(refused).toBeGreaterThan(300);
-  expect(budget.taken).toBeLessThanOrEqual(750_000);
+  expect(budget.used).toBeLessThanOrEqual(750_000);
   const other = session("bob");
-  for (let at = 0; at < 10; at += 1) await other.follow(uri(at));
-  expect(other.followed.size).toBe(10);
-  for (let at = 0; at < 10; at += 1) other.unfollow(uri(at));
+  for (let at = 0; at < 10; at += 1) await other.subscribeResource(uri(at));
+  expect(other.subscribedResources.size).toBe(10);
+  for (let at = 0; at < 10; at += 1) other.unsubscribeResource(uri(at));
   for (const each of greedy) each.close();
-  expect(budget.taken).toBe(0);
+  expect(budget.used).toBe(0);
 });
 
 test("events of a principal make room for its own later ones, and the response that finds none is told to be lost", () => {
-  const budget = new KeptBudget(1_000);
+  const budget = new MemoryBudget(1_000);
   const logs = [1, 2].map(
-    () => new EventLog({ maxLength: 10_000, maxEvents: 100 }, budget.of({ id: "ann" })),
+    () => new EventLog({ maxLength: 10_000, maxEvents: 100 }, budget.shareOf({ id: "ann" })),
   );
   const [first, second] = logs as [EventLog, EventLog];
   for (let seq = 1; seq <= 10; seq += 1) first.append({ stream: 1, seq, data: "x".repeat(100) });
   expect(first.length).toBeLessThanOrEqual(750);
-  second.append({ stream: 1, seq: 1, data: "y".repeat(700), answers: 7 });
-  expect(second.after(1, 0)).toEqual([{ stream: 1, seq: 1, answers: 7 }]);
+  second.append({ stream: 1, seq: 1, data: "y".repeat(700), responseTo: 7 });
+  expect(second.after(1, 0)).toEqual([{ stream: 1, seq: 1, responseTo: 7 }]);
   first.clear();
-  second.append({ stream: 1, seq: 2, data: "y".repeat(700), answers: 8 });
+  second.append({ stream: 1, seq: 2, data: "y".repeat(700), responseTo: 8 });
   expect(second.length).toBe(700);
   second.forget(1);
-  expect(budget.taken).toBe(0);
+  expect(budget.used).toBe(0);
 });

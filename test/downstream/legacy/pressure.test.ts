@@ -114,7 +114,7 @@ describe("the event log", () => {
         for (const { stream, length, kind } of events) {
           const seq = all.length + 1;
           const notice = { stream, seq, data: "x".repeat(length), sent: kind === "sent" };
-          const event = kind === "notice" ? notice : { ...notice, answers: seq };
+          const event = kind === "notice" ? notice : { ...notice, responseTo: seq };
           all.push(event);
           log.append(event);
         }
@@ -126,8 +126,8 @@ describe("the event log", () => {
         const fits = length <= limits.maxLength && kept.length <= limits.maxEvents;
         expect(kept.length <= 1 || fits).toBe(true);
         // Each response is kept, or known to be lost.
-        expect(known.flatMap(({ answers }) => answers ?? [])).toEqual(
-          all.flatMap(({ answers }) => answers ?? []),
+        expect(known.flatMap(({ responseTo }) => responseTo ?? [])).toEqual(
+          all.flatMap(({ responseTo }) => responseTo ?? []),
         );
         const third = known[2];
         if (third !== undefined) {
@@ -138,7 +138,9 @@ describe("the event log", () => {
         log.forget(1);
         expect([log.has(1), log.after(1, 0).filter(isKept)]).toEqual([false, []]);
         expect(log.after(1, 0).map(({ seq }) => seq)).toEqual(
-          all.filter(({ stream, answers }) => stream === 1 && answers !== undefined).map(({ seq }) => seq),
+          all
+            .filter(({ stream, responseTo }) => stream === 1 && responseTo !== undefined)
+            .map(({ seq }) => seq),
         );
       }),
     );
@@ -153,24 +155,24 @@ describe("the event log", () => {
         .map(({ seq }) => seq);
     const append = (seq: number, more: object = {}) =>
       log.append({ stream: 1, seq, data: "x".repeat(15), ...more });
-    append(1, { answers: "a" });
-    append(2, { answers: "b", sent: true });
+    append(1, { responseTo: "a" });
+    append(2, { responseTo: "b", sent: true });
     append(3);
     expect(seqs()).toEqual([1, 3]);
     append(4);
     expect(seqs()).toEqual([1, 4]);
-    append(5, { answers: "c" });
+    append(5, { responseTo: "c" });
     expect(seqs()).toEqual([1, 5]);
     for (let seq = 6; seq < 20; seq += 1) append(seq);
     expect(seqs()).toEqual([1, 5]);
-    append(20, { answers: "d" });
+    append(20, { responseTo: "d" });
     expect(seqs()).toEqual([5, 20]);
   });
 
   test("remembers no more than a hundred responses that it has lost", () => {
     const log = new EventLog(limits);
     for (let seq = 1; seq <= 300; seq += 1)
-      log.append({ stream: 1, seq, data: "x".repeat(41), answers: seq });
+      log.append({ stream: 1, seq, data: "x".repeat(41), responseTo: seq });
     expect(log.after(1, 0)).toHaveLength(101);
   });
 });

@@ -58,7 +58,7 @@ describe("an answer", () => {
     expect(answer).toMatchObject({ status: 400, json: { error: { code: -32602 } } });
     expect(answer.text).toContain("Action");
     await events.rest();
-    expect(server.port.calls[1]?.answers).toMatchObject({
+    expect(server.port.calls[1]?.inputResponses).toMatchObject({
       responses: { q: { action: "cancel" } },
       refusals: { q: { code: -32602, message: expect.stringContaining('"Action"') } },
     });
@@ -78,7 +78,7 @@ describe("a question", () => {
     expect((await host.respond(question.id, answer)).status).toBe(202);
     expect(await events.rest()).toMatchObject([{ id: 7, result: { content: [{ text: "hello" }] } }]);
     const [first, second] = server.port.calls;
-    expect(second?.answers).toEqual({ responses: { q: answer }, state: "s3cret\u0000state" });
+    expect(second?.inputResponses).toEqual({ responses: { q: answer }, state: "s3cret\u0000state" });
     expect(second).toMatchObject({ method: "tools/call", params: { name: "t", arguments: { x: 1 } } });
     expect(second?.id).not.toBe(first?.id);
     expect(second?.client).toBe(first?.client);
@@ -102,7 +102,7 @@ describe("a question", () => {
     expect(new Set(questions.map(({ id }) => id)).size).toBe(4);
     for (const [at, { id }] of [...questions.entries()].reverse()) await host.respond(id, { n: at });
     await events.rest();
-    expect(server.port.calls[1]?.answers?.responses).toEqual({
+    expect(server.port.calls[1]?.inputResponses?.responses).toEqual({
       one: { n: 0 },
       two: { n: 1 },
       __proto__x: { n: 2 },
@@ -118,7 +118,7 @@ describe("a question", () => {
     const events = new Events(await host.open(callTool()));
     for (const action of ["accept", "decline"]) await host.respond((await events.message()).id, { action });
     expect(await events.rest()).toHaveLength(1);
-    expect(server.port.calls.map(({ answers }) => answers)).toEqual([
+    expect(server.port.calls.map(({ inputResponses }) => inputResponses)).toEqual([
       undefined,
       { responses: { q: { action: "accept" } }, state: "a" },
       { responses: { q: { action: "decline" } } },
@@ -129,7 +129,7 @@ describe("a question", () => {
   test("is no error for a prompt or a resource either", async () => {
     const server = await edgeServer({
       handlers: {
-        "prompts/get": (call) => (call.answers === undefined ? asks({ q: ROOTS }) : textReply("p")),
+        "prompts/get": (call) => (call.inputResponses === undefined ? asks({ q: ROOTS }) : textReply("p")),
       },
     });
     const host = await server.host({ capabilities: CAN_ALL });
@@ -152,7 +152,7 @@ describe("a question", () => {
     await host.respond(id, { action: "accept", content: { from: "host" } });
     await host.respond(id, { action: "accept", content: { from: "late" } });
     await events.rest();
-    expect(server.port.calls[1]?.answers?.responses).toEqual({
+    expect(server.port.calls[1]?.inputResponses?.responses).toEqual({
       q: { action: "accept", content: { from: "host" } },
     });
   });
@@ -177,7 +177,7 @@ describe("a host that takes no stream as an answer", () => {
     const answer = host.post(callTool(), { accept: "application/json" });
     await host.respond((await events.message()).id, { action: "accept" });
     expect((await answer).json).toMatchObject({ id: 1, result: { content: [{ text: "ok" }] } });
-    expect(server.port.calls[1]?.answers?.responses).toEqual({ q: { action: "accept" } });
+    expect(server.port.calls[1]?.inputResponses?.responses).toEqual({ q: { action: "accept" } });
     await events.cancel();
   });
 
@@ -186,7 +186,7 @@ describe("a host that takes no stream as an answer", () => {
     const host = await server.host({ capabilities: CAN_ALL });
     const answer = await host.post(callTool(), { accept: "application/json" });
     expect(answer.json).toMatchObject({ id: 1, result: { content: [{ text: "went on" }] } });
-    expect(server.port.calls[1]?.answers?.responses).toEqual({ q: { action: "cancel" } });
+    expect(server.port.calls[1]?.inputResponses?.responses).toEqual({ q: { action: "cancel" } });
   });
 });
 
@@ -200,7 +200,7 @@ describe("a host that refuses, or cannot be asked,", () => {
       await host.post({ jsonrpc: "2.0", id, ...respond });
     }
     const rest = await events.rest();
-    return { answers: server.port.calls[1]?.answers, rest, asked: rest.length > 1 };
+    return { answers: server.port.calls[1]?.inputResponses, rest, asked: rest.length > 1 };
   };
 
   test("is never asked for what it has not declared; a form is cancelled, and there are no roots", async () => {
@@ -318,7 +318,10 @@ describe("a question that the server takes back", () => {
     });
     await host.respond(second.id, { action: "accept" });
     expect(await events.rest()).toMatchObject([{ id: 3, result: { content: [{ text: "went on" }] } }]);
-    expect(server.port.calls[1]?.answers).toEqual({ responses: { b: { action: "accept" } }, state: "s" });
+    expect(server.port.calls[1]?.inputResponses).toEqual({
+      responses: { b: { action: "accept" } },
+      state: "s",
+    });
     expect(hearers.size).toBe(0);
   });
 
@@ -332,7 +335,7 @@ describe("a question that the server takes back", () => {
     takeBack("a");
     takeBack("b");
     expect((await events.rest()).at(-1)).toMatchObject({ id: 3, result: { content: [{ text: "went on" }] } });
-    expect(server.port.calls[1]?.answers).toEqual({ responses: {}, state: "s" });
+    expect(server.port.calls[1]?.inputResponses).toEqual({ responses: {}, state: "s" });
   });
 });
 
@@ -375,7 +378,7 @@ describe("a call that is given up while its question is open", () => {
       { method: "notifications/cancelled", params: { requestId: id } },
       { id: 3, result: { content: [{ text: "went on" }] } },
     ]);
-    expect(server.port.calls[1]?.answers?.responses).toEqual({ q: { action: "cancel" } });
+    expect(server.port.calls[1]?.inputResponses?.responses).toEqual({ q: { action: "cancel" } });
   });
 });
 
@@ -461,7 +464,7 @@ describe("what a server says between calls", () => {
     id: string,
     method: string,
     params: JsonObject,
-  ) => server.edge.directory.find(id)?.tell?.({ method, params });
+  ) => server.edge.directory.find(id)?.notify?.({ method, params });
 
   test("is told to a client that listens and wants to hear it, and to nobody else", async () => {
     const server = await edgeServer();
@@ -483,13 +486,13 @@ describe("what a server says between calls", () => {
 describe("between calls", () => {
   const ask = (server: { edge: { directory: { find(id: string): unknown } } }, id: string) =>
     server.edge.directory.find(id) as
-      | { ask(request: object, signal: AbortSignal): Promise<object> }
+      | { request(request: object, signal: AbortSignal): Promise<object> }
       | undefined;
 
   test("a client is asked on its GET stream", async () => {
     const server = await edgeServer();
     const host = await server.host({ capabilities: CAN_ALL });
-    const answer = ask(server, host.sessionId)?.ask(ROOTS, new AbortController().signal);
+    const answer = ask(server, host.sessionId)?.request(ROOTS, new AbortController().signal);
     const events = await host.listen();
     const question = await events.message();
     expect(question).toEqual({ jsonrpc: "2.0", id: question.id, method: "roots/list" });
@@ -503,19 +506,19 @@ describe("between calls", () => {
     const signal = new AbortController().signal;
     const mute = await server.host();
     await mute.listen();
-    await expect(ask(server, mute.sessionId)?.ask(ROOTS, signal)).rejects.toMatchObject({
+    await expect(ask(server, mute.sessionId)?.request(ROOTS, signal)).rejects.toMatchObject({
       options: { rpc: -32601 },
     });
     const host = await server.host({ capabilities: CAN_ALL });
     const stream = await host.listen();
-    const refused = expect(ask(server, host.sessionId)?.ask(ROOTS, signal)).rejects.toMatchObject({
+    const refused = expect(ask(server, host.sessionId)?.request(ROOTS, signal)).rejects.toMatchObject({
       message: "no roots today",
       options: { rpc: -5 },
     });
     const { id } = await stream.message();
     await host.post({ jsonrpc: "2.0", id, error: { code: -5, message: "no roots today" } });
     await refused;
-    const open = expect(ask(server, host.sessionId)?.ask(ROOTS, signal)).rejects.toMatchObject({
+    const open = expect(ask(server, host.sessionId)?.request(ROOTS, signal)).rejects.toMatchObject({
       code: "cancelled",
     });
     await stream.message();
@@ -529,7 +532,7 @@ describe("between calls", () => {
     const host = await server.host({ capabilities: CAN_ALL });
     const events = await host.listen();
     const giveUp = new AbortController();
-    const answer = expect(ask(server, host.sessionId)?.ask(ROOTS, giveUp.signal)).rejects.toMatchObject({
+    const answer = expect(ask(server, host.sessionId)?.request(ROOTS, giveUp.signal)).rejects.toMatchObject({
       code: "cancelled",
     });
     const { id } = await events.message();

@@ -13,7 +13,7 @@ const SETTINGS = {
   stallMs: 30_000,
   retryMs: 1000,
   log: { maxLength: 100_000, maxEvents: 1000 },
-  maxGeneral: 8,
+  maxGetStreams: 8,
   lingerMs: 30_000,
   onOpen: () => {},
   onClose: () => {},
@@ -66,13 +66,13 @@ test.each(["call", "general"] as const)("on the stream of a %s", async (kind) =>
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.boolean(), async (steps, noticed) => {
       const streams = new SessionStreams(SETTINGS, true);
       const host = new LossyHost();
-      const stream = kind === "call" ? streams.openCall(host.response) : undefined;
-      if (kind === "general") streams.openGeneral(host.response);
+      const stream = kind === "call" ? streams.openCallStream(host.response) : undefined;
+      if (kind === "general") streams.openGetStream(host.response);
       const said: string[] = [];
       const say = () => {
         const text = JSON.stringify(said.length);
         said.push(text);
-        if (stream === undefined) streams.say(text);
+        if (stream === undefined) streams.send(text);
         else stream.send(text);
       };
       await settled();

@@ -18,7 +18,7 @@ const HANDLERS: Readonly<Record<string, FakeHandler>> = {
       tools: [{ name: "t", inputSchema: { type: "object" }, outputSchema: { type: "array", items: {} } }],
     }),
   "tools/call": (call) => {
-    if (call.answers === undefined) return questions();
+    if (call.inputResponses === undefined) return questions();
     const { progressToken } = call.params._meta as { progressToken: number };
     call.notify({
       method: "notifications/progress",

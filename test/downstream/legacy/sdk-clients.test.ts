@@ -61,7 +61,9 @@ async function sdkHost(handlers: Record<string, FakeHandler>) {
 }
 
 const ask = (call: Call, method: string, params: object): Reply | undefined =>
-  call.answers === undefined ? { kind: "input_required", requests: { q: { method, params } } } : undefined;
+  call.inputResponses === undefined
+    ? { kind: "input_required", requests: { q: { method, params } } }
+    : undefined;
 
 test("it lists, calls, hears of progress and log messages, and ends its session", async () => {
   const { client, server, transport, hears } = await sdkHost({
@@ -117,7 +119,7 @@ test("it answers sampling, elicitation and roots in the course of a call", async
   for (const name of ["form", "model", "roots"]) {
     expect((await client.callTool({ name })).content).toMatchObject([{ text: "ok" }]);
   }
-  const answers = server.port.calls.flatMap(({ answers: given }) =>
+  const answers = server.port.calls.flatMap(({ inputResponses: given }) =>
     given === undefined ? [] : [given.responses.q],
   );
   expect(answers).toEqual([

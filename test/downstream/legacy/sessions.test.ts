@@ -18,11 +18,11 @@ afterEach(() => void vi.useRealTimers());
 
 /** An edge whose hosts are met without sockets, so that time is the test's own. */
 function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOptions = {}) {
-  const port = fakePort(portOptions);
+  const gateway = fakePort(portOptions);
   const ends: string[] = [];
   const hooks: LegacyHooks = { sessionEnded: (why) => void ends.push(why) };
   const edge = createLegacyEdge({
-    port,
+    gateway,
     sessions: { max: 3, idleMs: 60_000 },
     keepAliveMs: 15_000,
     hooks,
@@ -36,7 +36,7 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
       request: { headers: { accept: "application/json, text/event-stream", ...headers } },
       response: response as unknown as ServerResponse,
       principal: who,
-      scope: "",
+      endpoint: "",
       challenge: () => "Bearer",
     };
   };
@@ -46,7 +46,7 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
     return out;
   };
   return {
-    port,
+    port: gateway,
     edge,
     ends,
     post,
@@ -151,7 +151,7 @@ describe("a session that nobody uses", () => {
     const id = await open();
     for (let minute = 0; minute < 3; minute += 1) {
       await vi.advanceTimersByTimeAsync(30_000);
-      edge.directory.find(id)?.tell?.({ method: "notifications/message", params: { level: "info" } });
+      edge.directory.find(id)?.notify?.({ method: "notifications/message", params: { level: "info" } });
     }
     await vi.advanceTimersByTimeAsync(30_000);
     expect(ends).toEqual(["idle"]);
@@ -163,7 +163,7 @@ describe("a session that nobody uses", () => {
     const lines: string[] = [];
     const pipe = edge.pipe({
       principal: ANONYMOUS,
-      scope: "",
+      endpoint: "",
       send: (text) => void lines.push(String(text)),
     });
     await pipe.receive(initializeMessage());
@@ -204,17 +204,17 @@ describe("a session that is still being opened", () => {
     const port = fakePort();
     let found: unknown;
     const edge = createLegacyEdge({
-      port: {
+      gateway: {
         ...port,
-        introduce: async (client) => {
+        describe: async (client) => {
           found = edge.directory.find(client.affinity);
-          return port.introduce(client);
+          return port.describe(client);
         },
       },
       sessions: { max: 3, idleMs: 60_000 },
       keepAliveMs: 15_000,
     });
-    const pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send: () => {} });
+    const pipe = edge.pipe({ principal: ANONYMOUS, endpoint: "", send: () => {} });
     await pipe.receive(initializeMessage());
     expect(found).toBeDefined();
     await edge.close();
@@ -223,14 +223,14 @@ describe("a session that is still being opened", () => {
   test("is gone when the gateway fails to introduce itself", async () => {
     const port = fakePort();
     const edge = createLegacyEdge({
-      port: { ...port, introduce: () => Promise.reject(new Error("broken")) },
+      gateway: { ...port, describe: () => Promise.reject(new Error("broken")) },
       sessions: { max: 3, idleMs: 60_000 },
       keepAliveMs: 15_000,
     });
     const lines: string[] = [];
     const pipe = edge.pipe({
       principal: ANONYMOUS,
-      scope: "",
+      endpoint: "",
       send: (text) => void lines.push(String(text)),
     });
     for (let attempt = 1; attempt <= 2; attempt += 1) {
@@ -251,7 +251,7 @@ describe("a question between calls", () => {
     const { edge, post } = still();
     const id = (await post(capable)).headers.get("mcp-session-id") ?? "";
     const asked = expect(
-      edge.directory.find(id)?.ask(ROOTS, new AbortController().signal),
+      edge.directory.find(id)?.request(ROOTS, new AbortController().signal),
     ).rejects.toMatchObject({
       code: "timed_out",
     });
@@ -266,7 +266,7 @@ describe("a question between calls", () => {
     const id = (await post(capable)).headers.get("mcp-session-id") ?? "";
     const stream = listen(id);
     const asked = expect(
-      edge.directory.find(id)?.ask(ROOTS, new AbortController().signal),
+      edge.directory.find(id)?.request(ROOTS, new AbortController().signal),
     ).rejects.toMatchObject({
       code: "denied",
       message: "the client did not answer a question within 600 s",
@@ -316,7 +316,7 @@ describe("an edge that is closed with a time of grace", () => {
 
   test("leaves pipes to whoever holds their other end", async () => {
     const { edge } = still();
-    const pipe = edge.pipe({ principal: ANONYMOUS, scope: "", send: () => {} });
+    const pipe = edge.pipe({ principal: ANONYMOUS, endpoint: "", send: () => {} });
     await pipe.receive(initializeMessage());
     await edge.close();
     expect(edge.sessions()).toHaveLength(1);

@@ -37,9 +37,9 @@ export async function edgeServer(
   portOptions: FakePortOptions = {},
   edgeOptions: Partial<LegacyEdgeOptions> = {},
 ): Promise<EdgeServer> {
-  const port = fakePort(portOptions);
+  const gateway = fakePort(portOptions);
   const edge = createLegacyEdge({
-    port,
+    gateway,
     sessions: { max: 100, idleMs: 60_000 },
     keepAliveMs: 15_000,
     ...edgeOptions,
@@ -48,7 +48,7 @@ export async function edgeServer(
     const id = request.headers["x-principal"];
     const principal: Principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
     const challenge = (scopes: readonly string[]) => `Bearer scope="${scopes.join(" ")}"`;
-    const exchange = { request, response, principal, scope: request.url?.slice(1) ?? "", challenge };
+    const exchange = { request, response, principal, endpoint: request.url?.slice(1) ?? "", challenge };
     if (request.method === "GET") edge.get(exchange);
     else if (request.method === "DELETE") edge.delete(exchange);
     else await edge.post({ ...exchange, message: parseDocument(await bodyOf(request)) });
@@ -59,7 +59,7 @@ export async function edgeServer(
     server.closeAllConnections();
     await new Promise((closed) => server.close(closed));
   });
-  return { edge, port, url, host: (options) => openHost(url, options) };
+  return { edge, port: gateway, url, host: (options) => openHost(url, options) };
 }
 
 async function listen(server: Server): Promise<string> {

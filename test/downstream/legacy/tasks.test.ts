@@ -39,7 +39,7 @@ describe("a session", () => {
     await host.request("tools/call", { name: "run", task: {}, _meta: { progressToken: "mine" } });
     await host.request("tools/call", { name: "run", _meta: { progressToken: "of a call" } });
     const tell = (method: string, params: JsonObject) =>
-      server.edge.directory.find(host.sessionId)?.tell?.({ method, params });
+      server.edge.directory.find(host.sessionId)?.notify?.({ method, params });
     tell("notifications/progress", { progressToken: "of a call", progress: 1 });
     tell("notifications/progress", { progressToken: "mine", progress: 2 });
     tell("notifications/tasks/status", { taskId: "t", status: "completed" });
@@ -52,7 +52,7 @@ describe("a session", () => {
     const host = await server.host({ version: "2025-06-18" });
     const events = await host.listen();
     const tell = (method: string) =>
-      server.edge.directory.find(host.sessionId)?.tell?.({ method, params: {} });
+      server.edge.directory.find(host.sessionId)?.notify?.({ method, params: {} });
     tell("notifications/tasks/status");
     tell("notifications/other");
     expect(await events.message()).toMatchObject({ method: "notifications/other" });

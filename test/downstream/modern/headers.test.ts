@@ -19,7 +19,7 @@ const query = {
 };
 
 async function ask(request: Sent) {
-  const port = fakePort({
+  const gateway = fakePort({
     handlers: {
       "tools/call": echo,
       "tools/list": echo,
@@ -29,8 +29,8 @@ async function ask(request: Sent) {
     },
     tools: { query },
   });
-  const { url } = await listening({ port });
-  return { answer: await send(url, request), port };
+  const { url } = await listening({ gateway });
+  return { answer: await send(url, request), port: gateway };
 }
 
 const call = (args: object, headers: Record<string, string> = {}) =>

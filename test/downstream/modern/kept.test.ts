@@ -1,9 +1,9 @@
 /** What subscriptions keep of the requests that opened them. */
 import { expect, test } from "vitest";
 import type { Call } from "../../../src/core/call.js";
-import { KeptBudget } from "../../../src/core/kept-budget.js";
+import { MemoryBudget } from "../../../src/core/memory-budget.js";
 import { Stop } from "../../../src/core/stop.js";
-import { ROOM_FOR_ALL } from "../../../src/downstream/edge.js";
+import { UNLIMITED_STREAMS } from "../../../src/downstream/edge.js";
 import { OpenSubscriptions } from "../../../src/downstream/modern/open-subscriptions.js";
 import { replyWriter } from "../../../src/downstream/modern/write-reply.js";
 import type { Request } from "../../../src/wire/envelope.js";
@@ -11,19 +11,19 @@ import { clientOf } from "../../policy/support.js";
 import { fakeCall } from "../../support/fake-call.js";
 import { fakePort } from "../../support/fake-port.js";
 
-function subscriptions(budget: KeptBudget) {
+function subscriptions(budget: MemoryBudget) {
   const limits = { subscriptions: 1_000, resourcesEach: 1_000 };
   return new OpenSubscriptions(
     fakePort(),
     replyWriter({ name: "c", version: "1" }),
     limits,
-    ROOM_FOR_ALL,
+    UNLIMITED_STREAMS,
     budget,
   );
 }
 
 test("the names of all filters together are bounded, and principals share that", async () => {
-  const budget = new KeptBudget(1_000_000);
+  const budget = new MemoryBudget(1_000_000);
   const open = subscriptions(budget);
   const stops: Stop[] = [];
   let last = 0;
@@ -49,5 +49,5 @@ test("the names of all filters together are bounded, and principals share that",
   expect(await listen("bob", 10)).toBe("open");
   expect(await listen("bob", 70)).toBe("bad_request");
   for (const stop of stops) stop.abort();
-  expect(budget.taken).toBe(0);
+  expect(budget.used).toBe(0);
 });

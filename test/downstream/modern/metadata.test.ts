@@ -6,9 +6,9 @@ import { modernMeta, modernRequest, type Sent, send } from "../../support/http-h
 import { listening } from "../../support/listening.js";
 
 async function ask(request: Sent) {
-  const port = fakePort({ handlers: { "tools/list": echo, "tools/call": echo } });
-  const { url } = await listening({ port });
-  return { answer: await send(url, request), port, call: port.calls[0] };
+  const gateway = fakePort({ handlers: { "tools/list": echo, "tools/call": echo } });
+  const { url } = await listening({ gateway });
+  return { answer: await send(url, request), port: gateway, call: gateway.calls[0] };
 }
 
 /** `tools/list` with exactly these parameters. */
@@ -71,7 +71,7 @@ test("the client of a call is what its request says", async () => {
     client: {
       principal: { id: "anonymous" },
       session: false,
-      scope: "",
+      endpoint: "",
       capabilities: { sampling: {}, elicitation: { form: {} } },
       info: { name: "test-host", version: "1.0.0" },
     },
@@ -124,12 +124,12 @@ test("answers to an earlier round are taken out of the parameters where a round 
   const { call } = await ask(modernRequest("tools/call", sent));
   expect(call).toMatchObject({
     params: { name: "say" },
-    answers: { responses: { q: { action: "accept" } }, state: "s" },
+    inputResponses: { responses: { q: { action: "accept" } }, state: "s" },
   });
   expect(call?.params).not.toHaveProperty("inputResponses");
   const other = await ask(modernRequest("tools/list", { inputResponses: { q: {} } }));
   expect(other.call?.params).toEqual({ inputResponses: { q: {} } });
-  expect(other.call?.answers).toBeUndefined();
+  expect(other.call?.inputResponses).toBeUndefined();
 });
 
 test.each([

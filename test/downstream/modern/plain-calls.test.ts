@@ -5,8 +5,8 @@ import { modernRequest, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";
 
 test("a tool call is answered with one JSON object", async () => {
-  const port = fakePort({ handlers: { "tools/call": echo } });
-  const { url } = await listening({ port });
+  const gateway = fakePort({ handlers: { "tools/call": echo } });
+  const { url } = await listening({ gateway });
   const answer = await send(
     url,
     modernRequest("tools/call", { name: "say", arguments: { a: 1 } }, { id: "x" }),

@@ -22,7 +22,7 @@ const first: Call = {
     principal: { ...ANONYMOUS, id: "alice" },
     affinity: "a",
     session: false,
-    scope: "",
+    endpoint: "",
     capabilities: {},
   },
   signal: new AbortController().signal,
@@ -49,10 +49,10 @@ async function opened(
 ): Promise<string | undefined> {
   let given: string | undefined;
   const handler = sealedState({ key, now: () => START, ...settings })(async (call) => {
-    given = call.answers?.state;
+    given = call.inputResponses?.state;
     return textReply("done");
   });
-  await handler({ ...call, answers: { responses: { q: {} }, state } });
+  await handler({ ...call, inputResponses: { responses: { q: {} }, state } });
   return given;
 }
 
@@ -111,7 +111,7 @@ describe("a state opens only where it was given:", () => {
       "not for another principal",
       { ...first, client: { ...first.client, principal: { ...ANONYMOUS, id: "bob" } } },
     ],
-    ["not in another scope", { ...first, client: { ...first.client, scope: "files" } }],
+    ["not in another scope", { ...first, client: { ...first.client, endpoint: "files" } }],
     ["not for another server", { ...first, route: { ...route, upstream: "other" } }],
     ["not for another method", { ...first, method: "prompts/get" }],
     ["not for another target", { ...first, params: { ...first.params, name: "quiz__stop" } }],
@@ -149,10 +149,10 @@ test("a state expires, and until then may be brought more than once", async () =
 
 test("a later round is sealed anew", async () => {
   const handler = sealedState({ key, now: () => START })(async (call) =>
-    asks(`${call.answers?.state ?? "start"}+`),
+    asks(`${call.inputResponses?.state ?? "start"}+`),
   );
   const one = (await handler(first)) as { state: string };
-  const two = (await handler({ ...first, answers: { responses: {}, state: one.state } })) as {
+  const two = (await handler({ ...first, inputResponses: { responses: {}, state: one.state } })) as {
     state: string;
   };
   expect(two.state).not.toBe(one.state);
@@ -162,11 +162,11 @@ test("a later round is sealed anew", async () => {
 test("where the server gives no state the client gets none, and answers pass without one", async () => {
   const seen: unknown[] = [];
   const handler = sealedState({ key })(async (call) => {
-    seen.push(call.answers);
+    seen.push(call.inputResponses);
     return asks();
   });
   expect(await handler(first)).toEqual(asks());
-  await handler({ ...first, answers: { responses: { q: {} } } });
+  await handler({ ...first, inputResponses: { responses: { q: {} } } });
   expect(seen).toEqual([undefined, { responses: { q: {} } }]);
 });
 
@@ -191,6 +191,6 @@ test("a key of another length is refused when the seal is made", () => {
 
 test("a state that does not open is a rejection like any other failure, and never a throw", async () => {
   const handler = sealedState({ key })(async () => textReply("done"));
-  const failed = handler({ ...first, answers: { responses: {}, state: "made up" } });
+  const failed = handler({ ...first, inputResponses: { responses: {}, state: "made up" } });
   await expect(failed).rejects.toThrow("the requestState is not one of ours");
 });

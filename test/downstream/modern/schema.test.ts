@@ -46,7 +46,7 @@ test.each<[string, JsonObject]>([
   ["completion/complete", { ref: { type: "ref/prompt", name: "p" }, argument: { name: "a", value: "" } }],
   ["tools/call", { name: "t" }],
 ])("what %s is answered with", async (method, params) => {
-  const { url } = await listening({ port: fakePort({ handlers }) });
+  const { url } = await listening({ gateway: fakePort({ handlers }) });
   const answer = await send(url, modernRequest(method, params, { meta: capable }));
   expect(answer.status).toBe(200);
   const messages = answer.headers["content-type"] === "text/event-stream" ? answer.events() : [answer.json()];
@@ -72,20 +72,20 @@ test.each<[string, Sent, number]>([
   ["no JSON", { headers: { "content-type": "application/json" }, body: "{" }, 400],
   ["another content type", { body: "{}" }, 415],
 ])("the error for %s", async (_what, request, status) => {
-  const { url } = await listening({ port: fakePort({ handlers }) });
+  const { url } = await listening({ gateway: fakePort({ handlers }) });
   const answer = await send(url, request);
   expect(answer.status).toBe(status);
   valid(answer.json());
 });
 
 test("all that is said on a subscription", async () => {
-  const port = fakePort();
-  const { url, modern } = await listening({ port });
+  const gateway = fakePort();
+  const { url, modern } = await listening({ gateway });
   const notifications = { toolsListChanged: true, resourceSubscriptions: ["a:b"] };
   const heard = hearing(await open(url, modernRequest("subscriptions/listen", { notifications })));
   await heard(1);
-  port.publish({ kind: "list", list: "tools" });
-  port.publish({ kind: "resource", uri: "a:b" });
+  gateway.publish({ kind: "list", list: "tools" });
+  gateway.publish({ kind: "resource", uri: "a:b" });
   await modern.close();
   for (const message of await heard(4)) valid(message, "id" in message ? "subscriptions/listen" : undefined);
 });

@@ -18,8 +18,8 @@ async function connected(tool: FakeHandler) {
     handlers: { "tools/list": () => resultReply({ tools: [TOOL] }), "tools/call": tool },
     tools: { ask: TOOL },
   });
-  const port = { ...plain, handle: sealedState({ key: KEY })(plain.handle) };
-  const { url, modern } = await listening({ port });
+  const gateway = { ...plain, handle: sealedState({ key: KEY })(plain.handle) };
+  const { url, modern } = await listening({ gateway });
   const client = new Client(
     { name: "official", version: "2.4.0" },
     { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: "auto" } },
@@ -62,10 +62,10 @@ test("it is asked, answers, and brings the sealed state back", async () => {
     method: "elicitation/create",
     params: { message: "Who?", requestedSchema: { type: "object", properties: {} } },
   };
-  const { client, port } = await connected(({ answers }) =>
-    answers === undefined
+  const { client, port } = await connected(({ inputResponses }) =>
+    inputResponses === undefined
       ? { kind: "input_required", requests: { who: question }, state: "the server's own" }
-      : textReply(JSON.stringify(answers)),
+      : textReply(JSON.stringify(inputResponses)),
   );
   const result = await client.callTool({ name: "ask" });
   expect(result.content).toMatchObject([

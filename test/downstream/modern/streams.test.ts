@@ -33,7 +33,7 @@ const progress = (progressToken: unknown, progress = 1) => ({
 const message = (level: string) => ({ method: "notifications/message", params: { level, data: level } });
 
 test("progress turns the answer into a stream that ends with it", async () => {
-  const { url } = await listening({ port: saying(({ notify }) => notify(progress("mine"))) });
+  const { url } = await listening({ gateway: saying(({ notify }) => notify(progress("mine"))) });
   const answer = await send(url, call);
   expect(answer.status).toBe(200);
   expect(answer.headers).toMatchObject({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
@@ -44,10 +44,10 @@ test("progress turns the answer into a stream that ends with it", async () => {
 });
 
 test("nobody hears progress of another token, or of its own in another type", async () => {
-  const port = saying(({ notify }) => {
+  const gateway = saying(({ notify }) => {
     for (const token of ["other", undefined, 7]) notify(progress(token));
   });
-  const { url } = await listening({ port });
+  const { url } = await listening({ gateway });
   for (const token of ["mine", "7"]) {
     const request = modernRequest("tools/call", { name: "work" }, { meta: { progressToken: token } });
     expect((await send(url, request)).headers["content-type"]).toBe("application/json");
@@ -55,10 +55,10 @@ test("nobody hears progress of another token, or of its own in another type", as
 });
 
 test("log messages come at the level that was asked for and above, and not at all unasked", async () => {
-  const port = saying(({ notify }) => {
+  const gateway = saying(({ notify }) => {
     for (const level of ["debug", "info", "warning", "emergency", "loud"]) notify(message(level));
   });
-  const { url } = await listening({ port });
+  const { url } = await listening({ gateway });
   const asking = modernRequest("tools/call", { name: "work" }, { meta: { [META.logLevel]: "warning" } });
   const heard = (await send(url, asking))
     .events()
@@ -68,27 +68,27 @@ test("log messages come at the level that was asked for and above, and not at al
 });
 
 test("what belongs on other streams is kept away, what no revision defines passes", async () => {
-  const port = saying(({ notify }) => {
+  const gateway = saying(({ notify }) => {
     notify({ method: "notifications/tools/list_changed" });
     notify({ method: "notifications/resources/updated", params: { uri: "a:b" } });
     notify({ method: "notifications/cancelled", params: { requestId: 9 } });
     notify({ method: "notifications/com.example/thought", params: { deep: true } });
   });
-  const { url } = await listening({ port });
+  const { url } = await listening({ gateway });
   const heard = (await send(url, call)).events().map((event) => event.method ?? "answer");
   expect(heard).toEqual(["notifications/com.example/thought", "answer"]);
 });
 
 test("nothing is said after the answer", async () => {
   let late: Call | undefined;
-  const { url } = await listening({ port: saying((call) => (late = call)) });
+  const { url } = await listening({ gateway: saying((call) => (late = call)) });
   const answer = await send(url, call);
   late?.notify(progress("mine"));
   expect(answer.headers["content-type"]).toBe("application/json");
 });
 
 test("an error after progress ends the stream", async () => {
-  const port = fakePort({
+  const gateway = fakePort({
     handlers: {
       "tools/call": ({ notify }) => {
         notify(progress("mine"));
@@ -96,14 +96,14 @@ test("an error after progress ends the stream", async () => {
       },
     },
   });
-  const { url } = await listening({ port });
+  const { url } = await listening({ gateway });
   const events = (await send(url, call)).events();
   expect(events[1]).toMatchObject({ id: 9, error: { code: -32603 } });
   expect(JSON.stringify(events)).not.toContain("secret");
 });
 
 test("text with line breaks between its tokens is one event", async () => {
-  const port = fakePort({
+  const gateway = fakePort({
     handlers: {
       "tools/call": ({ notify }) => {
         notify(progress("mine"));
@@ -111,7 +111,7 @@ test("text with line breaks between its tokens is one event", async () => {
       },
     },
   });
-  const { url } = await listening({ port });
+  const { url } = await listening({ gateway });
   const answer = await send(url, call);
   expect(answer.text.split("\n\n").filter((event) => event !== "")).toHaveLength(2);
   expect(answer.events()[1]).toMatchObject({ result: { content: [{ text: "a\nb" }] } });
@@ -120,7 +120,7 @@ test("text with line breaks between its tokens is one event", async () => {
 test("a quiet call becomes a stream that says it is alive", async () => {
   const { handler, called, answer } = pendingHandler();
   const { url } = await listening({
-    port: fakePort({ handlers: { "tools/call": handler } }),
+    gateway: fakePort({ handlers: { "tools/call": handler } }),
     edge: { keepAliveMs: 5 },
   });
   const response = open(url, call);
@@ -136,8 +136,8 @@ test("a quiet call becomes a stream that says it is alive", async () => {
 test("a client that closes its stream has cancelled its call, and no other", async () => {
   const first = pendingHandler();
   const second = pendingHandler();
-  const port = fakePort({ handlers: { "tools/call": first.handler, "prompts/get": second.handler } });
-  const { url } = await listening({ port, edge: { keepAliveMs: 5 } });
+  const gateway = fakePort({ handlers: { "tools/call": first.handler, "prompts/get": second.handler } });
+  const { url } = await listening({ gateway, edge: { keepAliveMs: 5 } });
   const gone = open(url, call);
   const stays = send(url, modernRequest("prompts/get", { name: "p" }));
   const [cancelled, other] = await Promise.all([first.called, second.called]);
@@ -152,7 +152,7 @@ test("a client that closes its stream has cancelled its call, and no other", asy
 
 test("a client that goes away before any head of an answer has cancelled too", async () => {
   const { handler, called } = pendingHandler();
-  const { port } = await listening({ port: fakePort({ handlers: { "tools/call": handler } }) });
+  const { port } = await listening({ gateway: fakePort({ handlers: { "tools/call": handler } }) });
   const socket = connect(port, "127.0.0.1");
   const lines = Object.entries(call.headers ?? {}).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   socket.write(
@@ -165,7 +165,7 @@ test("a client that goes away before any head of an answer has cancelled too", a
 
 test("an answered call is not cancelled by the connection that closes after it", async () => {
   let answered: Call | undefined;
-  const { url } = await listening({ port: saying((call) => (answered = call)) });
+  const { url } = await listening({ gateway: saying((call) => (answered = call)) });
   await send(url, call);
   expect(answered?.signal.aborted).toBe(false);
 });
@@ -174,8 +174,11 @@ test("a reader that leaves more than its budget unread is cut off, and its call 
   const { handler, called, answer } = pendingHandler();
   const counted: string[] = [];
   const { url } = await listening({
-    port: fakePort({ handlers: { "tools/call": handler } }),
-    edge: { limits: { streamBytes: 10_000 }, streams: (kind, change) => counted.push(`${kind} ${change}`) },
+    gateway: fakePort({ handlers: { "tools/call": handler } }),
+    edge: {
+      limits: { streamBytes: 10_000 },
+      onStreamCount: (kind, change) => counted.push(`${kind} ${change}`),
+    },
   });
   const response = open(url, call);
   const { notify, signal } = await called;

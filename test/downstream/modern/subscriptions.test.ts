@@ -14,12 +14,12 @@ async function subscribe(
   notifications: object,
   { id = 1, ...options }: { id?: string | number } & ListeningOptions = {},
 ) {
-  const port = (options.port as FakePort | undefined) ?? fakePort();
-  const listener = await listening({ ...options, port });
+  const gateway = (options.gateway as FakePort | undefined) ?? fakePort();
+  const listener = await listening({ ...options, gateway });
   const stream = await open(listener.url, modernRequest("subscriptions/listen", { notifications }, { id }));
   const heard = hearing(stream);
   const [acknowledged] = await heard(1);
-  return { ...listener, port, stream, heard, acknowledged };
+  return { ...listener, port: gateway, stream, heard, acknowledged };
 }
 
 const stamp = (id: string | number) => ({ _meta: { [META.subscriptionId]: id } });
@@ -34,7 +34,7 @@ test("the acknowledgement comes first and names what will be delivered, with the
         resourceSubscriptions: ["a:1", "a:2", "a:1"],
         "com.example/other": true,
       },
-      { id, port: fakePort({ followable: ["a:1"] }) },
+      { id, gateway: fakePort({ followable: ["a:1"] }) },
     );
     expect(stream.headers).toMatchObject({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
     expect(acknowledged).toEqual({
@@ -48,7 +48,7 @@ test("the acknowledgement comes first and names what will be delivered, with the
 test("what its server refuses to tell of is not acknowledged, and not told", async () => {
   const { acknowledged, port } = await subscribe(
     { resourceSubscriptions: ["a:1", "a:2"] },
-    { port: fakePort({ refused: ["a:1"] }) },
+    { gateway: fakePort({ refused: ["a:1"] }) },
   );
   expect(acknowledged?.params).toMatchObject({ notifications: { resourceSubscriptions: ["a:2"] } });
   expect(port.interests.map(({ resources }) => [...resources])).toEqual([["a:2"]]);
@@ -101,7 +101,7 @@ test.each([
     return (await changes.refusals?.(of, uris)) ?? new Map();
   };
   const { url } = await listening({
-    port: Object.assign(port, { changes: { ...changes, subscribe, refusals } }),
+    gateway: Object.assign(port, { changes: { ...changes, subscribe, refusals } }),
   });
   const notifications = { resourceSubscriptions: ["a:1", "a:2"] };
   const answer = await send(url, modernRequest("subscriptions/listen", { notifications }));
@@ -112,7 +112,7 @@ test.each([
 test("what waits for a server is acknowledged, and the subscription ends when that server tells nothing of it", async () => {
   const { acknowledged, port, heard } = await subscribe(
     { resourceSubscriptions: ["a:1", "a:2"] },
-    { port: fakePort({ later: ["a:2"] }) },
+    { gateway: fakePort({ later: ["a:2"] }) },
   );
   expect(acknowledged?.params).toMatchObject({ notifications: { resourceSubscriptions: ["a:1", "a:2"] } });
   port.publish({ kind: "unfollowed", uri: "a:2" });
@@ -121,16 +121,16 @@ test("what waits for a server is acknowledged, and the subscription ends when th
 });
 
 test("what changes while servers are waited for is told after the acknowledgement", async () => {
-  const port = fakePort();
-  const { followable } = port.changes;
+  const gateway = fakePort();
+  const { followable } = gateway.changes;
   const waited: ChangeFeed["followable"] = async (...of) => {
-    port.publish({ kind: "list", list: "tools" });
+    gateway.publish({ kind: "list", list: "tools" });
     return followable(...of);
   };
-  Object.assign(port, { changes: { ...port.changes, followable: waited } });
+  Object.assign(gateway, { changes: { ...gateway.changes, followable: waited } });
   const { acknowledged, heard } = await subscribe(
     { toolsListChanged: true, resourceSubscriptions: ["a:1"] },
-    { port },
+    { gateway },
   );
   expect(acknowledged).toMatchObject({ method: "notifications/subscriptions/acknowledged" });
   expect((await heard(2))[1]).toMatchObject({ method: "notifications/tools/list_changed" });
@@ -193,7 +193,7 @@ test("open streams are counted by kind", async () => {
   const counted: string[] = [];
   const { modern, stream } = await subscribe(
     {},
-    { edge: { streams: (kind, change) => counted.push(`${kind} ${change}`) } },
+    { edge: { onStreamCount: (kind, change) => counted.push(`${kind} ${change}`) } },
   );
   const ended = once(stream, "end");
   await modern.close();

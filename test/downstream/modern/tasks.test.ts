@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
-import type { FollowedTasks, TaskListener } from "../../../src/core/tasks.js";
+import type { TaskListener, TaskSubscription } from "../../../src/core/tasks.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
 import { echo, type FakePort, fakePort, resultReply } from "../../support/fake-port.js";
@@ -21,26 +21,26 @@ describe("what is asked of a task", () => {
   test.each(["tasks/get", "tasks/update", "tasks/cancel"])(
     "%s needs a client that has declared the extension with this very request",
     async (method) => {
-      const port = fakePort({
+      const gateway = fakePort({
         introduction,
         handlers: { [method]: () => resultReply({ status: "working" }) },
       });
-      const { url } = await listening({ port });
+      const { url } = await listening({ gateway });
       const refused = await send(url, onTask(method, "t"));
       expect([refused.status, refused.json()]).toMatchObject([400, { error: MISSING }]);
-      expect(port.calls).toEqual([]);
+      expect(gateway.calls).toEqual([]);
       const answered = await send(url, onTask(method, "t", declaring));
       expect([answered.status, answered.json()]).toMatchObject([200, { result: { resultType: "complete" } }]);
     },
   );
 
   test("is no method at all where nobody has tasks, whatever the client declares", async () => {
-    const { url } = await listening({ port: fakePort() });
+    const { url } = await listening({ gateway: fakePort() });
     expect((await send(url, onTask("tasks/get", "t"))).status).toBe(404);
   });
 
   test("must name the task in the header as in the body", async () => {
-    const { url } = await listening({ port: fakePort({ introduction }) });
+    const { url } = await listening({ gateway: fakePort({ introduction }) });
     const other = modernRequest(
       "tasks/get",
       { taskId: "t" },
@@ -52,27 +52,27 @@ describe("what is asked of a task", () => {
   });
 
   test.each(["tasks/list", "tasks/result"])("%s belongs to the other era", async (method) => {
-    const port = fakePort({ introduction, handlers: { [method]: echo } });
-    const { url } = await listening({ port });
+    const gateway = fakePort({ introduction, handlers: { [method]: echo } });
+    const { url } = await listening({ gateway });
     const answer = await send(url, modernRequest(method, { taskId: "t" }, { meta: declaring }));
     expect([answer.status, answer.json()]).toMatchObject([404, { error: { code: -32601 } }]);
-    expect(port.calls).toEqual([]);
+    expect(gateway.calls).toEqual([]);
   });
 });
 
 test("the gateway promises tasks as an extension alone, and a wish for one in the old way means nothing", async () => {
-  const port = fakePort({ introduction, handlers: { "tools/call": echo } });
-  const { url } = await listening({ port });
+  const gateway = fakePort({ introduction, handlers: { "tools/call": echo } });
+  const { url } = await listening({ gateway });
   const discovered = (await send(url, modernRequest("server/discover"))).json().result as JsonObject;
   expect(discovered.capabilities).toEqual({ tools: {}, extensions: { [TASKS]: {} } });
   await send(url, modernRequest("tools/call", { name: "run", task: { ttl: 1 } }));
-  expect(port.calls[0]?.params).toEqual({ name: "run" });
+  expect(gateway.calls[0]?.params).toEqual({ name: "run" });
 });
 
 test("a task in place of a result goes out as one", async () => {
   const task = { resultType: "task", taskId: "t", status: "working", ttlMs: 5 };
   const { url } = await listening({
-    port: fakePort({ handlers: { "tools/call": () => resultReply(task) } }),
+    gateway: fakePort({ handlers: { "tools/call": () => resultReply(task) } }),
   });
   expect((await send(url, modernRequest("tools/call", { name: "run" }))).json().result).toMatchObject(task);
 });
@@ -93,7 +93,7 @@ describe("a subscription to tasks", () => {
       _client: unknown,
       handles: readonly string[],
       listener: TaskListener<JsonObject>,
-    ): Promise<FollowedTasks> => {
+    ): Promise<TaskSubscription> => {
       const follower = { handles, listener };
       followers.push(follower);
       await ready;
@@ -110,8 +110,8 @@ describe("a subscription to tasks", () => {
   const stamp = { _meta: { [META.subscriptionId]: "l" } };
 
   test("names those that will be told of, and tells of each change what there is to know", async () => {
-    const { port, followers } = following(["a"]);
-    const { url } = await listening({ port });
+    const { port: gateway, followers } = following(["a"]);
+    const { url } = await listening({ gateway });
     const stream = await open(url, listen(["a", "b", "a"]));
     const heard = hearing(stream);
     expect((await heard(1))[0]).toMatchObject({
@@ -136,8 +136,8 @@ describe("a subscription to tasks", () => {
 
   test("is acknowledged before anything is told, however early a task changes", async () => {
     let ready = (): void => {};
-    const { port, followers } = following(["a"], new Promise((resolve) => (ready = resolve)));
-    const { url } = await listening({ port });
+    const { port: gateway, followers } = following(["a"], new Promise((resolve) => (ready = resolve)));
+    const { url } = await listening({ gateway });
     const opening = open(url, listen(["a"]));
     await expect.poll(() => followers).toHaveLength(1);
     followers[0]?.listener.changed({ taskId: "a", status: "working" });
@@ -150,8 +150,8 @@ describe("a subscription to tasks", () => {
   });
 
   test("ends with its answer when what was acknowledged can be told no longer", async () => {
-    const { port, followers } = following(["a"]);
-    const { url } = await listening({ port });
+    const { port: gateway, followers } = following(["a"]);
+    const { url } = await listening({ gateway });
     const stream = await open(url, listen(["a"]));
     const heard = hearing(stream);
     await heard(1);
@@ -163,9 +163,9 @@ describe("a subscription to tasks", () => {
   });
 
   test("is followed no longer where there is no room for what else was asked for", async () => {
-    const { port, followers } = following(["a"]);
-    const { url } = await listening({ port });
-    vi.spyOn(port.changes, "subscribe").mockImplementationOnce(() => {
+    const { port: gateway, followers } = following(["a"]);
+    const { url } = await listening({ gateway });
+    vi.spyOn(gateway.changes, "subscribe").mockImplementationOnce(() => {
       throw new GatewayError("overloaded", "gateway", "all connections are in use");
     });
     expect((await send(url, listen(["a"], declaring, { toolsListChanged: true }))).status).toBe(503);
@@ -173,8 +173,8 @@ describe("a subscription to tasks", () => {
   });
 
   test("is refused to a client that has not declared the extension, and where the filter is none", async () => {
-    const { port, followers } = following(["a"]);
-    const { url } = await listening({ port });
+    const { port: gateway, followers } = following(["a"]);
+    const { url } = await listening({ gateway });
     const undeclared = await send(url, listen(["a"], {}));
     expect([undeclared.status, undeclared.json()]).toMatchObject([400, { error: MISSING }]);
     for (const wrong of ["a", [1], {}]) {

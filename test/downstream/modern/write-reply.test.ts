@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
-import { type Response, replyWriter } from "../../../src/downstream/modern/write-reply.js";
+import { replyWriter, type SerializedResponse } from "../../../src/downstream/modern/write-reply.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
 import { Payload } from "../../../src/wire/payload.js";
@@ -17,14 +17,14 @@ const callOf = (method: string, more: Partial<Call> = {}): Call => ({
   id: 1,
   method,
   params: {},
-  client: { principal: ANONYMOUS, affinity: "a", session: false, scope: "", capabilities: {} },
+  client: { principal: ANONYMOUS, affinity: "a", session: false, endpoint: "", capabilities: {} },
   signal: new AbortController().signal,
   notify: () => {},
   ...more,
 });
 
-const textOf = ({ pieces }: Response): string => pieces.map(String).join("");
-const resultOf = (response: Response): JsonObject =>
+const textOf = ({ pieces }: SerializedResponse): string => pieces.map(String).join("");
+const resultOf = (response: SerializedResponse): JsonObject =>
   (JSON.parse(textOf(response)) as { result: JsonObject }).result;
 
 /** The same object carried in each way a payload can carry it. */
@@ -137,7 +137,7 @@ describe("a result", () => {
     const freshness = { ttlMs: 5_000, scope: "public" } as const;
     const hints = (more: object) => written("resources/read", { contents: [] }, { freshness }, more);
     for (const result of hints({})) expect(result).toMatchObject({ ttlMs: 5_000, cacheScope: "public" });
-    for (const result of hints({ answers: { responses: {} } })) {
+    for (const result of hints({ inputResponses: { responses: {} } })) {
       expect(result).toMatchObject({ ttlMs: 0, cacheScope: "private" });
     }
   });

@@ -5,8 +5,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
+import { CheckRun, UNKNOWN } from "../../../src/policy/checks/check-result.js";
 import { compileSchema } from "../../../src/policy/checks/compile.js";
-import { Run, UNKNOWN } from "../../../src/policy/checks/verdict.js";
 import fc from "../../support/fast-check.js";
 
 const ajv = new Ajv2020({
@@ -111,7 +111,7 @@ const whole = fc.record({
 const verdictOf = async (given: unknown, values: readonly unknown[]): Promise<readonly boolean[]> => {
   const { check } = await compileSchema(given);
   return values.map((it) => {
-    const verdict = check(it, new Run());
+    const verdict = check(it, new CheckRun());
     if (verdict === UNKNOWN) throw new Error("a schema of this test can be judged");
     return verdict === undefined;
   });

@@ -6,7 +6,7 @@ import { SILENT } from "../../../src/core/logger.js";
 import { checkedArguments } from "../../../src/policy/checks/arguments.js";
 import { checkedResults } from "../../../src/policy/checks/results.js";
 import { ToolSchemas } from "../../../src/policy/checks/tool-schemas.js";
-import { rescue } from "../../../src/policy/rescue.js";
+import { errorBoundary } from "../../../src/policy/error-boundary.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { fakeCall, rawResult, textResult } from "../../support/fake-call.js";
 
@@ -32,7 +32,7 @@ function checked(wanted: Partial<ChecksConfig>, server: (call: Call) => Reply = 
   };
   const handle = compose(
     [
-      rescue(SILENT),
+      errorBoundary(SILENT),
       checkedArguments(new Map([["db", checks]]), schemas),
       checkedResults({ server: "db", checks, schemas }),
     ],
@@ -92,9 +92,9 @@ describe("arguments", () => {
 
   test("are checked again for each round, against what the tool asks for then", async () => {
     const { handle, calls } = checked({ arguments: true });
-    const answers = { responses: {}, state: "s" };
-    expect(refusalIn(await handle(query({ sql: "x" }, { answers })))).toBeUndefined();
-    expect(refusalIn(await handle(query({ sql: 2 }, { answers })))?.code).toBe("bad_request");
+    const inputResponses = { responses: {}, state: "s" };
+    expect(refusalIn(await handle(query({ sql: "x" }, { inputResponses })))).toBeUndefined();
+    expect(refusalIn(await handle(query({ sql: 2 }, { inputResponses })))?.code).toBe("bad_request");
     expect(calls).toHaveLength(1);
   });
 

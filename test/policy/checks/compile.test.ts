@@ -73,10 +73,10 @@ describe("references", () => {
     { $ref: 7 },
     { $ref: "#/$defs/a", $defs: { a: { $id: "https://y.example/", $ref: "#/$defs/b" } } },
   ])("that lead out of it are neither fetched nor held against anybody: %j", async (schema) => {
-    const { remarks } = await compileSchema(schema);
+    const { warnings } = await compileSchema(schema);
     expect(await judged(schema, 1)).toBe("unknown");
     expect(await judged({ not: schema }, 1)).toBe("unknown");
-    expect(remarks).toEqual(['a "$ref" cannot be followed']);
+    expect(warnings).toEqual(['a "$ref" cannot be followed']);
   });
 });
 
@@ -84,7 +84,7 @@ describe("patterns that RE2 does not take", () => {
   const odd = { type: "string", pattern: "^(?=.*\\d).+$" };
 
   test("are held against nobody, and told once; all else holds", async () => {
-    expect((await compileSchema(object({ a: odd, b: odd }))).remarks).toEqual([
+    expect((await compileSchema(object({ a: odd, b: odd }))).warnings).toEqual([
       "the pattern ^(?=.*\\d).+$ is not one that RE2 takes",
     ]);
     expect(await judged(object({ a: odd }), { a: "x" })).toBe("unknown");
@@ -185,8 +185,8 @@ describe("older drafts and other people's words", () => {
     [{ multipleOf: 0 }, 'a "multipleOf" cannot be followed'],
     [{ properties: { a: "string" } }, "something that is no schema stands where one should"],
   ])("a keyword that makes no sense is passed over: %j", async (schema, remark) => {
-    const { check, remarks } = await compileSchema(schema);
-    expect(remarks).toEqual([remark]);
+    const { check, warnings } = await compileSchema(schema);
+    expect(warnings).toEqual([remark]);
     expect(await judged(schema, { a: 1 })).toBe("fits");
     expect(check).toBeTypeOf("function");
   });

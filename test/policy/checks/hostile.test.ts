@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { compileForeign, weight } from "../../../src/policy/checks/pattern.js";
+import { CheckRun } from "../../../src/policy/checks/check-result.js";
+import { compileUntrusted, instructionCount } from "../../../src/policy/checks/pattern.js";
 import { ToolSchemas } from "../../../src/policy/checks/tool-schemas.js";
-import { Run } from "../../../src/policy/checks/verdict.js";
 import { mostStepsInATurn } from "../../support/steps.js";
 import { judged } from "./support.js";
 
@@ -114,9 +114,9 @@ describe("nobody else has to wait for", () => {
   });
 });
 
-class Counting extends Run {
+class Counting extends CheckRun {
   work = 0;
-  override burn(work: number): void {
+  override spend(work: number): void {
     this.work += work;
   }
 }
@@ -131,7 +131,9 @@ async function heldBy(servers: number): Promise<number> {
     const checks = times(servers, (at) => {
       const item = { name: "t", outputSchema: { ...outputSchema, $comment: String(at) } };
       const route: Route = { upstream: `s${at}`, target: "t", exposed: "t", kind: "tools", item };
-      return schemas.misfit(route, "outputSchema", value).catch((error: Error) => outcomes.push(error.name));
+      return schemas
+        .validate(route, "outputSchema", value)
+        .catch((error: Error) => outcomes.push(error.name));
     });
     await Promise.all(checks);
   });
@@ -155,8 +157,8 @@ describe("a pattern of somebody else's", () => {
     ["\\d{1,3}", 6],
     ["[)(]{2}[]]{3}", 10],
   ])("%s is weighed before it is compiled", (source, least) => {
-    expect(weight(source)).toBeGreaterThanOrEqual(least);
-    expect(weight(source)).toBeLessThan(least * 2 + 20);
+    expect(instructionCount(source)).toBeGreaterThanOrEqual(least);
+    expect(instructionCount(source)).toBeLessThan(least * 2 + 20);
   });
 
   test.each([
@@ -168,7 +170,7 @@ describe("a pattern of somebody else's", () => {
     "\\Q[\\E((a{1,30}){1,30}){1,30}]",
     "a".repeat(1_001),
   ])("%s is not compiled", (source) => {
-    expect(compileForeign(source)).toBeUndefined();
+    expect(compileUntrusted(source)).toBeUndefined();
   });
 
   test("is never heavier than it was weighed", () => {
@@ -182,8 +184,8 @@ describe("a pattern of somebody else's", () => {
       "a{2}{3}",
     ]) {
       const run = new Counting();
-      compileForeign(source)?.test("", run);
-      expect(run.work).toBeLessThanOrEqual(weight(source) * 4 + 20);
+      compileUntrusted(source)?.test("", run);
+      expect(run.work).toBeLessThanOrEqual(instructionCount(source) * 4 + 20);
     }
   });
 
@@ -197,6 +199,6 @@ describe("a pattern of somebody else's", () => {
     ["^\\p{Lu}+$", "ÄÖ", true],
     ["^b", "abc", false],
   ])("%s means what it means in ECMAScript", (source, text, matches) => {
-    expect(compileForeign(source)?.test(text, new Run())).toBe(matches);
+    expect(compileUntrusted(source)?.test(text, new CheckRun())).toBe(matches);
   });
 });

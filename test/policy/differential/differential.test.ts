@@ -8,8 +8,8 @@ import { Agent, request } from "node:http";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { readConfig } from "../../../src/config/read.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway.js";
-import { RuleBook } from "../../../src/policy/rules/rule-book.js";
+import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
+import { RuleSet } from "../../../src/policy/rules/rule-set.js";
 import { decodeHeaderValue } from "../../../src/wire/header-value.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
 import fc from "../../support/fast-check.js";
@@ -76,8 +76,8 @@ let refused = 0;
 let ownerOf: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
-  const judge = RuleBook.prototype.judge;
-  vi.spyOn(RuleBook.prototype, "judge").mockImplementation(function (this: RuleBook, matter) {
+  const judge = RuleSet.prototype.evaluate;
+  vi.spyOn(RuleSet.prototype, "evaluate").mockImplementation(function (this: RuleSet, matter) {
     const decision = judge.call(this, matter);
     if (decision.effect === "allow") {
       const key = keyOf(matter.route.upstream, matter.route.target, matter.args);

@@ -9,7 +9,7 @@ import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readConfig } from "../../../src/config/read.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway.js";
+import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import fc from "../../support/fast-check.js";
 import { until } from "../../support/until.js";
 import { type RecordingServer, recordingServer } from "../recording-server.js";

@@ -7,7 +7,7 @@ import { Agent, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readConfig } from "../../../src/config/read.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway.js";
+import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
 import fc from "../../support/fast-check.js";
 import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";

@@ -198,13 +198,15 @@ describe("a quota", () => {
 
 describe("a later round", () => {
   const asking = async (call: Call): Promise<Reply> =>
-    call.answers === undefined ? { kind: "input_required", requests: { a: { method: "x" } } } : result({});
+    call.inputResponses === undefined
+      ? { kind: "input_required", requests: { a: { method: "x" } } }
+      : result({});
 
   test("of a call was paid for by the first", async () => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(1) }] }, asking);
     const call = toolCall("quiz", "start", { n: 1 });
     expect(wordOf(await handle(call))).toBe("input_required");
-    expect(wordOf(await handle({ ...call, answers: { responses: {} } }))).toBe("result");
+    expect(wordOf(await handle({ ...call, inputResponses: { responses: {} } }))).toBe("result");
   });
 
   test("was paid for however long the answer took", async () => {
@@ -213,12 +215,12 @@ describe("a later round", () => {
     const call = toolCall("quiz", "start", { n: 1 });
     await handle(call);
     turnTheClock(5 * 3_600_000);
-    expect(wordOf(await handle({ ...call, answers: { responses: {} } }))).toBe("result");
+    expect(wordOf(await handle({ ...call, inputResponses: { responses: {} } }))).toBe("result");
   });
 
   test("that there never was costs like any other call", async () => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(2) }] }, asking);
-    const forged = () => ({ ...toolCall("quiz", "start"), answers: { responses: {} } });
+    const forged = () => ({ ...toolCall("quiz", "start"), inputResponses: { responses: {} } });
     expect(wordOf(await handle(forged()))).toBe("result");
     expect(wordOf(await handle(forged()))).toBe("result");
     expect(wordOf(await handle(forged()))).toBe("rate_limited");
@@ -228,9 +230,9 @@ describe("a later round", () => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(1) }] }, asking);
     const call = toolCall("quiz", "start", { n: 1 });
     await handle(call);
-    const other = { ...toolCall("quiz", "start", { n: 2 }), answers: { responses: {} } };
+    const other = { ...toolCall("quiz", "start", { n: 2 }), inputResponses: { responses: {} } };
     expect(wordOf(await handle(other))).toBe("rate_limited");
-    const answered = { ...call, answers: { responses: {} } };
+    const answered = { ...call, inputResponses: { responses: {} } };
     expect(wordOf(await handle(answered))).toBe("result");
     expect(wordOf(await handle(answered))).toBe("rate_limited");
   });
@@ -241,9 +243,9 @@ describe("a later round", () => {
     const large = (last: string) => ({ all: Array.from({ length: 20_000 }, () => "x"), last });
     const call = toolCall("quiz", "start", large("a"));
     await handle(call);
-    const other = { ...toolCall("quiz", "start", large("b")), answers: { responses: {} } };
+    const other = { ...toolCall("quiz", "start", large("b")), inputResponses: { responses: {} } };
     expect(wordOf(await handle(other))).toBe("rate_limited");
-    const answered = { ...toolCall("quiz", "start", large("a")), answers: { responses: {} } };
+    const answered = { ...toolCall("quiz", "start", large("a")), inputResponses: { responses: {} } };
     expect(wordOf(await handle(answered))).toBe("result");
     expect(wordOf(await handle(answered))).toBe("rate_limited");
   });
@@ -255,7 +257,10 @@ describe("a later round", () => {
       const call = toolCall("files", "delete", {}, { client });
       const reply = await handle(call);
       const state = reply.kind === "input_required" ? (reply.state ?? "") : "";
-      return handle({ ...call, answers: { responses: { "cardea/approval": { action: "accept" } }, state } });
+      return handle({
+        ...call,
+        inputResponses: { responses: { "cardea/approval": { action: "accept" } }, state },
+      });
     };
     expect(wordOf(await approved())).toBe("result");
     expect(wordOf(await approved())).toBe("rate_limited");
@@ -310,15 +315,15 @@ describe("a concurrency", () => {
   test("lets a call come back with answers for which the one inside may be waiting", async () => {
     const { finish, server } = busy();
     const { handle } = policyOf({ limits: [{ concurrency: 1, queue: 5 }] }, (call) =>
-      call.answers === undefined && call.params.name === "a__asks"
+      call.inputResponses === undefined && call.params.name === "a__asks"
         ? Promise.resolve({ kind: "input_required", requests: {} })
         : server(),
     );
     expect(wordOf(await handle(toolCall("a", "asks")))).toBe("input_required");
     const inside = handle(toolCall("a", "x"));
     const waiting = handle(toolCall("a", "y"));
-    const back = handle(toolCall("a", "asks", {}, { answers: { responses: {} } }));
-    const pretended = handle(toolCall("a", "y", {}, { answers: { responses: {} } }));
+    const back = handle(toolCall("a", "asks", {}, { inputResponses: { responses: {} } }));
+    const pretended = handle(toolCall("a", "y", {}, { inputResponses: { responses: {} } }));
     await vi.advanceTimersByTimeAsync(0);
     expect(finish).toHaveLength(2);
     for (const [done, reply] of [inside, back, waiting, pretended].entries()) {
@@ -367,10 +372,10 @@ describe("a budget for what servers ask", () => {
     const sampling = { method: "sampling/createMessage", params: {} };
     const { handle } = policyOf(
       { limits: [{ name: "few", on: "sampling", rate: perMinute(2), per: "server" }] },
-      async ({ answers }) =>
-        answers === undefined
+      async ({ inputResponses }) =>
+        inputResponses === undefined
           ? { kind: "input_required", requests: { a: sampling } }
-          : result({ refused: Object.keys(answers.refusals ?? {}) }),
+          : result({ refused: Object.keys(inputResponses.refusals ?? {}) }),
     );
     const client = clientOf({ capabilities: { sampling: {} } });
     const ask = () => handle(toolCall("chatty", "talk", {}, { client }));

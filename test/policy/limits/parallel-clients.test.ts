@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../../src/config/read.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway.js";
+import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
 import { type RecordingServer, recordingServer } from "../recording-server.js";
 

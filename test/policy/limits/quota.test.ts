@@ -10,10 +10,10 @@ const DAY = 86_400_000;
 test("it counts from the first call, and begins anew when its time is over", () => {
   vi.advanceTimersByTime(5_000);
   const quota = new Quota({ count: 2, windowMs: DAY });
-  quota.take();
+  quota.spend();
   vi.advanceTimersByTime(1000);
   expect(quota.waitMs).toBe(0);
-  quota.take();
+  quota.spend();
   expect(quota.waitMs).toBe(DAY - 1000);
   vi.advanceTimersByTime(DAY - 1001);
   expect(quota.waitMs).toBe(1);
@@ -23,12 +23,12 @@ test("it counts from the first call, and begins anew when its time is over", () 
 
 test("what is given back can be spent again, but not in another time than its own", () => {
   const quota = new Quota({ count: 1, windowMs: 1000 });
-  const giveBack = quota.take();
+  const giveBack = quota.spend();
   giveBack();
   expect(quota.waitMs).toBe(0);
-  const late = quota.take();
+  const late = quota.spend();
   vi.advanceTimersByTime(1000);
-  quota.take();
+  quota.spend();
   late();
   expect(quota.waitMs).toBe(1000);
 });
@@ -48,7 +48,7 @@ test("there are never more than so many from the first call of a time to its end
           expect(quota.waitMs).toBe(began + 1000 - now);
           continue;
         }
-        quota.take();
+        quota.spend();
         if (now - began >= 1000) {
           began = now;
           taken = 0;
@@ -62,7 +62,7 @@ test("there are never more than so many from the first call of a time to its end
 
 test("a clock that is set changes nothing", () => {
   const quota = new Quota({ count: 1, windowMs: DAY });
-  quota.take();
+  quota.spend();
   vi.setSystemTime(Date.now() + 3_600_000);
   expect(quota.waitMs).toBe(DAY);
   vi.setSystemTime(Date.now() - 7_200_000);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../../src/config/config.js";
 import { policyAdvice } from "../../../src/policy/rules/advice.js";
-import type { Advised } from "../../../src/policy/rules/dead-matchers.js";
+import type { AdvisedConfig } from "../../../src/policy/rules/dead-matchers.js";
 import { limit, rule } from "../support.js";
 
 type Given = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
@@ -10,7 +10,7 @@ const naming = { separator: "__", maxLength: 60 };
 const key = { id: "ann", digest: "", groups: ["ops"] };
 const auth = { keys: [key], requiredScopes: [] };
 const jwt = { issuer: "https://a.example", audience: [], algorithms: [], groupsClaim: "groups", scopes: [] };
-const advice = (rules: readonly Given[], over: Partial<Advised> = {}) => {
+const advice = (rules: readonly Given[], over: Partial<AdvisedConfig> = {}) => {
   const policy = { default: "allow", rules: rules.map(rule) } as const;
   const tokens = { ...auth, jwt };
   const found = policyAdvice({ policy, servers, naming, auth: tokens, ...over });
@@ -156,7 +156,7 @@ describe("groups and scopes that nobody has are told", () => {
     { groups: ["ops", "opps"], effect: "deny" },
     { scopes: ["write"], effect: "deny" },
   ];
-  const paths = (over: Partial<Advised>) => advice(rules, over).map(([path]) => path);
+  const paths = (over: Partial<AdvisedConfig>) => advice(rules, over).map(([path]) => path);
 
   test("where only keys come in, and where nobody is known", () => {
     expect(paths({ auth })).toEqual(["policy.rules.0.groups.1", "policy.rules.1.scopes.0"]);

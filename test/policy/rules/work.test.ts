@@ -3,7 +3,7 @@ import { celEnv, parse, plan } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { describe, expect, test } from "vitest";
 import { compileExpression, type Facts } from "../../../src/policy/rules/expression.js";
-import { compileRules, type Matter, RuleBook } from "../../../src/policy/rules/rule-book.js";
+import { compileRules, type PolicyInput, RuleSet } from "../../../src/policy/rules/rule-set.js";
 import fc from "../../support/fast-check.js";
 import { stepsOf } from "../../support/steps.js";
 import { clientOf, policyOf, routeTo, rule, toolCall, wordOf } from "../support.js";
@@ -17,7 +17,7 @@ const facts: Facts = {
   annotations: {},
   request: {},
 };
-const ask = (expression: string, args: unknown) => compileExpression(expression).ask({ ...facts, args });
+const ask = (expression: string, args: unknown) => compileExpression(expression).evaluate({ ...facts, args });
 const times = <T>(length: number, make: (at: number) => T): readonly T[] =>
   Array.from({ length }, (_, at) => make(at));
 const members = (count: number) => Object.fromEntries(times(count, (at) => [`k${at}`, at]));
@@ -67,9 +67,11 @@ describe("a condition that a caller makes take long", () => {
 
   test.each(HOSTILE)("is too much work: %s", (expression, args) => {
     const compiled = compileExpression(expression);
-    compiled.ask({ ...facts, args });
+    compiled.evaluate({ ...facts, args });
     const steps = stepsOf(() => {
-      expect(compiled.ask({ ...facts, args })).toEqual({ failed: expect.stringContaining("more work than") });
+      expect(compiled.evaluate({ ...facts, args })).toEqual({
+        failed: expect.stringContaining("more work than"),
+      });
     });
     expect(steps).toBeLessThan(MOST);
   });
@@ -193,17 +195,17 @@ describe("rules whose conditions are too much work", () => {
   test("however many they are, end, and let others be judged meanwhile", async () => {
     const rules = times(200, () => ({ effect: "deny" as const, when: `args.heavy == true && ${MANY}` }));
     const { rules: compiled } = compileRules(rules.map(rule));
-    const book = new RuleBook(compiled, "allow");
-    const matter = (given: object): Matter => ({
+    const book = new RuleSet(compiled, "allow");
+    const matter = (given: object): PolicyInput => ({
       on: "call",
       route: routeTo("db", "query"),
       client: clientOf(),
       args: given,
     });
-    const heavy = book.judgeInTurns(matter({ heavy: true, l: times(500, (at) => at) }));
+    const heavy = book.evaluateYielding(matter({ heavy: true, l: times(500, (at) => at) }));
     expect(heavy).toBeInstanceOf(Promise);
     // Nobody else stands behind it.
-    expect(book.judgeInTurns(matter({}))).toEqual({ effect: "allow" });
+    expect(book.evaluateYielding(matter({}))).toEqual({ effect: "allow" });
     expect(await heavy).toMatchObject({ effect: "deny", failed: expect.stringContaining("together") });
   });
 

@@ -33,7 +33,7 @@ function started(owner: Client, roots: object): StartableUpstream {
     gateway: { name: "cardea", version: "1.2.3" },
     directory: {
       find: (affinity) =>
-        affinity === owner.affinity ? { client: owner, ask: async () => ({ ...roots }) } : undefined,
+        affinity === owner.affinity ? { client: owner, request: async () => ({ ...roots }) } : undefined,
     },
     openChannel: () =>
       openStdioChannel({
@@ -42,7 +42,7 @@ function started(owner: Client, roots: object): StartableUpstream {
         args: ["-e", SERVER],
         env: {},
         cwd: process.cwd(),
-        patienceMs: 400,
+        graceMs: 400,
       }),
     random: () => 0.5,
   });

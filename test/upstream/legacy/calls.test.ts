@@ -481,7 +481,7 @@ describe("resources that are followed", () => {
   test("are subscribed once, however many follow, and given up with the last", async () => {
     const server = legacyServer().on("resources/subscribe", {}).on("resources/unsubscribe", {});
     const { upstream, heard } = await meet(server);
-    const stops = [upstream.follow("x:a", undefined), upstream.follow("x:a", client())];
+    const stops = [upstream.subscribe("x:a", undefined), upstream.subscribe("x:a", client())];
     await settled();
     expect(server.sent("resources/subscribe").map(({ message }) => message.params)).toEqual([{ uri: "x:a" }]);
     server.channel.say("notifications/resources/updated", { uri: "x:a" });
@@ -503,9 +503,9 @@ describe("resources that are followed", () => {
       .on("resources/subscribe", {})
       .on("resources/unsubscribe", () => new Promise((answer) => leaving.push(() => answer({}))));
     const { upstream } = await meet(server, over);
-    upstream.follow("x:a", undefined)();
-    upstream.follow("x:a", undefined);
-    upstream.follow("x:b", undefined);
+    upstream.subscribe("x:a", undefined)();
+    upstream.subscribe("x:a", undefined);
+    upstream.subscribe("x:b", undefined);
     await settled();
     const subscribed = () => server.sent("resources/subscribe").map(({ message }) => message.params?.uri);
     expect(subscribed()).toEqual(["x:a", "x:b"]);
@@ -518,7 +518,7 @@ describe("resources that are followed", () => {
   test("are subscribed again when the server was started again, and may have changed meanwhile", async () => {
     const server = legacyServer().on("resources/subscribe", {});
     const { upstream, heard } = await meet(server);
-    upstream.follow("x:a", undefined);
+    upstream.subscribe("x:a", undefined);
     await settled();
     server.channel.end();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -533,16 +533,19 @@ describe("resources that are followed", () => {
     });
     const { upstream } = await meet(server);
     const mine = client();
-    for (const uri of ["x:a", "x:secret"]) upstream.follow(uri, mine);
-    expect(await upstream.refusal?.("x:a", mine)).toBeUndefined();
-    expect(await upstream.refusal?.("x:secret", mine)).toEqual({ code: -32602, message: "not yours" });
-    expect(await upstream.refusal?.("x:never-followed", mine)).toBeUndefined();
+    for (const uri of ["x:a", "x:secret"]) upstream.subscribe(uri, mine);
+    expect(await upstream.subscriptionError?.("x:a", mine)).toBeUndefined();
+    expect(await upstream.subscriptionError?.("x:secret", mine)).toEqual({
+      code: -32602,
+      message: "not yours",
+    });
+    expect(await upstream.subscriptionError?.("x:never-followed", mine)).toBeUndefined();
   });
 
   test("are not asked for where the server does not offer it", async () => {
     const server = legacyServer({ capabilities: { resources: {} } });
     const { upstream } = await meet(server);
-    upstream.follow("x:a", undefined)();
+    upstream.subscribe("x:a", undefined)();
     await settled();
     expect(server.sent("resources/subscribe")).toHaveLength(0);
   });

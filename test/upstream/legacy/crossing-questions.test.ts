@@ -86,8 +86,8 @@ async function play(
           const responses = Object.fromEntries(
             Object.keys(reply.requests).map((key) => [key, { action: "accept", content: { secret } }]),
           );
-          const answers = { responses, ...(reply.state !== undefined && { state: reply.state }) };
-          current = calling({ client: of, params, answers });
+          const inputResponses = { responses, ...(reply.state !== undefined && { state: reply.state }) };
+          current = calling({ client: of, params, inputResponses });
         }
       } catch (error) {
         if (error instanceof GatewayError) return error.code === "cancelled" ? "given up" : error.code;

@@ -1,7 +1,7 @@
 /** Places for calls that wait: shared between principals, each of whom gives up its own oldest. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
-import { type Parkable, ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
+import { type ParkableCall, ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -13,8 +13,8 @@ const parking = (limits: Partial<ConstructorParameters<typeof ParkedCalls>[0]> =
   const park = (principal: string, server = "a", isOpen = false): string | undefined => {
     last += 1;
     const name = `${principal} ${last}`;
-    const call: Parkable = {
-      owner: name,
+    const call: ParkableCall = {
+      identity: name,
       principal,
       server,
       isOpen,

@@ -1,7 +1,7 @@
 /** Questions of a legacy server: to whom they go, how they wait, and how the answers come back. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Call, InputAnswers, Reply } from "../../../src/core/call.js";
-import type { Client, ClientDirectory, ClientPort } from "../../../src/core/client.js";
+import type { Call, InputResponses, Reply } from "../../../src/core/call.js";
+import type { Client, ClientChannel, ClientDirectory } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import type { RefusedQuestion } from "../../../src/upstream/legacy/server-requests.js";
@@ -58,8 +58,8 @@ function asked(reply: Reply): {
 }
 
 /** The next round of the same call, with these answers. */
-const answering = ({ call }: Calling, answers: InputAnswers, changes: Partial<Call> = {}): Calling =>
-  calling({ method: call.method, params: call.params, client: call.client, answers, ...changes });
+const answering = ({ call }: Calling, inputResponses: InputResponses, changes: Partial<Call> = {}): Calling =>
+  calling({ method: call.method, params: call.params, client: call.client, inputResponses, ...changes });
 
 /** A server whose tool asks one question, and answers with what it was told. */
 const curious = (method = "elicitation/create", params: JsonObject = who): FakeServer =>
@@ -392,7 +392,7 @@ describe("a parked call", () => {
 
   test("ends with its session, and the connection that was kept for it", async () => {
     const { upstream, server, first, accept } = await parking({ session: true });
-    upstream.release(first.call.client.affinity);
+    upstream.releaseClient(first.call.client.affinity);
     await settled();
     expect(server.channel.isClosed).toBe(true);
     expect(await failure(upstream.call(answering(first, accept).call))).toMatchObject({
@@ -437,7 +437,7 @@ describe("a parked call", () => {
 
 describe("whose a question is", () => {
   interface World {
-    readonly port?: Omit<ClientPort, "client">;
+    readonly port?: Omit<ClientChannel, "client">;
     readonly owner?: Client;
   }
   const worldOf = async (server: FakeServer, config: object, { port, owner }: World = {}) => {
@@ -497,8 +497,8 @@ describe("whose a question is", () => {
   test("of two calls of one session it may be either, so the session is asked between its calls", async () => {
     const server = hanging();
     const owner = session();
-    const ask = vi.fn(async () => ({ action: "accept" }));
-    const world = await worldOf(server, {}, { port: { ask }, owner });
+    const request = vi.fn(async () => ({ action: "accept" }));
+    const world = await worldOf(server, {}, { port: { request }, owner });
     await start(world, calling({ client: owner }), calling({ client: owner }));
     const answer = await server.channel.ask("elicitation/create", {
       ...who,
@@ -506,7 +506,7 @@ describe("whose a question is", () => {
       _meta: { progressToken: 1, "v/x": 1 },
     });
     expect(answer.result).toEqual({ action: "accept" });
-    expect(ask).toHaveBeenCalledWith(
+    expect(request).toHaveBeenCalledWith(
       { method: "elicitation/create", params: { ...who, message: "files: who?", _meta: { "v/x": 1 } } },
       expect.any(AbortSignal),
     );
@@ -546,12 +546,12 @@ describe("whose a question is", () => {
   test("outside all calls it is refused when the session has not answered so many others", async () => {
     const server = hanging();
     const owner = session();
-    const ask = vi.fn(() => SILENCE);
-    const world = await worldOf(server, {}, { port: { ask }, owner });
+    const request = vi.fn(() => SILENCE);
+    const world = await worldOf(server, {}, { port: { request }, owner });
     await world.upstream.list("tools", owner, new AbortController().signal);
     for (let index = 0; index < 32; index += 1) void server.channel.ask("roots/list");
     expect((await server.channel.ask("roots/list")).error?.code).toBe(-32603);
-    expect(ask).toHaveBeenCalledTimes(32);
+    expect(request).toHaveBeenCalledTimes(32);
     expect(world.refused).toEqual(["too_many"]);
     await world.upstream.close();
   });
@@ -559,13 +559,13 @@ describe("whose a question is", () => {
   test("outside all calls it is asked once under one id, however often the server repeats it", async () => {
     const server = hanging();
     const owner = session();
-    const ask = vi.fn(() => SILENCE);
-    const world = await worldOf(server, {}, { port: { ask }, owner });
+    const request = vi.fn(() => SILENCE);
+    const world = await worldOf(server, {}, { port: { request }, owner });
     await world.upstream.list("tools", owner, new AbortController().signal);
     for (let index = 0; index < 100; index += 1) {
       for (const hear of server.channel.listeners) hear({ jsonrpc: "2.0", id: "same", method: "roots/list" });
     }
-    expect(ask).toHaveBeenCalledOnce();
+    expect(request).toHaveBeenCalledOnce();
     expect(world.refused).toHaveLength(99);
     await world.upstream.close();
   });
@@ -573,11 +573,11 @@ describe("whose a question is", () => {
   test("outside all calls it is the session's, whose own words are the answer", async () => {
     const server = hanging();
     const owner = session();
-    const ask = vi.fn(async (): Promise<JsonObject> => ({ roots: [{ uri: "file:///home" }] }));
-    const world = await worldOf(server, {}, { port: { ask }, owner });
+    const request = vi.fn(async (): Promise<JsonObject> => ({ roots: [{ uri: "file:///home" }] }));
+    const world = await worldOf(server, {}, { port: { request }, owner });
     await world.upstream.list("tools", owner, new AbortController().signal);
     expect((await server.channel.ask("roots/list")).result).toEqual({ roots: [{ uri: "file:///home" }] });
-    ask.mockRejectedValueOnce(
+    request.mockRejectedValueOnce(
       new GatewayError("denied", "downstream", "not now", { rpc: -1, data: { why: "busy" } }),
     );
     expect((await server.channel.ask("roots/list")).error).toEqual({
@@ -593,11 +593,11 @@ describe("whose a question is", () => {
       return {};
     });
     const owner = session();
-    const ask = vi.fn(async () => ({ roots: [] }));
-    const world = await worldOf(server, {}, { port: { ask }, owner });
+    const request = vi.fn(async () => ({ roots: [] }));
+    const world = await worldOf(server, {}, { port: { request }, owner });
     await world.upstream.list("tools", owner, new AbortController().signal);
     await settled();
-    expect(ask).toHaveBeenCalledOnce();
+    expect(request).toHaveBeenCalledOnce();
     expect(
       server.received.some(({ message }) => message.id === "question-1" && message.result !== undefined),
     ).toBe(true);
@@ -607,11 +607,11 @@ describe("whose a question is", () => {
     const server = hanging();
     const owner = session();
     let signal: AbortSignal | undefined;
-    const ask = (_question: JsonObject, given: AbortSignal): Promise<JsonObject> => {
+    const request = (_question: JsonObject, given: AbortSignal): Promise<JsonObject> => {
       signal = given;
       return SILENCE;
     };
-    const world = await worldOf(server, {}, { port: { ask }, owner });
+    const world = await worldOf(server, {}, { port: { request }, owner });
     await world.upstream.list("tools", owner, new AbortController().signal);
     void server.channel.ask("roots/list");
     await settled();
@@ -791,17 +791,17 @@ describe("a server that wants a link visited first", () => {
   test("tells a session of the end of what it was sent to", async () => {
     const server = legacyServer().on("tools/list", { tools: [] });
     const owner = session();
-    const tell = vi.fn();
-    const directory = { find: () => ({ client: owner, ask: () => SILENCE, tell }) };
+    const notify = vi.fn();
+    const directory = { find: () => ({ client: owner, request: () => SILENCE, notify }) };
     const { upstream } = await meet(server, {}, { directory });
     await upstream.list("tools", owner, new AbortController().signal);
     server.channel.say("notifications/elicitation/complete", { elicitationId: "e1" });
-    expect(tell).toHaveBeenCalledWith({
+    expect(notify).toHaveBeenCalledWith({
       method: "notifications/elicitation/complete",
       params: { elicitationId: "e1" },
     });
     server.channels[0]?.say("notifications/message", { level: "info", data: "of everybody" });
-    expect(tell).toHaveBeenCalledOnce();
+    expect(notify).toHaveBeenCalledOnce();
   });
 });
 

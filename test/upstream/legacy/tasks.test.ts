@@ -93,7 +93,7 @@ describe.each([
     const { server } = lab();
     const { upstream } = await meet(server, config);
     let alive = 0;
-    const { call } = research({ alive: () => (alive += 1) });
+    const { call } = research({ onActivity: () => (alive += 1) });
     const reply = upstream.call(call);
     await settled();
     expect(server.params("tools/call")).toEqual({ ...call.params, task: { ttl: 3_600_000 } });
@@ -126,8 +126,10 @@ describe.each([
       elicitation_1: { method: "elicitation/create", params: { message: "files: ?" } },
     });
     const { params, client: asking, route } = first.call;
-    const answers = { responses: { elicitation_1: { action: "accept" } }, state };
-    const next = upstream.call(calling({ params, client: asking, ...(route && { route }), answers }).call);
+    const inputResponses = { responses: { elicitation_1: { action: "accept" } }, state };
+    const next = upstream.call(
+      calling({ params, client: asking, ...(route && { route }), inputResponses }).call,
+    );
     await vi.advanceTimersByTimeAsync(100);
     expect(resultOf(await next)).toEqual({ told: { action: "accept" } });
     expect(made.server.sent("tools/call")).toHaveLength(1);
@@ -229,8 +231,8 @@ describe("a task that a session asked for", () => {
     const notices: Notice[] = [];
     const port = {
       client: sessionOf(affinity),
-      ask: async () => ({}),
-      tell: (notice: Notice) => void notices.push(notice),
+      request: async () => ({}),
+      notify: (notice: Notice) => void notices.push(notice),
     };
     return { notices, directory: { find: (wanted) => (wanted === affinity ? port : undefined) } };
   };

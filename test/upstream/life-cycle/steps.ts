@@ -80,7 +80,7 @@ class ReloadStep implements Step {
     await vi.advanceTimersByTimeAsync(2_000);
     await replaced;
     await look(world);
-    expect([...world.inEffect.inside.servers.keys()]).toEqual([...this.versions.keys()]);
+    expect([...world.inEffect.pipeline.servers.keys()]).toEqual([...this.versions.keys()]);
   }
   toString = () => `reload ${JSON.stringify([...this.versions])}`;
 }

@@ -9,14 +9,14 @@ import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { REFUSAL_META } from "../../../src/core/refusal.js";
 import { Stop } from "../../../src/core/stop.js";
-import { InEffect } from "../../../src/in-effect.js";
-import { Retired } from "../../../src/retired.js";
+import { DrainingServers } from "../../../src/gateway/draining-servers.js";
+import { LiveConfig } from "../../../src/gateway/live-config.js";
 import { Tasks } from "../../../src/routing/tasks.js";
-import { InputWaits } from "../../../src/telemetry/input-wait.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
+import { PendingQuestions } from "../../../src/telemetry/pending-questions.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
-import { Starts } from "../../../src/upstream/starts.js";
-import { NO_LEDGER } from "../../../src/upstream/transport/process-ledger.js";
+import { SpawnLimiter } from "../../../src/upstream/supervision/spawn-limiter.js";
+import { NO_PROCESS_REGISTRY } from "../../../src/upstream/transport/process-registry.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
 import { type FakeServer, legacyServer, modernServer } from "../../support/fake-channel.js";
 
@@ -84,7 +84,7 @@ interface Made {
 export class World {
   readonly calls: Made[] = [];
   readonly machines = new Map<string, Machine>();
-  readonly inEffect: InEffect;
+  readonly inEffect: LiveConfig;
   readonly #moods = new Map<string, Mood>();
   /** Resolves, once the gateway has ended all its servers, to how many processes were left at that moment. */
   stopping: Promise<number> | undefined;
@@ -93,20 +93,20 @@ export class World {
     const metrics = new Metrics({ version: "0", process: false });
     const key = () => createSecretKey(randomBytes(32));
     const config = "servers" in begin ? begin : configOf(begin);
-    this.inEffect = new InEffect(config, {
+    this.inEffect = new LiveConfig(config, {
       info: { name: "cardea", version: "0" },
       instance: "model",
       logger: SILENT,
       redact: (text) => text,
       metrics,
       directory: { find: () => undefined },
-      ledger: NO_LEDGER,
-      starts: new Starts(),
-      retired: new Retired(SILENT),
-      waits: new InputWaits(metrics),
-      parked: new ParkedCalls(),
-      judge: (_server, _client, question) => question,
-      aggregated: () => true,
+      processRegistry: NO_PROCESS_REGISTRY,
+      spawnLimiter: new SpawnLimiter(),
+      drainingServers: new DrainingServers(SILENT),
+      pendingQuestions: new PendingQuestions(metrics),
+      parkedCalls: new ParkedCalls(),
+      evaluateQuestion: (_server, _client, question) => question,
+      isAggregated: () => true,
       sealedState: (next) => next,
       stateSecret: "of the test",
       tasks: new Tasks(key()),
@@ -142,11 +142,11 @@ export class World {
       id: nextCallId(),
       method: "tools/call",
       params: { name: `${name}__work`, arguments: { takesMs, mark: made.mark } },
-      client: { principal: ANONYMOUS, affinity: "host", session: false, scope: "", capabilities: {} },
+      client: { principal: ANONYMOUS, affinity: "host", session: false, endpoint: "", capabilities: {} },
       signal: stop.signal,
       notify: () => {},
     };
-    void this.inEffect.inside.handle(call).then((reply) => {
+    void this.inEffect.pipeline.handle(call).then((reply) => {
       made.answers += 1;
       made.outcome = outcomeOf(reply, made.mark);
     });

@@ -126,12 +126,14 @@ describe("a request", () => {
   test("that resumes a call carries the answers, and a state exactly when there was one", async () => {
     const server = modernServer().on("tools/call", complete);
     const { upstream } = await meet(server);
-    await upstream.call(calling({ answers: { responses: { k: { action: "accept" } }, state: "s:1" } }).call);
+    await upstream.call(
+      calling({ inputResponses: { responses: { k: { action: "accept" } }, state: "s:1" } }).call,
+    );
     expect(server.params("tools/call")).toMatchObject({
       inputResponses: { k: { action: "accept" } },
       requestState: "s:1",
     });
-    await upstream.call(calling({ answers: { responses: {} } }).call);
+    await upstream.call(calling({ inputResponses: { responses: {} } }).call);
     expect(server.params("tools/call")).not.toHaveProperty("requestState");
   });
 });
@@ -334,8 +336,8 @@ test("a call that a server had asked about is not made again at an older one tha
   for (const [method, answer] of older.methods) server.on(method, answer);
   server.channel.end();
   await settled();
-  const answers = { responses: { name: { action: "accept" } }, state: "s1" };
-  const error = await failure(upstream.call(calling({ client: host, answers }).call));
+  const inputResponses = { responses: { name: { action: "accept" } }, state: "s1" };
+  const error = await failure(upstream.call(calling({ client: host, inputResponses }).call));
   expect(error.code).toBe("outcome_unknown");
   expect(server.sent("tools/call")).toHaveLength(1);
   await upstream.close();

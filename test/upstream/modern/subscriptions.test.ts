@@ -62,8 +62,8 @@ describe.each([
     const { upstream, heard } = await meet(server, config);
     await vi.advanceTimersByTimeAsync(10);
     streams[0]?.say("notifications/subscriptions/acknowledged");
-    upstream.follow("x:a", undefined);
-    upstream.follow("x:b", undefined);
+    upstream.subscribe("x:a", undefined);
+    upstream.subscribe("x:b", undefined);
     await vi.advanceTimersByTimeAsync(50);
     expect(streams).toHaveLength(2);
     expect(streams[1]?.filter).toEqual({ ...LISTS, resourceSubscriptions: ["x:a", "x:b"] });
@@ -80,7 +80,7 @@ describe.each([
   test("a stream that the server ended is opened again, and what may have been missed is told", async () => {
     const { server, streams } = listening();
     const { upstream, heard } = await meet(server, config);
-    upstream.follow("x:a", undefined);
+    upstream.subscribe("x:a", undefined);
     await vi.advanceTimersByTimeAsync(50);
     heard.length = 0;
     streams.at(-1)?.end({ resultType: "complete" });
@@ -125,23 +125,25 @@ test("what the server leaves out of its acknowledgement it has refused, and who 
   const { server, streams } = listening(false);
   const { upstream } = await meet(server, over);
   const mine = client();
-  for (const uri of ["x:a", "x:secret"]) upstream.follow(uri, mine);
+  for (const uri of ["x:a", "x:secret"]) upstream.subscribe(uri, mine);
   await vi.advanceTimersByTimeAsync(50);
-  const refusals = Promise.all(["x:a", "x:secret"].map(async (uri) => upstream.refusal?.(uri, mine)));
+  const refusals = Promise.all(
+    ["x:a", "x:secret"].map(async (uri) => upstream.subscriptionError?.(uri, mine)),
+  );
   streams.at(-1)?.say("notifications/subscriptions/acknowledged", {
     notifications: { ...LISTS, resourceSubscriptions: ["x:a"] },
   });
   expect(await refusals).toEqual([undefined, { code: -32602, message: expect.any(String) }]);
-  expect(await upstream.refusal?.("x:secret", mine)).toMatchObject({ code: -32602 });
+  expect(await upstream.subscriptionError?.("x:secret", mine)).toMatchObject({ code: -32602 });
 });
 
 test("nobody waits for the word of a server about a resource that is not followed any more", async () => {
   const { server } = listening(false);
   const { upstream } = await meet(server, over);
   const mine = client();
-  const stop = upstream.follow("x:a", mine);
+  const stop = upstream.subscribe("x:a", mine);
   await vi.advanceTimersByTimeAsync(50);
-  const refusal = upstream.refusal?.("x:a", mine);
+  const refusal = upstream.subscriptionError?.("x:a", mine);
   stop();
   expect(await refusal).toBeUndefined();
   await upstream.close();
@@ -178,9 +180,9 @@ describe("after a server has refused to listen", () => {
     const { upstream } = await meet(server, over);
     const mine = client();
     for (let round = 0; round < 5; round += 1) {
-      const stop = upstream.follow(`x:${round}`, mine);
+      const stop = upstream.subscribe(`x:${round}`, mine);
       await vi.advanceTimersByTimeAsync(1_000);
-      expect(await upstream.refusal?.(`x:${round}`, mine)).toMatchObject({ code: -32_602 });
+      expect(await upstream.subscriptionError?.(`x:${round}`, mine)).toMatchObject({ code: -32_602 });
       stop();
       await vi.advanceTimersByTimeAsync(1_000);
     }
@@ -191,7 +193,7 @@ describe("after a server has refused to listen", () => {
     const server = refusing(-32_601);
     const { upstream } = await meet(server, over);
     const mine = client();
-    upstream.follow("x:a", mine);
+    upstream.subscribe("x:a", mine);
     await vi.advanceTimersByTimeAsync(1_000);
     const { streams, server: grants } = listening();
     const listen = grants.methods.get("subscriptions/listen");
@@ -199,17 +201,17 @@ describe("after a server has refused to listen", () => {
     for (const hear of server.channel.whenMoved) hear();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(streams.at(-1)?.filter).toMatchObject({ resourceSubscriptions: ["x:a"] });
-    expect(await upstream.refusal?.("x:a", mine)).toBeUndefined();
-    upstream.follow("x:b", mine);
+    expect(await upstream.subscriptionError?.("x:a", mine)).toBeUndefined();
+    upstream.subscribe("x:b", mine);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await upstream.refusal?.("x:b", mine)).toBeUndefined();
+    expect(await upstream.subscriptionError?.("x:b", mine)).toBeUndefined();
   });
 
   test("following and leaving resources does not hurry one that fails", async () => {
     const server = refusing(-32_603);
     const { upstream } = await meet(server, over);
     for (let round = 0; round < 600; round += 1) {
-      const stop = upstream.follow(`x:${round}`, client());
+      const stop = upstream.subscribe(`x:${round}`, client());
       await vi.advanceTimersByTimeAsync(50);
       stop();
       await vi.advanceTimersByTimeAsync(50);
@@ -221,9 +223,9 @@ describe("after a server has refused to listen", () => {
   test("resources that come and go all the time do not keep others from being asked for", async () => {
     const { server, streams } = listening();
     const { upstream } = await meet(server, over);
-    upstream.follow("x:kept", client());
+    upstream.subscribe("x:kept", client());
     for (let round = 0; round < 10; round += 1) {
-      upstream.follow(`x:${round}`, client())();
+      upstream.subscribe(`x:${round}`, client())();
       await vi.advanceTimersByTimeAsync(10);
     }
     expect(streams.at(-1)?.filter).toMatchObject({
@@ -243,12 +245,15 @@ describe("after a server has refused to listen", () => {
     });
     const { upstream } = await meet(server, over);
     const mine = client();
-    upstream.follow("x:good", mine);
+    upstream.subscribe("x:good", mine);
     await vi.advanceTimersByTimeAsync(1_000);
-    const stop = upstream.follow("x:bad", mine);
+    const stop = upstream.subscribe("x:bad", mine);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await upstream.refusal?.("x:bad", mine)).toEqual({ code: -32_602, message: "no such resource" });
-    expect(await upstream.refusal?.("x:good", mine)).toBeUndefined();
+    expect(await upstream.subscriptionError?.("x:bad", mine)).toEqual({
+      code: -32_602,
+      message: "no such resource",
+    });
+    expect(await upstream.subscriptionError?.("x:good", mine)).toBeUndefined();
     await vi.advanceTimersByTimeAsync(10 * 60_000);
     expect(asked.filter((filter) => JSON.stringify(filter).includes("x:bad"))).toHaveLength(1);
     expect(streams.at(-1)?.filter).toEqual({ ...LISTS, resourceSubscriptions: ["x:good"] });
@@ -269,7 +274,7 @@ test("a stream that ends before it was acknowledged is tried ever more rarely, a
 test("a server that offers no changes is not asked for any", async () => {
   const server = modernServer({ capabilities: { tools: {} } }).on("subscriptions/listen", () => SILENCE);
   const { upstream } = await meet(server);
-  upstream.follow("x:a", undefined);
+  upstream.subscribe("x:a", undefined);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(server.sent("subscriptions/listen")).toHaveLength(0);
 });

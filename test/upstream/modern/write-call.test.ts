@@ -1,14 +1,14 @@
 /** A request to a 2026-07-28 server as text: what is kept of a client must say what would be written anew. */
 import { expect, test } from "vitest";
-import { modernPromises } from "../../../src/upstream/capabilities.js";
-import { type Speaker, writeRequest } from "../../../src/upstream/modern/write-call.js";
+import { type RequestIdentity, writeRequest } from "../../../src/upstream/modern/write-call.js";
+import { advertisedToModern } from "../../../src/upstream/protocol/advertised-capabilities.js";
 import { lineOf, textOf } from "../../../src/upstream/transport/message-text.js";
 import { PREPARED_META } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import fc from "../../support/fast-check.js";
 import { client } from "../../support/met-upstream.js";
 
-const speaker: Speaker = { info: { name: "host", version: "1" }, capabilities: {} };
+const speaker: RequestIdentity = { info: { name: "host", version: "1" }, capabilities: {} };
 const written = (params: JsonObject, by = speaker) => writeRequest("tools/call", params, 7, by).request;
 
 test("the text says what the message says, whatever the parameters are", () => {
@@ -27,7 +27,7 @@ test("the text says what the message says, whatever the parameters are", () => {
 });
 
 test("what a client says of itself is written once, and anew where it says something else", () => {
-  const text = (by: Speaker) => written({ name: "echo" }, by)[PREPARED_META]?.text;
+  const text = (by: RequestIdentity) => written({ name: "echo" }, by)[PREPARED_META]?.text;
   const first = text(speaker);
   expect(JSON.parse(first ?? "")).toEqual(written({}, speaker).params?._meta);
   expect(text({ ...speaker, capabilities: { roots: {} } })).toContain('{"roots":{}}');
@@ -44,7 +44,7 @@ test("parameters that are empty, or have metadata of their own, are written like
 
 test("a client is promised the same object until what may be promised changes", () => {
   let aggregated = false;
-  const promise = modernPromises(() => aggregated);
+  const promise = advertisedToModern(() => aggregated);
   const able = client({ capabilities: { sampling: { context: {} }, roots: { listChanged: true } } });
   const alone = promise(able);
   expect(alone).toEqual({ sampling: { context: {} }, roots: {} });

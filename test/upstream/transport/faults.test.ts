@@ -41,7 +41,7 @@ describe.each([
   test("that comes byte by byte is the same answer", async () => {
     const { channel } = await behind(respond, { sliceBytes: 1 });
     const heard: unknown[] = [];
-    const got = await channel.exchange(request, { hear: (message) => heard.push(message.params?.text) });
+    const got = await channel.exchange(request, { onMessage: (message) => heard.push(message.params?.text) });
     expect(got.message.result).toEqual(result);
     expect(heard).toEqual(Array.from({ length: notices }, () => result.text));
   });

@@ -15,9 +15,9 @@ afterEach(async () => {
 });
 
 /** Connections of `server` by the name or the address in its URL, used for so long, and no more than `most`. */
-function connections(server: ScriptedServer, host: string, lastsMs: number, goneMs = 0, most = 100) {
+function connections(server: ScriptedServer, host: string, maxAgeMs: number, addressTtlMs = 0, most = 100) {
   const url = server.url.replace("127.0.0.1", host);
-  const pool = new HttpPool({ url, connectTimeoutMs: 60_000, lastsMs, goneMs, connections: most });
+  const pool = new HttpPool({ url, connectTimeoutMs: 60_000, maxAgeMs, addressTtlMs, connections: most });
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
   cleanups.push(
     () => channel.close(),
@@ -156,13 +156,13 @@ describe("where the name comes to lead elsewhere", () => {
   test("an event stream is opened anew there, and the one before is left", async () => {
     const { first, second, lead } = await two();
     const { channel } = connections(first, "upstream.test", 0);
-    const missed = vi.fn<() => void>();
-    expect(await channel.listen(() => {}, { missed }).opened).toBe(true);
+    const onMissed = vi.fn<() => void>();
+    expect(await channel.listen(() => {}, { onMissed }).opened).toBe(true);
     lead("127.0.0.2");
     await ask(channel);
     expect(await streams(first)[0]?.hungUp).toBe(true);
     await vi.waitFor(() => expect(streams(second)).toHaveLength(1), { timeout: 60_000 });
-    await vi.waitFor(() => expect(missed).toHaveBeenCalledTimes(1), { timeout: 60_000 });
+    await vi.waitFor(() => expect(onMissed).toHaveBeenCalledTimes(1), { timeout: 60_000 });
   });
 
   test("an event stream stays where the name still leads among others", async () => {
@@ -170,7 +170,7 @@ describe("where the name comes to lead elsewhere", () => {
     const { channel, pool } = connections(first, "upstream.test", 0);
     expect(await channel.listen(() => {}).opened).toBe(true);
     const moved = vi.fn<() => void>();
-    pool.onMoved(moved);
+    pool.onAddressChange(moved);
     lead("127.0.0.2", "127.0.0.1");
     for (let i = 0; i < 5; i += 1) await ask(channel);
     expect(moved).not.toHaveBeenCalled();
@@ -182,7 +182,7 @@ describe("where the name comes to lead elsewhere", () => {
     const { channel, pool } = connections(first, "upstream.test", 0, 60_000);
     expect(await channel.listen(() => {}).opened).toBe(true);
     const moved = vi.fn<() => void>();
-    pool.onMoved(moved);
+    pool.onAddressChange(moved);
     for (let i = 0; i < 6; i += 1) {
       lead(`127.0.0.${1 + (i % 2)}`);
       await ask(channel);

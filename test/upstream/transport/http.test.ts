@@ -123,9 +123,9 @@ describe("an answer in JSON", () => {
         { jsonrpc: "2.0", id: asked.id, result: { ok: true } },
       ]),
     );
-    const hear = vi.fn<(message: Envelope) => void>();
-    expect((await open(server.url).exchange(request, { hear })).message.result).toEqual({ ok: true });
-    expect(hear).toHaveBeenCalledTimes(1);
+    const onMessage = vi.fn<(message: Envelope) => void>();
+    expect((await open(server.url).exchange(request, { onMessage })).message.result).toEqual({ ok: true });
+    expect(onMessage).toHaveBeenCalledTimes(1);
   });
 
   test.each(["application/json", "text/event-stream"])(
@@ -141,9 +141,9 @@ describe("an answer in JSON", () => {
         const body = type === "application/json" ? batch : `data: ${batch}\n\n`;
         response.writeHead(200, { "content-type": type }).end(body);
       });
-      const hear = vi.fn<(message: Envelope) => void>();
-      expect((await open(server.url).exchange(request, { hear })).message.result).toEqual({ ok: true });
-      expect(hear.mock.calls).toMatchObject([[{ id: "q", [FRAME_FAULT]: { code: -32600 } }]]);
+      const onMessage = vi.fn<(message: Envelope) => void>();
+      expect((await open(server.url).exchange(request, { onMessage })).message.result).toEqual({ ok: true });
+      expect(onMessage.mock.calls).toMatchObject([[{ id: "q", [FRAME_FAULT]: { code: -32600 } }]]);
     },
   );
 
@@ -183,7 +183,7 @@ describe("an answer as an event stream", () => {
       ).end();
     });
     const heard: Envelope[] = [];
-    const got = await open(server.url).exchange(request, { hear: (message) => heard.push(message) });
+    const got = await open(server.url).exchange(request, { onMessage: (message) => heard.push(message) });
     expect(got.message.result).toEqual({ ok: true });
     expect(heard).toEqual([progress, question]);
   });
@@ -200,7 +200,9 @@ describe("an answer as an event stream", () => {
         event({ jsonrpc: "2.0", id: 7, result: { right: true } }),
       ).end();
     });
-    const got = await open(server.url, { onStray: stray, onJunk: junk }).exchange(request);
+    const got = await open(server.url, { onUnmatchedMessage: stray, onNonProtocolOutput: junk }).exchange(
+      request,
+    );
     expect(got.message.result).toEqual({ right: true });
     expect(stray).toHaveBeenCalledTimes(2);
     expect(junk.mock.calls).toEqual([["not json"]]);
@@ -248,7 +250,7 @@ describe("a stream that drops before its response", () => {
     const heard: string[] = [];
     const got = await open(server.url, { headers: { authorization: "Bearer t" } }).exchange(request, {
       headers: { "mcp-session-id": "s" },
-      hear: (message) => heard.push(message.method ?? ""),
+      onMessage: (message) => heard.push(message.method ?? ""),
     });
     expect(got.message).toMatchObject(response);
     expect(heard).toEqual(["a", "b"]);
@@ -694,12 +696,12 @@ test("whoever fails at a message is told of, and the response comes all the same
     ).end();
   });
   const error = new Error("cannot handle that");
-  const hear = (): void => {
+  const onMessage = (): void => {
     throw error;
   };
-  const channel = open(server.url, { onStray: stray });
-  expect((await channel.exchange(request, { hear })).message.result).toEqual({});
-  channel.listen(hear);
+  const channel = open(server.url, { onUnmatchedMessage: stray });
+  expect((await channel.exchange(request, { onMessage })).message.result).toEqual({});
+  channel.listen(onMessage);
   await until("the second message", () => stray.mock.calls.length > 1);
   expect(stray.mock.calls[0]?.[1]).toBe(error);
 });
@@ -768,7 +770,7 @@ describe("listening", () => {
     const server = await serve((_asked, response) => void stream(response, event(changed)));
     const heard: Envelope[] = [];
     const stray = vi.fn<(message: Envelope) => void>();
-    const listening = open(server.url, { headers: { "x-a": "1" }, onStray: stray }).listen(
+    const listening = open(server.url, { headers: { "x-a": "1" }, onUnmatchedMessage: stray }).listen(
       (message) => heard.push(message),
       {
         headers: { "mcp-session-id": "s" },
@@ -790,10 +792,10 @@ describe("listening", () => {
   test.each([405, 404, 400, 501])(
     "is not possible where the server says %i, and that is all right",
     async (status) => {
-      const lost = vi.fn<(reason: GatewayError) => void>();
+      const onLost = vi.fn<(reason: GatewayError) => void>();
       const server = await serve((_asked, response) => void response.writeHead(status).end());
-      expect(await open(server.url).listen(() => {}, { lost }).opened).toBe(false);
-      expect(lost).not.toHaveBeenCalled();
+      expect(await open(server.url).listen(() => {}, { onLost }).opened).toBe(false);
+      expect(onLost).not.toHaveBeenCalled();
       expect(server.asked).toHaveLength(1);
     },
   );
@@ -830,13 +832,13 @@ describe("listening", () => {
       stream(response, "retry: 5\n\n", event({ ...changed, params: { n } }, n > 2 ? `e${n}` : undefined));
       if (n < 4) response.end();
     });
-    open(server.url).listen(() => {}, { missed: () => missed.push(server.asked.length) });
+    open(server.url).listen(() => {}, { onMissed: () => missed.push(server.asked.length) });
     expect((await server.request(3)).headers["last-event-id"]).toBe("e3");
     expect(missed).toEqual([2, 3]);
   });
 
   test("begins anew where the server has not kept from where it should go on", async () => {
-    const missed = vi.fn<() => void>();
+    const onMissed = vi.fn<() => void>();
     const server = await serve(({ headers }, response) => {
       const n = server.asked.length;
       if (headers["last-event-id"] !== undefined) response.writeHead(400).end();
@@ -844,10 +846,10 @@ describe("listening", () => {
       if (n === 1) response.end();
     });
     const heard: unknown[] = [];
-    open(server.url).listen((message) => heard.push(message.params?.n), { missed });
+    open(server.url).listen((message) => heard.push(message.params?.n), { onMissed });
     await until("what comes on the new stream", () => heard.length === 2);
     expect(server.asked.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "e1", undefined]);
-    expect(missed).toHaveBeenCalledOnce();
+    expect(onMissed).toHaveBeenCalledOnce();
   });
 
   test("ends with the reason when the session is gone", async () => {
@@ -855,8 +857,8 @@ describe("listening", () => {
       if (server.asked.length === 1) stream(response, "retry: 5\n\n").end();
       else response.writeHead(404).end();
     });
-    const reason = await new Promise<GatewayError>((lost) => {
-      open(server.url).listen(() => {}, { lost });
+    const reason = await new Promise<GatewayError>((onLost) => {
+      open(server.url).listen(() => {}, { onLost });
     });
     expect(reason.cause).toMatchObject({ status: 404 });
   });

@@ -18,17 +18,17 @@ test("what is kept is the end of what was written, however it came in pieces", (
 
 test("the last words are one short line", () => {
   const recent = new RecentOutput();
-  expect(recent.lastWords).toBe("");
+  expect(recent.errorExcerpt).toBe("");
   recent.push(Buffer.from(`${"noise\n".repeat(1000)}\x1b[1;31mit broke\x1b[0m\r\n\tin x.js:1\n\n`));
-  expect(recent.lastWords).toMatch(/^…[ noise]+ it broke in x\.js:1$/);
-  expect(recent.lastWords.length).toBeLessThanOrEqual(401);
+  expect(recent.errorExcerpt).toMatch(/^…[ noise]+ it broke in x\.js:1$/);
+  expect(recent.errorExcerpt.length).toBeLessThanOrEqual(401);
 });
 
 test("the last words are those of the last error, where a stack or a usage follows it", () => {
   const quoted = (text: string): string => {
     const recent = new RecentOutput();
     recent.push(Buffer.from(text));
-    return recent.lastWords;
+    return recent.errorExcerpt;
   };
   const usage = "  --flag <value>   what it is for\n".repeat(60);
   expect(quoted(`started\n\x1b[31mError:\x1b[0m no token was given\nUsage: x\n${usage}`)).toMatch(
@@ -56,5 +56,5 @@ test("its last words lose secrets before they are cut and brought onto one line"
   const secret = "first  line of it\nsecond line of it";
   const recent = new RecentOutput(undefined, (text) => text.replaceAll(secret, "[redacted]"));
   recent.push(Buffer.from(`${"noise ".repeat(100)}\n${secret}\n${"x".repeat(390)}\n`));
-  expect(recent.lastWords).toBe(`…redacted] ${"x".repeat(390)}`);
+  expect(recent.errorExcerpt).toBe(`…redacted] ${"x".repeat(390)}`);
 });

@@ -86,7 +86,7 @@ test("an answer may come before the POST is accepted", async () => {
       stream(response, "event: endpoint\ndata: /m\n\n", event({ jsonrpc: "2.0", id: 1, result: {} }));
   });
   const stray = vi.fn<(message: Envelope) => void>();
-  const channel = await open(server, { onStray: stray });
+  const channel = await open(server, { onUnmatchedMessage: stray });
   expect(stray).toHaveBeenCalledTimes(1);
   const quitter = new AbortController();
   const given = reason(channel.exchange({ jsonrpc: "2.0", id: 2, method: "x" }, { signal: quitter.signal }));

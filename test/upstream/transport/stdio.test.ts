@@ -25,7 +25,7 @@ async function server(options: Partial<StdioOptions> = {}): Promise<StdioChannel
     args: [SERVER],
     env: {},
     cwd: process.cwd(),
-    patienceMs: 400,
+    graceMs: 400,
     ...options,
   });
   open.push(channel);
@@ -76,7 +76,7 @@ describe("an exchange", () => {
 
   test("tells ids apart by type", async () => {
     const stray = vi.fn<(message: Envelope) => void>();
-    const channel = await server({ onStray: stray });
+    const channel = await server({ onUnmatchedMessage: stray });
     const text = '{"jsonrpc":"2.0","id":"71","result":{"wrong":true}}\n';
     const answer = await channel.exchange({ jsonrpc: "2.0", id: 71, method: "raw", params: { text } });
     expect(answer.message.result).toEqual({ after: "raw" });
@@ -85,7 +85,7 @@ describe("an exchange", () => {
 
   test("takes the first of two answers; repeated, unknown and late ones are strays", async () => {
     const stray = vi.fn<(message: Envelope) => void>();
-    const channel = await server({ onStray: stray });
+    const channel = await server({ onUnmatchedMessage: stray });
     const once = await channel.exchange(request("twice"));
     expect(once.message.result).toEqual({ time: 1 });
     const quitter = new AbortController();
@@ -129,7 +129,7 @@ describe("an exchange", () => {
 
   test("takes its response out of a batch with others that are no messages, each of which fails alone", async () => {
     const junk = vi.fn<(excerpt: string) => void>();
-    const channel = await server({ onJunk: junk });
+    const channel = await server({ onNonProtocolOutput: junk });
     const bad = lastId + 1;
     const members = `{"jsonrpc":"2.0","id":${bad},"result":"done"},7,{"jsonrpc":"2.0","id":${bad + 1},"result":{"ok":true}}`;
     const [failed, served] = await Promise.all([
@@ -183,7 +183,7 @@ describe("what is no response", () => {
 
 test("whoever fails at a message is told of, and the next one is heard all the same", async () => {
   const stray = vi.fn<(message: Envelope, error?: unknown) => void>();
-  const channel = await server({ onStray: stray });
+  const channel = await server({ onUnmatchedMessage: stray });
   const error = new Error("cannot handle that");
   let heard = 0;
   channel.listen(() => {
@@ -233,14 +233,14 @@ describe("junk on stdout", () => {
     ["an empty batch", "[]\n"],
   ])("is skipped and told of: %s", async (_, text) => {
     const junk = vi.fn<(excerpt: string) => void>();
-    const channel = await server({ onJunk: junk });
+    const channel = await server({ onNonProtocolOutput: junk });
     expect((await channel.exchange(request("raw", { text }))).message.result).toEqual({ after: "raw" });
     expect(junk).toHaveBeenCalledTimes(1);
   });
 
   test("is told of without the terminal sequences and control characters in it", async () => {
     const junk = vi.fn<(excerpt: string) => void>();
-    const channel = await server({ onJunk: junk });
+    const channel = await server({ onNonProtocolOutput: junk });
     const text = `\x1b[31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07 \u202eba\u200bck\x07${"y".repeat(5000)}\n`;
     await channel.exchange(request("raw", { text }));
     expect(junk.mock.calls[0]?.[0]).toMatch(/^red link back y+$/);
@@ -358,7 +358,7 @@ describe("closing", () => {
   test("delivers what was posted just before", async () => {
     const lines: string[] = [];
     // It may take its time to start.
-    const channel = await server({ onStderr: (line) => lines.push(line), patienceMs: 10_000 });
+    const channel = await server({ onStderr: (line) => lines.push(line), graceMs: 10_000 });
     await channel.post({ jsonrpc: "2.0", method: "stderr", params: { text: "got it\n" } });
     await channel.close();
     expect(lines).toEqual(["got it"]);

@@ -1,0 +1,128 @@
+/** What the gateway says of itself to one client: the sum of what the servers in its view say of themselves. */
+import type { ServerDescription } from "../core/gateway-api.js";
+import { implementationFlaw } from "../core/list-entries.js";
+import type { ListKind, ServerFacts } from "../core/upstream.js";
+import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
+import { exposedPrefix, type Naming } from "./naming.js";
+import { readableCapabilities } from "./readable-capabilities.js";
+import type { ServerNamespace } from "./server-namespace.js";
+
+/** One server of the view, as far as it was met. */
+export interface DescribedServer {
+  readonly space: ServerNamespace;
+  /** Undefined while it was never met. */
+  readonly facts: ServerFacts | undefined;
+  /** False when filters leave nothing of what the server lists. */
+  readonly hasVisible: (kind: ListKind) => boolean;
+}
+
+const NONE: JsonObject = {};
+
+/** The capabilities that promise lists, and the lists. */
+const LISTS: ReadonlyMap<string, readonly ListKind[]> = new Map<string, readonly ListKind[]>([
+  ["tools", ["tools"]],
+  ["prompts", ["prompts"]],
+  ["resources", ["resources", "resourceTemplates"]],
+]);
+
+export function describeServers(
+  servers: readonly DescribedServer[],
+  self: JsonObject,
+  naming: Naming,
+): ServerDescription {
+  const [only, second] = servers;
+  // Seen alone and under its own names, a server is met as if nothing stood in between.
+  const alone = second === undefined && only?.space.prefix === "" ? only.facts : undefined;
+  const instructions = instructionsOf(servers, naming);
+  return {
+    serverInfo: readableInfo(alone?.serverInfo) ?? self,
+    capabilities: capabilitiesOf(servers),
+    ...(instructions !== undefined && { instructions }),
+  };
+}
+
+/** Without members that hosts cannot read; undefined where what is left does not name a server and its version. */
+function readableInfo(info: JsonObject | undefined): JsonObject | undefined {
+  let readable = info;
+  for (let flaw = implementationFlaw(readable); flaw !== undefined; flaw = implementationFlaw(readable)) {
+    const [key = ""] = flaw.member.split(/[.[]/, 1);
+    if (readable === undefined || !Object.hasOwn(readable, key)) return undefined;
+    readable = without(readable, [key]);
+  }
+  return readable;
+}
+
+function capabilitiesOf(servers: readonly DescribedServer[]): JsonObject {
+  let union: JsonObject = {};
+  for (const { facts, hasVisible } of servers) {
+    for (const [key, value] of Object.entries(readableCapabilities(facts?.capabilities ?? NONE))) {
+      const kinds = LISTS.get(key);
+      if (kinds !== undefined && !kinds.some(hasVisible)) continue;
+      union = {
+        ...union,
+        [key]: mergeCapabilities(Object.hasOwn(union, key) ? union[key] : undefined, value),
+      };
+    }
+  }
+  // Whoever was not met yet may bring any of these, and clients ask only for what was promised.
+  const unmet = servers.some(({ facts }) => facts === undefined);
+  for (const key of LISTS.keys()) {
+    if (unmet || Object.hasOwn(union, key)) {
+      union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
+    }
+  }
+  return withoutUnbackedSkills(withoutPartialTasks(union, servers));
+}
+
+/**
+ * Which tools can be run as tasks is said tool by tool, but that tasks can be listed or cancelled is a promise
+ * about every task: it holds only where every server with tasks makes it.
+ */
+function withoutPartialTasks(union: JsonObject, servers: readonly DescribedServer[]): JsonObject {
+  const tasks = objectAt(union, "tasks");
+  if (tasks === undefined) return union;
+  const trees = servers.flatMap(({ facts }): readonly JsonObject[] => {
+    const tree = objectAt(facts?.capabilities, "tasks");
+    return tree === undefined ? [] : [tree];
+  });
+  const half = ["list", "cancel"].filter((part) => !trees.every((tree) => Object.hasOwn(tree, part)));
+  return { ...union, tasks: without(tasks, half) };
+}
+
+/** Skills are read as resources (SEP-2640): where none are shown, there is nothing to the promise. */
+function withoutUnbackedSkills(union: JsonObject): JsonObject {
+  const extensions = objectAt(union, "extensions");
+  if (extensions === undefined || Object.hasOwn(union, "resources")) return union;
+  return { ...union, extensions: without(extensions, ["io.modelcontextprotocol/skills"]) };
+}
+
+/** The union of two capability trees: `true` wins, of other values the first. */
+function mergeCapabilities(first: unknown, second: unknown): unknown {
+  if (first === undefined || first === false) return second;
+  if (!isObject(first) || !isObject(second)) return first;
+  let union = first;
+  for (const [key, value] of Object.entries(second)) {
+    union = { ...union, [key]: mergeCapabilities(Object.hasOwn(union, key) ? union[key] : undefined, value) };
+  }
+  return union;
+}
+
+function instructionsOf(servers: readonly DescribedServer[], naming: Naming): string | undefined {
+  const given = servers.flatMap(({ space, facts }) => {
+    const text = facts?.instructions;
+    return text === undefined || text.trim() === "" ? [] : [{ space, text }];
+  });
+  const [only] = given;
+  if (only === undefined) return undefined;
+  if (servers.length === 1) return only.text;
+  return given
+    .map(({ space, text }) => `## ${space.name}\n\n${namesNote(space, naming)}${text.trim()}`)
+    .join("\n\n");
+}
+
+/** The text speaks of names the server chose; the reader knows them with a prefix. */
+function namesNote({ prefix }: ServerNamespace, naming: Naming): string {
+  return prefix === ""
+    ? ""
+    : `Its tools and prompts have names that begin with \`${exposedPrefix(prefix, naming)}\`.\n\n`;
+}

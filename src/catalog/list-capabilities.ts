@@ -1,0 +1,43 @@
+/** Which lists a server says it offers, and when one that was heard should be looked at again. */
+import { LIST_KINDS, type ListKind, type ServerFacts } from "../core/upstream.js";
+import { objectAt } from "../wire/json.js";
+import type { CachedList } from "./scoped-lists.js";
+
+/** The capability that stands for a list. */
+const CAPABILITY: Readonly<Record<ListKind, string>> = {
+  tools: "tools",
+  prompts: "prompts",
+  resources: "resources",
+  resourceTemplates: "resources",
+};
+
+/** A server that announces changes is asked anyway once in a while (ms), because announcements get lost. */
+const REFRESH_AFTER_MS = { announced: 300_000, silent: 30_000 } as const;
+
+/** One that says how long its list may be kept is asked when that is over; in these bounds (ms). */
+const MIN_AGE_MS = 1_000;
+const MAX_AGE_MS = 3_600_000;
+
+/** Whether the server offers a list; one that was never met may. */
+export function offersList(facts: ServerFacts | undefined, kind: ListKind): boolean {
+  return facts === undefined || objectAt(facts.capabilities, CAPABILITY[kind]) !== undefined;
+}
+
+/** The lists that are older at `now` than their own freshness and our patience allow. */
+export function expiredLists(
+  lists: ReadonlyMap<ListKind, CachedList>,
+  facts: ServerFacts | undefined,
+  now: number,
+): readonly ListKind[] {
+  return LIST_KINDS.filter((kind) => {
+    const held = lists.get(kind);
+    if (held === undefined || !offersList(facts, kind)) return false;
+    return now - held.fetchedAt > maxAgeMs(held, facts, kind);
+  });
+}
+
+function maxAgeMs({ hasTtl, freshness }: CachedList, facts: ServerFacts | undefined, kind: ListKind): number {
+  if (hasTtl) return Math.min(Math.max(freshness.ttlMs, MIN_AGE_MS), MAX_AGE_MS);
+  const announced = objectAt(facts?.capabilities, CAPABILITY[kind])?.listChanged === true;
+  return announced ? REFRESH_AFTER_MS.announced : REFRESH_AFTER_MS.silent;
+}

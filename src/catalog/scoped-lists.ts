@@ -1,0 +1,241 @@
+/**
+ * Which list of one server each audience sees.
+ *
+ * A connection that has listed sees its own list. Before that its class is the forecast: clients of equal
+ * capabilities mostly get equal lists. Where even the class is new, the shared list stands in.
+ */
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Freshness } from "../core/call.js";
+import { type Client, clientInfoLength } from "../core/client.js";
+import type { MalformedEntry } from "../core/list-entries.js";
+import { LIST_KINDS, type ListKind, type ListScope, SHARED_SCOPE } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
+
+/** A list as it was heard; equal lists of one server are one `InternedList`, whoever they were heard for. */
+export interface InternedList {
+  /** Unique in this process; equal ids mean equal lists. */
+  readonly id: number;
+  readonly items: readonly JsonObject[];
+}
+
+/** A known list with the time it was heard. */
+export interface CachedList {
+  readonly list: InternedList;
+  /** All that the server gave, before filters took some away. */
+  readonly unfiltered: readonly JsonObject[];
+  /** Entries that the server gave and that hosts cannot read; they are in neither. */
+  readonly malformed: readonly MalformedEntry[];
+  readonly freshness: Freshness;
+  /** Whether the server says itself how long. */
+  readonly hasTtl: boolean;
+  /** By the monotonic clock, in milliseconds. */
+  readonly fetchedAt: number;
+  /** Something says that it may have changed since, and it could not be heard anew. */
+  readonly stale: boolean;
+}
+
+/** What is known of one connection's lists. */
+export interface ConnectionLists {
+  readonly listScope: ListScope;
+  /** On whose behalf its lists are asked for; nobody's for the shared connection. */
+  readonly client: Client | undefined;
+  readonly lists: Map<ListKind, CachedList>;
+  openedAt: number;
+}
+
+interface ClassLists {
+  readonly lists: Map<ListKind, CachedList>;
+  /** A connection of the class sees another list by now, so the next one had better look for itself. */
+  stale: boolean;
+}
+
+/**
+ * Servers that list by the client's capabilities often announce the full list just after opening. Until then
+ * a change belongs to the class; later it is one connection's own affair.
+ */
+const OPENING_MS = 5_000;
+
+/** Listeners are kept up to 2,000, and what their clients say of themselves up to 16 Mi characters. */
+const MAX_CHARACTERS = 16 * 1024 * 1024;
+const MIN_CHARACTERS = Math.ceil(MAX_CHARACTERS / 2_000);
+
+export class ScopedLists {
+  readonly shared: ConnectionLists = newConnectionLists(SHARED_SCOPE, undefined);
+  readonly #connections = new LRUCache<string, ConnectionLists>({
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: ({ client }) => MIN_CHARACTERS + (client === undefined ? 0 : clientInfoLength(client)),
+    dispose: ({ client }, key) => {
+      if (client !== undefined && this.#scopeKeys.get(client.affinity) === key)
+        this.#scopeKeys.delete(client.affinity);
+    },
+  });
+  /** The audience key of each affinity that has a connection of its own. */
+  readonly #scopeKeys = new Map<string, string>();
+  readonly #classes = new LRUCache<string, ClassLists>({ max: 200 });
+  /** By their digest, as long as somebody holds them. */
+  readonly #interned = new LRUCache<string, WeakRef<InternedList>>({ max: 500 });
+
+  /** The listener of `audience`, if it was met. */
+  find(listScope: ListScope): ConnectionLists | undefined {
+    return listScope.key === SHARED_SCOPE.key ? this.shared : this.#connections.get(listScope.key);
+  }
+
+  /** The listener of `audience`; met now when it was not. */
+  register(listScope: ListScope, client: Client): ConnectionLists {
+    const known = this.find(listScope);
+    if (known !== undefined) return known;
+    const connection = newConnectionLists(listScope, client);
+    this.#connections.set(listScope.key, connection);
+    // Where one connection serves a whole class, its lists outlive whoever asked for them first.
+    if (listScope.key !== listScope.capabilityClass) this.#scopeKeys.set(client.affinity, listScope.key);
+    return connection;
+  }
+
+  /** What `audience` sees; undefined when nothing was heard of that list yet. */
+  read(listScope: ListScope, kind: ListKind): CachedList | undefined {
+    if (listScope.key === SHARED_SCOPE.key) return this.shared.lists.get(kind);
+    return (
+      this.#connections.get(listScope.key)?.lists.get(kind) ??
+      this.#classes.get(listScope.capabilityClass)?.lists.get(kind) ??
+      this.shared.lists.get(kind)
+    );
+  }
+
+  /** Whether the lists of `audience` can be told well enough without asking on its own connection. */
+  isComplete(listScope: ListScope): boolean {
+    if (
+      listScope.capabilityClass === SHARED_SCOPE.capabilityClass ||
+      this.#hasEveryKind(this.find(listScope)?.lists)
+    )
+      return true;
+    const known = this.#classes.get(listScope.capabilityClass);
+    return known !== undefined && !known.stale && this.#hasEveryKind(known.lists);
+  }
+
+  /** Takes in what `connection` heard. Returns the list it had before, if any, and the one it has now. */
+  store(
+    connection: ConnectionLists,
+    kind: ListKind,
+    heard: {
+      readonly shown: readonly JsonObject[];
+      readonly unfiltered: readonly JsonObject[];
+      readonly malformed: readonly MalformedEntry[];
+      readonly freshness: Freshness;
+      readonly hasTtl: boolean;
+    },
+  ): { readonly before: InternedList | undefined; readonly now: InternedList } {
+    const before = this.read(connection.listScope, kind)?.list;
+    const fetchedAt = performance.now();
+    const { shown, ...rest } = heard;
+    const held: CachedList = { list: this.#intern(kind, shown), ...rest, fetchedAt, stale: false };
+    connection.lists.set(kind, held);
+    if (connection !== this.shared) this.#storeForClass(connection, kind, held);
+    // What changed for everybody has most likely changed for each class too.
+    else if (before !== held.list) for (const known of this.#classes.values()) known.stale = true;
+    return { before, now: held.list };
+  }
+
+  /** The lists of a class may have changed, and there is no connection of it to ask on. */
+  makeClassStale(listScope: ListScope): void {
+    const known = this.#classes.get(listScope.capabilityClass);
+    if (known !== undefined) known.stale = true;
+  }
+
+  /** `kind` of `connection` may have changed and could not be heard anew. */
+  makeStale(connection: ConnectionLists, kind: ListKind): void {
+    const held = connection.lists.get(kind);
+    if (held !== undefined && !held.stale) connection.lists.set(kind, { ...held, stale: true });
+  }
+
+  /** Every list of every audience may have changed. */
+  makeAllStale(): void {
+    for (const connection of this.all()) {
+      for (const kind of LIST_KINDS) this.makeStale(connection, kind);
+    }
+  }
+
+  /** Drops what was kept for one affinity. Returns the listener that is gone, if there was one. */
+  forget(affinity: string): ConnectionLists | undefined {
+    const key = this.#scopeKeys.get(affinity);
+    if (key === undefined) return undefined;
+    const gone = this.#connections.get(key);
+    this.#connections.delete(key);
+    return gone;
+  }
+
+  /** Takes over all that `before` knew of the same server, whose filters may have been others. */
+  inherit(
+    before: ScopedLists,
+    shown: (kind: ListKind, given: readonly JsonObject[]) => readonly JsonObject[],
+  ): void {
+    const heirs = new Map<InternedList, InternedList>();
+    const takeOver = (from: ReadonlyMap<ListKind, CachedList>, to: Map<ListKind, CachedList>) => {
+      for (const [kind, held] of from) {
+        const list = heirs.get(held.list) ?? this.#intern(kind, shown(kind, held.unfiltered));
+        heirs.set(held.list, list);
+        to.set(kind, { ...held, list });
+      }
+    };
+    takeOver(before.shared.lists, this.shared.lists);
+    // From the one that was used least lately, so that the order of use stays.
+    for (const key of before.#connections.rkeys()) {
+      const connection = before.#connections.peek(key);
+      if (connection?.client === undefined) continue;
+      const heir = this.register(connection.listScope, connection.client);
+      heir.openedAt = connection.openedAt;
+      takeOver(connection.lists, heir.lists);
+    }
+    for (const name of before.#classes.rkeys()) {
+      const known = before.#classes.peek(name);
+      if (known === undefined) continue;
+      const heir: ClassLists = { lists: new Map(), stale: known.stale };
+      takeOver(known.lists, heir.lists);
+      this.#classes.set(name, heir);
+    }
+  }
+
+  /** Everybody whose lists are kept apart. */
+  all(): readonly ConnectionLists[] {
+    return [this.shared, ...this.#connections.values()];
+  }
+
+  /** How many connections of their own were met. */
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  #storeForClass(connection: ConnectionLists, kind: ListKind, held: CachedList): void {
+    const { capabilityClass: name } = connection.listScope;
+    const known = this.#classes.get(name) ?? { lists: new Map<ListKind, CachedList>(), stale: false };
+    this.#classes.set(name, known);
+    const forecast = known.lists.get(kind);
+    const opening = held.fetchedAt - connection.openedAt < OPENING_MS;
+    if (forecast === undefined || opening || forecast.list === held.list) {
+      known.lists.set(kind, held);
+      if (opening) known.stale = false;
+    } else {
+      known.stale = true;
+    }
+  }
+
+  #hasEveryKind(lists: ReadonlyMap<ListKind, CachedList> | undefined): boolean {
+    return lists !== undefined && LIST_KINDS.every((kind) => lists.has(kind));
+  }
+
+  #intern(kind: ListKind, items: readonly JsonObject[]): InternedList {
+    const digest = `${kind}:${createHash("sha256").update(writeJson(items)).digest("base64")}`;
+    const known = this.#interned.get(digest)?.deref();
+    if (known !== undefined) return known;
+    const list: InternedList = { id: ++lists, items };
+    this.#interned.set(digest, new WeakRef(list));
+    return list;
+  }
+}
+
+let lists = 0;
+
+function newConnectionLists(listScope: ListScope, client: Client | undefined): ConnectionLists {
+  return { listScope, client, lists: new Map(), openedAt: Number.NEGATIVE_INFINITY };
+}

@@ -1,0 +1,82 @@
+/** What the config says about one server's names: its prefix and which of its things are shown. */
+
+import { type NameFilter, nameMatcher } from "../core/globs.js";
+import type { ListKind } from "../core/upstream.js";
+import { uriTest } from "../core/uri-globs.js";
+import type { JsonObject } from "../wire/json.js";
+import { stringAt } from "../wire/json.js";
+import { type ToolOverride, ToolOverrides } from "./overrides.js";
+import { LIST_MEMBERS } from "./snapshot.js";
+import { type UriNamespace, uriNamespace } from "./uri-namespace.js";
+
+/** Globs over names; those for resources are over URIs, and count for templates and reading too. */
+export interface Filters {
+  readonly tools: NameFilter;
+  readonly prompts: NameFilter;
+  readonly resources: NameFilter;
+}
+
+/** The part of a server's config that the catalog needs. */
+export interface CatalogServer extends Filters {
+  /** Its key in the config. */
+  readonly name: string;
+  /** "" leaves names and URIs as they are. */
+  readonly prefix: string;
+  /** Tools that are shown or called otherwise than the server lists them, by its own names. */
+  readonly overrides?: Readonly<Record<string, ToolOverride>>;
+}
+
+export interface ServerNamespace {
+  readonly name: string;
+  readonly prefix: string;
+  /** Undefined where URIs are exposed as they are. */
+  readonly uris: UriNamespace | undefined;
+  /** The same server as the gateway as a whole shows it, where this is not that. */
+  readonly aggregate?: ServerNamespace;
+  /** Undefined where every tool is shown as it is. */
+  readonly overrides: ToolOverrides | undefined;
+  /** Whether the filters let something through, by the server's own name or URI. */
+  passes(kind: ListKind, own: string): boolean;
+}
+
+export function serverNamespace(config: CatalogServer): ServerNamespace {
+  return {
+    name: config.name,
+    prefix: config.prefix,
+    uris: uriNamespace(config.prefix),
+    overrides: config.overrides && new ToolOverrides(config.overrides),
+    passes: listFilter(config),
+  };
+}
+
+/** The same server with its names and URIs as they are, as `/mcp/NAME` shows it. */
+export function withoutPrefix(space: ServerNamespace): ServerNamespace {
+  return { ...space, prefix: "", uris: undefined, aggregate: space };
+}
+
+/** Compiles filters into one test. */
+export function listFilter(filters: Filters): (kind: ListKind, name: string) => boolean {
+  const resources = uriTest(filters.resources);
+  const tests: Readonly<Record<ListKind, (name: string) => boolean>> = {
+    tools: nameMatcher(filters.tools),
+    prompts: nameMatcher(filters.prompts),
+    resources,
+    resourceTemplates: resources,
+  };
+  return (kind, name) => tests[kind](name);
+}
+
+/** The entries that can be named and that the filters let through; of two with one name the first. */
+export function visibleItems(
+  space: ServerNamespace,
+  kind: ListKind,
+  items: readonly JsonObject[],
+): readonly JsonObject[] {
+  const seen = new Set<string>();
+  return items.filter((item) => {
+    const own = stringAt(item, LIST_MEMBERS[kind].key);
+    if (own === undefined || seen.has(own) || !space.passes(kind, own)) return false;
+    seen.add(own);
+    return true;
+  });
+}

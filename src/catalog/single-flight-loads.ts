@@ -1,0 +1,40 @@
+/** Lets one client of each class ask for its lists, while the others of its kind wait for what it hears. */
+import { LRUCache } from "lru-cache";
+import type { ListScope } from "../core/upstream.js";
+
+/** An asking that is under way. */
+export interface ListLoad {
+  /** Never rejects. */
+  readonly done: Promise<void>;
+  /** By the monotonic clock, in milliseconds. */
+  readonly since: number;
+}
+
+/** How long (ms) a class is left alone after its lists could not be had. */
+const RETRY_AFTER_MS = 5_000;
+
+export class SingleFlightLoads {
+  readonly #running = new Map<string, ListLoad>();
+  /** Classes that could not be listed for, and until when they are left alone. */
+  readonly #failed = new LRUCache<string, number>({ max: 200 });
+
+  /**
+   * The asking on behalf of the class of `audience`: the one under way, or one that `ask` begins. Undefined when
+   * one has failed a moment ago. `ask` resolves to whether the lists could be had.
+   */
+  join({ capabilityClass: name }: ListScope, ask: () => Promise<boolean>): ListLoad | undefined {
+    const underWay = this.#running.get(name);
+    if (underWay !== undefined) return underWay;
+    const since = performance.now();
+    if (since < (this.#failed.get(name) ?? 0)) return undefined;
+    const founding: ListLoad = { done: this.#await(name, ask), since };
+    this.#running.set(name, founding);
+    return founding;
+  }
+
+  async #await(name: string, ask: () => Promise<boolean>): Promise<void> {
+    const heard = await ask();
+    this.#running.delete(name);
+    if (!heard) this.#failed.set(name, performance.now() + RETRY_AFTER_MS);
+  }
+}

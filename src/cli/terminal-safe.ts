@@ -1,0 +1,19 @@
+/** Text from servers as it may be shown on a terminal: nothing in it steers the terminal or hides. */
+import { escapeHidden } from "../telemetry/escape.js";
+
+/** Line breaks and tabs stay; every other control or hidden character is shown as an escape. */
+export function terminalSafe(text: string): string {
+  return text
+    .replaceAll("\r\n", "\n")
+    .split(/([\n\t])/)
+    .map((part, index) => (index % 2 === 1 ? part : escapeHidden(part)))
+    .join("");
+}
+
+/** The first line, cut to `length` characters. */
+export function firstLine(text: string, length: number): string {
+  const line = terminalSafe(text.trim().split(/\r?\n/, 1)[0] ?? "");
+  if (line.length <= length) return line;
+  // Not in the middle of a character that takes two units.
+  return `${line.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

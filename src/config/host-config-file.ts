@@ -1,0 +1,167 @@
+/** Files that belong to a host: which they are, and what of them is not Cardea's to read. */
+import { basename } from "node:path";
+import { SERVER_KEYS } from "./schema.js";
+import { serverSchema } from "./server-schema.js";
+import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
+import { parseDuration } from "./units.js";
+
+/** The names under which hosts keep their servers. */
+const HOST_FILES: ReadonlySet<string> = new Set([
+  ".mcp.json",
+  "mcp.json",
+  ".claude.json",
+  "claude_desktop_config.json",
+  "mcp_config.json",
+  "mcp-config.json",
+  "mcp_settings.json",
+  "cline_mcp_settings.json",
+  "settings.json",
+]);
+
+/** Whoever writes one of these writes for Cardea, whatever the file is called. */
+const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles"];
+
+/** Keys that mean something in their host, and what leaving them out means here. */
+const HOST_KEYS: Readonly<Record<string, string>> = {
+  headersHelper: "is not run here; put the header under headers, with a variable",
+  oauth: "is not used here; put an Authorization header under headers",
+  auth: "is not used here; put an Authorization header under headers",
+  sandbox: "is not applied here: the program is not confined",
+  sandboxEnabled: "is not applied here: the program is not confined",
+};
+
+export function isHostFile(file: string, tree: ObjectTree): boolean {
+  return HOST_FILES.has(basename(file)) && !CARDEA_KEYS.some((key) => tree.members.has(key));
+}
+
+export interface Stripped {
+  readonly tree: ObjectTree;
+  readonly warnings: readonly Fault[];
+}
+
+/** A host's file with nothing in it but what Cardea reads, and a warning for what was taken out. */
+export function stripHostFile(tree: ObjectTree): Stripped {
+  const warnings: Fault[] = [];
+  const members = new Map<string, Member>();
+  const ignored: [string, Member][] = [];
+  for (const [key, member] of tree.members) {
+    if (!SERVER_KEYS.some((known) => known === key)) ignored.push([key, member]);
+    else if (member.value.kind !== "object") members.set(key, member);
+    else members.set(key, { ...member, value: stripServers(member.value, warnings) });
+  }
+  const others = ignored.filter(([key]) => key !== "inputs" && key !== "$schema");
+  if (others[0] !== undefined) {
+    const names = others.slice(0, 5).map(([key]) => key);
+    const more = others.length > names.length ? ` and ${others.length - names.length} more` : "";
+    warnings.push({
+      offset: others[0][1].keyOffset,
+      message: `ignored, as the host's own: ${names.join(", ")}${more}`,
+    });
+  }
+  return { tree: { ...tree, members }, warnings };
+}
+
+/** The same for one map of servers. */
+export function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree {
+  const members = new Map<string, Member>();
+  for (const [name, member] of servers.members) {
+    if (member.value.kind !== "object") members.set(name, member);
+    else if (isHostExtension(member.value)) {
+      warnings.push({
+        offset: member.keyOffset,
+        message: `server ${JSON.stringify(name)} is an extension of the host's, which only the host can start; it is left out`,
+      });
+    } else members.set(name, { ...member, value: stripServer(name, member.value, warnings) });
+  }
+  return { ...servers, members };
+}
+
+/** Zed keeps settings for servers that its extensions bring, Goose has some inside; there is nothing to start. */
+function isHostExtension(server: ObjectTree): boolean {
+  const { members } = server;
+  if (text(members.get("source")?.value) === "extension") return true;
+  if (isHostBuiltin(server)) return true;
+  return members.has("settings") && !hasAddress(server);
+}
+
+/** Goose: a part of the host itself. */
+export const isHostBuiltin = ({ members }: ObjectTree): boolean =>
+  ["builtin", "platform", "frontend"].includes(text(members.get("type")?.value) ?? "");
+
+/** Whether it says, in the words of any host, where a server is. */
+export const hasAddress = ({ members }: ObjectTree): boolean =>
+  ["command", "cmd", "url", "uri", "serverUrl", "httpUrl"].some((key) => members.has(key));
+
+/** One server in Cardea's words: renamed where hosts say the same differently, without what is only theirs. */
+function stripServer(name: string, server: ObjectTree, warnings: Fault[]): ObjectTree {
+  const members = new Map<string, Member>();
+  for (const [key, member] of normalizedKeys(server)) {
+    const known = Object.hasOwn(serverSchema.shape, key);
+    if (known && !(key === "timeout" && isHostTimeout(member.value))) members.set(key, member);
+    else if (key !== "source" && key !== "name") {
+      const meaning = Object.hasOwn(HOST_KEYS, key) ? HOST_KEYS[key] : "is the host's own and is ignored";
+      warnings.push({
+        offset: member.keyOffset,
+        message: `server ${JSON.stringify(name)}: ${JSON.stringify(key)} ${meaning}`,
+      });
+    }
+  }
+  return { ...server, members };
+}
+
+/** What hosts call differently: Goose, opencode, Gemini CLI, Crush. */
+const KEY_ALIASES: Readonly<Record<string, string>> = {
+  cmd: "command",
+  uri: "url",
+  envs: "env",
+  environment: "env",
+  includeTools: "tools",
+  excludeTools: "disabledTools",
+  disabled_tools: "disabledTools",
+};
+
+function normalizedKeys({ members }: ObjectTree): ReadonlyMap<string, Member> {
+  const result = new Map(members);
+  for (const [key, ours] of Object.entries(KEY_ALIASES)) {
+    const member = result.get(key);
+    if (member === undefined || result.has(ours)) continue;
+    result.delete(key);
+    result.set(ours, member);
+  }
+  // Cline and Continue.
+  for (const key of ["transportType", "transport"]) {
+    const member = result.get(key);
+    if (member?.value.kind !== "scalar" || result.has("type")) continue;
+    result.delete(key);
+    result.set("type", member);
+  }
+  const type = result.get("type");
+  if (type?.value.kind === "scalar") {
+    const value = { local: "stdio", remote: "http", streamable_http: "http" }[String(type.value.value)];
+    if (value !== undefined) result.set("type", { ...type, value: { ...type.value, value } });
+  }
+  // Older Zed: { "command": { "path": …, "args": …, "env": … } }
+  const command = result.get("command");
+  if (command?.value.kind === "object") {
+    result.delete("command");
+    for (const [key, member] of command.value.members) result.set(key === "path" ? "command" : key, member);
+  }
+  // opencode: the program and its arguments in one list.
+  if (command?.value.kind === "array" && !result.has("args")) {
+    const [program, ...items] = command.value.items;
+    if (program !== undefined) {
+      result.set("command", { ...command, value: program });
+      result.set("args", { ...command, value: { ...command.value, items } });
+    }
+  }
+  // null stands for "not given" in files that programs write.
+  for (const [key, { value }] of result)
+    if (value.kind === "scalar" && value.value === null) result.delete(key);
+  return result;
+}
+
+/** Hosts count in seconds or in milliseconds, and nobody can tell which; Cardea's own have a unit. */
+const isHostTimeout = (value: Tree): boolean => parseDuration(text(value) ?? "") === undefined;
+
+const text = (tree: Tree | undefined): string | undefined =>
+  tree?.kind === "scalar" && typeof tree.value === "string" ? tree.value : undefined;

@@ -1,0 +1,50 @@
+/** How much is kept of what hosts say and are told between their calls: in all, and shared between principals. */
+import type { Principal } from "./client.js";
+import { fitsFairShare, isIdentified } from "./fair-share.js";
+
+/** One principal's part of the budget. */
+export interface BudgetShare {
+  /** False when so many characters are too many now; then nothing is taken. */
+  reserve(characters: number): boolean;
+  release(characters: number): void;
+}
+
+/** Keeps whatever comes; for what is bounded in another way. */
+export const UNLIMITED_SHARE: BudgetShare = { reserve: () => true, release: () => {} };
+
+/** In characters. */
+const DEFAULT_TOTAL = 64 * 1024 * 1024;
+
+export class MemoryBudget {
+  readonly #total: number;
+  #used = 0;
+  /** By the ids of principals; only those that have taken something. */
+  readonly #byPrincipal = new Map<string, number>();
+
+  constructor(total: number = DEFAULT_TOTAL) {
+    this.#total = total;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  shareOf({ id }: Pick<Principal, "id">): BudgetShare {
+    const shared = isIdentified({ id });
+    return {
+      reserve: (characters) => {
+        const own = this.#byPrincipal.get(id) ?? 0;
+        if (!fitsFairShare(this.#total, this.#used + characters, shared ? own + characters : 0)) return false;
+        this.#add(id, own, characters);
+        return true;
+      },
+      release: (characters) => this.#add(id, this.#byPrincipal.get(id) ?? 0, -characters),
+    };
+  }
+
+  #add(id: string, own: number, change: number): void {
+    this.#used += change;
+    if (own + change > 0) this.#byPrincipal.set(id, own + change);
+    else this.#byPrincipal.delete(id);
+  }
+}

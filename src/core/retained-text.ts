@@ -1,0 +1,16 @@
+/** Texts that are kept for longer than the message they came in. */
+import { hash } from "node:crypto";
+
+/** V8 makes a slice of a text, which keeps the whole of it, from so many characters on. */
+const MIN_SLICE_LENGTH = 13;
+
+/** A copy that holds on to nothing else: a slice of a text of 4 MB keeps all of it. */
+export const retainedCopy = (text: string): string =>
+  text.length < MIN_SLICE_LENGTH ? text : Buffer.from(text, "utf16le").toString("utf16le");
+
+/** A longer key is kept as its digest. */
+const MAX_KEY_LENGTH = 128;
+
+/** The key under which something is kept: as short as a digest, however long what it stands for. */
+export const boundedKey = (text: string): string =>
+  text.length <= MAX_KEY_LENGTH ? text : `sha256:${hash("sha256", text, "base64url")}`;

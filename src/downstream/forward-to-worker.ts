@@ -1,0 +1,178 @@
+/**
+ * Hands an HTTP request over to the worker that it belongs to: the one that has the session, the parked call or the
+ * task. That worker does everything there is to do, checks included, as if the host had come to it.
+ */
+import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from "node:http";
+import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
+import { TASK_METHODS } from "../core/tasks.js";
+import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { workerOf } from "../core/worker-prefix.js";
+import type { Envelope } from "../wire/envelope.js";
+import { stringAt } from "../wire/json.js";
+import type { MessageId } from "../wire/message-id.js";
+import { HEADER } from "../wire/names.js";
+import { MESSAGES_PATH } from "./edge.js";
+import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
+
+export interface WorkerForwarder {
+  /** Hands over a request by the session it names; false when that is this worker's own, or there is none. */
+  forwardBySession(request: IncomingMessage, response: ServerResponse): boolean;
+  /** Hands over a message without a session by what it brings back. `body` is what was read of the request. */
+  forwardByMessage(
+    request: IncomingMessage,
+    response: ServerResponse,
+    message: Envelope,
+    body: string,
+  ): boolean;
+  /** Closes the connections to the other workers. */
+  close(): void;
+}
+
+/** How it went: `absent` when there was nobody to take it, `lost` when whoever took it did not answer. */
+type ForwardOutcome = "answered" | "absent" | "lost";
+
+/** A connection to another worker that nobody used for so long (ms) is closed by whoever opened it. */
+const IDLE_MS = 10_000;
+
+/** What is true of one connection and not of the next (RFC 9110, 7.6.1). */
+const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive"]);
+const FRAMING_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "content-length",
+]);
+
+export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger): WorkerForwarder {
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
+
+  return {
+    forwardBySession(request, response) {
+      const owner = otherWorkerOf(sessionOf(request));
+      if (owner === undefined) return false;
+      forward(owner, request, response).then(
+        (outcome) => outcome === "answered" || sendFailure(response, httpFailure(SESSION_ERRORS[outcome]())),
+        (error: unknown) => fail(response, error),
+      );
+      return true;
+    },
+    forwardByMessage(request, response, message, body) {
+      const owner = otherWorkerOf(workerBoundId(message));
+      if (owner === undefined) return false;
+      forward(owner, request, response, Buffer.from(body)).then(
+        (outcome) =>
+          outcome === "answered" || sendFailure(response, httpFailure(MESSAGE_ERRORS[outcome]()), message.id),
+        (error: unknown) => fail(response, error, message.id),
+      );
+      return true;
+    },
+    close: () => agent.destroy(),
+  };
+
+  /** Nothing that a host sends may come to this. */
+  function fail(response: ServerResponse, error: unknown, id?: MessageId): void {
+    logger.error({ error }, "a request could not be handed over");
+    sendFailure(response, httpFailure(error), id);
+  }
+
+  /** The number of the other worker that issued `text`. */
+  function otherWorkerOf(text: string | undefined): number | undefined {
+    const number = text === undefined ? undefined : workerOf(text);
+    const exists = number !== undefined && number >= 1 && number <= identity.count;
+    return exists && number !== identity.number ? number : undefined;
+  }
+
+  function sessionOf({ headers, url = "" }: IncomingMessage): string | undefined {
+    const session = headers[HEADER.sessionId];
+    if (typeof session === "string") return session;
+    const [path, query = ""] = url.split("?", 2);
+    return path === MESSAGES_PATH ? (new URLSearchParams(query).get("sessionId") ?? undefined) : undefined;
+  }
+
+  function forward(
+    owner: number,
+    request: IncomingMessage,
+    response: ServerResponse,
+    body?: Buffer,
+  ): Promise<ForwardOutcome> {
+    return new Promise((resolve) => {
+      const forwarded = openRequest({
+        socketPath: workerSocket(identity, owner, "requests"),
+        agent,
+        method: request.method,
+        path: request.url,
+        // As they came: what is doubled or odd in them is for the other worker to judge.
+        headers:
+          body === undefined
+            ? withoutHeaders(request.rawHeaders, HOP_BY_HOP_HEADERS)
+            : [...withoutHeaders(request.rawHeaders, FRAMING_HEADERS), "content-length", String(body.length)],
+        setHost: false,
+      });
+      forwarded.once("response", (answer) => {
+        const framed = answer.headers["content-length"] !== undefined;
+        const headers = withoutHeaders(answer.rawHeaders, framed ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS);
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
+        // The first event of a stream may be long in coming.
+        if (!framed) response.flushHeaders();
+        // A worker that is lost in the middle of an answer leaves half of one, and the host must see that.
+        answer.once("error", () => response.destroy());
+        answer.pipe(response);
+        resolve("answered");
+      });
+      forwarded.once("error", (error: NodeJS.ErrnoException) => {
+        if (response.destroyed || response.headersSent) {
+          response.destroy();
+          return;
+        }
+        const absent = error.code === "ENOENT" || error.code === "ECONNREFUSED";
+        logger.warn({ to: owner, error }, "a request could not be handed over to the worker it belongs to");
+        resolve(absent ? "absent" : "lost");
+      });
+      // The host has hung up, or has everything; a request that is over cannot be ended again.
+      response.once("close", () => forwarded.destroy());
+      if (body === undefined) request.pipe(forwarded);
+      else forwarded.end(body);
+    });
+  }
+}
+
+/** What a message of a host without a session brings back that only its issuer can use. */
+function workerBoundId({ method, params }: Envelope): string | undefined {
+  if (params === undefined || method === undefined) return undefined;
+  return (
+    stringAt(params, "requestState") ?? (TASK_METHODS.has(method) ? stringAt(params, "taskId") : undefined)
+  );
+}
+
+/** Names and values by turns, as Node has them. */
+const withoutHeaders = (raw: readonly string[], names: ReadonlySet<string>): string[] =>
+  raw.filter((_, at) => !names.has((raw[at - (at % 2)] ?? "").toLowerCase()));
+
+const WORKER_LOST = "the part of the gateway that worked on this was lost; what came of it is not known";
+
+/** The sessions of a worker end with it. */
+const SESSION_ERRORS = {
+  absent: () =>
+    new HttpRefusal(
+      404,
+      "bad_request",
+      "there is no such session (any more): send initialize without a session id",
+    ),
+  lost: () => new HttpRefusal(502, "outcome_unknown", WORKER_LOST),
+};
+
+/** Without a session the next worker of that number can tell what is known. */
+const MESSAGE_ERRORS = {
+  absent: () =>
+    new GatewayError(
+      "overloaded",
+      "gateway",
+      "the part of the gateway that this belongs to is starting again",
+      {
+        retryable: true,
+        retryAfterMs: 1_000,
+      },
+    ),
+  lost: () => new GatewayError("outcome_unknown", "gateway", WORKER_LOST),
+};

@@ -1,0 +1,42 @@
+/** Which notifications may reach a client on the stream of its own request. */
+import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+import type { MessageId } from "../../wire/message-id.js";
+
+/** Notifications that belong elsewhere, or to the other era. */
+const NOT_ON_REQUEST_STREAM: ReadonlySet<string> = new Set([
+  "notifications/cancelled",
+  "notifications/initialized",
+  "notifications/resources/updated",
+  "notifications/resources/list_changed",
+  "notifications/tools/list_changed",
+  "notifications/prompts/list_changed",
+  "notifications/roots/list_changed",
+  "notifications/elicitation/complete",
+  "notifications/subscriptions/acknowledged",
+  "notifications/tasks",
+  "notifications/tasks/status",
+]);
+
+/** What the request asked to hear. */
+export interface NotificationFilter {
+  readonly progressToken: MessageId | undefined;
+  readonly logLevel: LogLevel | undefined;
+}
+
+/**
+ * Progress reaches only who gave the very token, log messages only who named a level and none below it (server/
+ * utilities/logging: without a level there must be none). What no revision defines belongs to an extension and passes.
+ */
+export function matchesFilter({ method, params }: Notice, filter: NotificationFilter): boolean {
+  switch (method) {
+    case "notifications/progress":
+      return filter.progressToken !== undefined && params?.progressToken === filter.progressToken;
+    case "notifications/message":
+      return filter.logLevel !== undefined && severity(params?.level) >= severity(filter.logLevel);
+    default:
+      return !NOT_ON_REQUEST_STREAM.has(method);
+  }
+}
+
+/** -1 for what is no level. */
+const severity = (level: unknown): number => (LOG_LEVELS as readonly unknown[]).indexOf(level);

@@ -1,0 +1,89 @@
+/**
+ * Wires several workers together so that they are one gateway: their processes, and one admin listener for all.
+ * Node's cluster shares the port among them; what belongs to one of them they hand over to each other.
+ */
+import cluster from "node:cluster";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAdminListener } from "../admin/server.js";
+import type { Config } from "../config/config.js";
+import { GatewayError } from "../core/errors.js";
+import type { Logger } from "../core/logger.js";
+import { Metrics } from "../telemetry/metrics.js";
+import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
+import { WORKER_ENV } from "../workers/messages.js";
+import { WorkerPool } from "../workers/worker-pool.js";
+import type { Gateway } from "./gateway.js";
+
+export interface PrimaryOptions {
+  readonly count: number;
+  readonly logger: Logger;
+  readonly version: string;
+  /** Looks after the processes of servers that a worker may have left behind when it died. */
+  readonly onWorkerLost: () => Promise<void>;
+}
+
+/** A gateway as far as the command line is concerned. Each worker follows the config file by itself. */
+export interface Primary extends Pick<Gateway, "start" | "stop" | "failed"> {
+  /** Makes every worker read its config again. */
+  reload(): void;
+}
+
+/** @throws Error where this process is itself somebody's worker. */
+export function createPrimary(
+  config: Config,
+  { count, logger, version, onWorkerLost }: PrimaryOptions,
+): Primary {
+  if (!cluster.isPrimary) throw new Error("a process that is a worker already cannot have workers");
+  const folder = mkdtempSync(join(tmpdir(), "cardea-"));
+  const identity = { count, folder, secret: randomBytes(32).toString("base64") };
+  cluster.setupPrimary({ exec: process.argv[1], args: process.argv.slice(2) });
+  let give: (error: GatewayError) => void = () => {};
+  const failed = new Promise<GatewayError>((resolve) => {
+    give = resolve;
+  });
+  const workers = new WorkerPool({
+    identity,
+    listen: config.listen,
+    logger,
+    onWorkerLost: onWorkerLost,
+    fork: () => cluster.fork({ [WORKER_ENV]: "1" }),
+    onRequiredServerMissing: (number) =>
+      give(new GatewayError("upstream_unavailable", "upstream", `worker ${number} misses a required server`)),
+  });
+  let draining = false;
+  const overview = createMergedAdminPages({
+    identity,
+    workers: () => workers.status(),
+    ownMetrics: new Metrics({ version }),
+    version,
+    startedAt: Date.now(),
+    draining: () => draining,
+  });
+  const admin = createAdminListener({
+    ...config.listen.admin,
+    allowedHosts: config.listen.http.allowedHosts,
+    logger,
+    metrics: { contentType: "text/plain; version=0.0.4; charset=utf-8", text: () => overview.metrics() },
+    readiness: () => overview.readiness(),
+    pages: overview.pages,
+  });
+
+  return {
+    failed,
+    async start() {
+      const { url: adminUrl } = await admin.start();
+      return { url: await workers.start(), adminUrl };
+    },
+    async stop({ immediate = false } = {}) {
+      draining = true;
+      await workers.stop(immediate);
+      await admin.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+    reload: () => workers.reload(),
+  };
+}

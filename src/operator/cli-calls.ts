@@ -1,0 +1,74 @@
+/** What the command line asks of the gateway without being a host: the lists it would show, a call, and why. */
+import { nextCallId, type Reply } from "../core/call.js";
+import { Stop } from "../core/stop.js";
+import type { ListKind } from "../core/upstream.js";
+import { CLI_CLIENT } from "../gateway/cli-client.js";
+import type { Pipeline } from "../gateway/pipeline.js";
+import type { ServerRuntime } from "../gateway/server-runtime.js";
+import type { JsonObject } from "../wire/json.js";
+import { type ExplainQuery, explainCall } from "./explain.js";
+import { requiredServers } from "./readiness.js";
+
+/** What a host sees, and from which server, once every server was heard or failed. */
+export async function cliLists(
+  pipeline: Pipeline,
+  kind: ListKind,
+): Promise<readonly { readonly server: string; readonly item: JsonObject }[]> {
+  await awaitServers(pipeline);
+  const { entries } = pipeline.catalog.view(CLI_CLIENT).list(kind);
+  return entries.map(({ route, item }) => ({ server: route.upstream, item }));
+}
+
+/** Calls a tool by the name a host would use. */
+export async function cliCall(pipeline: Pipeline, name: string, args: JsonObject): Promise<Reply> {
+  await awaitServers(pipeline);
+  return pipeline.handle({
+    id: nextCallId(),
+    method: "tools/call",
+    params: { name, arguments: args },
+    client: CLI_CLIENT,
+    route: undefined,
+    inputResponses: undefined,
+    logLevel: undefined,
+    extraHeaders: undefined,
+    signal: new Stop().signal,
+    notify: () => {},
+    onActivity: undefined,
+  });
+}
+
+/** What would become of a call of somebody, and why. */
+export async function cliExplain(pipeline: Pipeline, query: ExplainQuery): ReturnType<typeof explainCall> {
+  await awaitServers(pipeline);
+  return explainCall(pipeline, query);
+}
+
+/**
+ * Waits until each server was met or has failed once; which one is not there, and why, its supervisor tells.
+ *
+ * @throws GatewayError when a server that is `required` is not there.
+ */
+async function awaitServers({ servers, catalog }: Pipeline): Promise<void> {
+  const all = [...servers.values()];
+  const requiredServerFailed = requiredServers(servers).then((error) => Promise.reject(error));
+  await Promise.race([Promise.all(all.map(firstAttemptDone)), requiredServerFailed]);
+  await catalog.prepare(CLI_CLIENT);
+}
+
+/** Resolves when the server was met; one that is not required is not waited for once its first attempt has failed. */
+function firstAttemptDone({ config, upstream }: ServerRuntime): Promise<void> {
+  const failed = upstream.state !== "starting" && !config.required;
+  if (upstream.state === "ready" || failed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      unwatch();
+      resolve();
+    };
+    const unwatch = upstream.watch({
+      ready: done,
+      unavailable: () => !config.required && done(),
+      listChanged() {},
+      resourceUpdated() {},
+    });
+  });
+}

@@ -1,0 +1,110 @@
+/** Starts or reaches one server once, and tells what was seen: for those who want to know what is wrong with it. */
+import type { ServerConfig } from "../config/config.js";
+import type { GatewayError } from "../core/errors.js";
+import type { MalformedEntry } from "../core/list-entries.js";
+import type { ServerList } from "../core/upstream.js";
+import { openStdioChannel } from "../upstream/transport/stdio.js";
+import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
+
+export interface ProbeResult {
+  /** Absent when it could not be met, or could not list. */
+  readonly connected?: {
+    readonly serverInfo: JsonObject;
+    /** How many tools it lists. */
+    readonly tools: number;
+    /** Its own names of its tools and prompts. */
+    readonly names: Readonly<Record<"tools" | "prompts", readonly string[]>>;
+    /** Entries of its lists that hosts cannot read. */
+    readonly malformed: readonly MalformedEntry[];
+  };
+  /** Why it could not be met. */
+  readonly error?: unknown;
+  /** The last lines that its process wrote to stderr. */
+  readonly stderr: readonly string[];
+  /** The beginnings of lines on its stdout that were no messages. */
+  readonly nonProtocolOutput: readonly string[];
+}
+
+export interface ProbeOptions {
+  readonly gateway: { readonly name: string; readonly version: string };
+  readonly signal: AbortSignal;
+}
+
+const MAX_LINES = 50;
+
+/** Never rejects: what went wrong is part of what was seen. Ends what it started. */
+export async function probeServer(server: ServerConfig, options: ProbeOptions): Promise<ProbeResult> {
+  const { gateway, signal } = options;
+  const { name, transport } = server;
+  const stderr: string[] = [];
+  const nonProtocolOutput: string[] = [];
+  const keep = (list: string[]) => (line: string) => {
+    list.push(line);
+    if (list.length > MAX_LINES) list.shift();
+  };
+  const upstream = createUpstream(server, {
+    gateway,
+    // Nobody is there to be asked.
+    directory: { find: () => undefined },
+    ...(transport.kind === "stdio" && {
+      openChannel: () => {
+        // A server may be started twice, to be spoken to in each way; what counts is how that ends.
+        stderr.length = 0;
+        nonProtocolOutput.length = 0;
+        return openStdioChannel({
+          name,
+          ...transport,
+          onStderr: keep(stderr),
+          onNonProtocolOutput: keep(nonProtocolOutput),
+        });
+      },
+    }),
+  });
+  try {
+    const failure = await firstAttempt(upstream, signal);
+    if (failure !== undefined) return { error: failure, stderr, nonProtocolOutput };
+    const tools = await upstream.list("tools", undefined, signal);
+    // A server whose other lists fail is none that hosts cannot use.
+    const [prompts, ...others] = await Promise.all(
+      OTHER_KINDS.map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
+    );
+    const malformed = [tools, prompts, ...others].flatMap((list) => list?.malformed ?? []);
+    const names = { tools: namesIn(tools), prompts: namesIn(prompts) };
+    const serverInfo = upstream.facts?.serverInfo ?? {};
+    return {
+      connected: { serverInfo, tools: tools.items.length, names, malformed },
+      stderr,
+      nonProtocolOutput,
+    };
+  } catch (error) {
+    return { error, stderr, nonProtocolOutput };
+  } finally {
+    await upstream.close();
+  }
+}
+
+const OTHER_KINDS = ["prompts", "resources", "resourceTemplates"] as const;
+
+const namesIn = (list: ServerList | undefined): readonly string[] =>
+  (list?.items ?? []).flatMap((item) => stringAt(item, "name") ?? []);
+
+/** Starts it; `undefined` when it was met, else why not. It is not tried a second time. */
+function firstAttempt(upstream: StartableUpstream, signal: AbortSignal): Promise<GatewayError | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(new Error("it was interrupted"));
+    const done = (outcome: GatewayError | undefined): void => {
+      unwatch();
+      signal.removeEventListener("abort", stop);
+      resolve(outcome);
+    };
+    const unwatch = upstream.watch({
+      ready: () => done(undefined),
+      unavailable: done,
+      listChanged() {},
+      resourceUpdated() {},
+    });
+    signal.addEventListener("abort", stop, { once: true });
+    upstream.start();
+  });
+}

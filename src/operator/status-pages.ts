@@ -1,0 +1,101 @@
+/** What the admin pages show, read from the running gateway at the moment somebody looks. */
+import type { AdminPages, CatalogRow } from "../admin/pages.js";
+import type { Readiness } from "../admin/server.js";
+import { ANONYMOUS, type Client } from "../core/client.js";
+import type { ListKind } from "../core/upstream.js";
+import type { LegacyEdge } from "../downstream/legacy/edge.js";
+import type { Pipeline } from "../gateway/pipeline.js";
+import type { PendingQuestions } from "../telemetry/pending-questions.js";
+import { stringAt } from "../wire/json.js";
+import { explainCall, readExplainQuery } from "./explain.js";
+
+export interface StatusPagesOptions {
+  readonly pipeline: () => Pipeline;
+  readonly pendingQuestions: Pick<PendingQuestions, "list">;
+  readonly legacy: Pick<LegacyEdge, "sessions">;
+  readonly readiness: () => Readiness;
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly url: () => string | undefined;
+}
+
+/** Sees everything that a host sees which declares nothing. */
+const OPERATOR_CLIENT: Client = {
+  principal: ANONYMOUS,
+  affinity: "operator",
+  session: false,
+  endpoint: "",
+  capabilities: {},
+};
+
+export function createStatusPages({
+  pipeline,
+  pendingQuestions,
+  legacy,
+  readiness,
+  version,
+  startedAt,
+  url,
+}: StatusPagesOptions): AdminPages {
+  const rows = (kind: ListKind): readonly CatalogRow[] =>
+    pipeline()
+      .catalog.view(OPERATOR_CLIENT)
+      .list(kind)
+      .entries.map(({ route, item }) => {
+        const title = stringAt(item, "title");
+        return { name: route.exposed, server: route.upstream, ...(title !== undefined && { title }) };
+      });
+  return {
+    status() {
+      const { config } = pipeline();
+      const address = url();
+      return {
+        version,
+        node: process.version,
+        pid: process.pid,
+        uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
+        ...(config.file !== undefined && { config: config.file }),
+        ...readiness(),
+        ...(address !== undefined && { url: address }),
+        sessions: legacy.sessions().length,
+        openQuestions: pendingQuestions.list().length,
+        servers: pipeline().catalog.status(),
+      };
+    },
+    servers() {
+      const { servers, catalog } = pipeline();
+      const lists = new Map(catalog.status().map(({ name, malformed }) => [name, malformed]));
+      return [...servers.values()].map(({ config, upstream, breaker, semaphore }) => ({
+        name: config.name,
+        transport: config.transport.kind,
+        state: upstream.state,
+        revisions: upstream.revisions ?? [],
+        required: config.required,
+        ...(upstream.lastError !== undefined && { lastError: upstream.lastError }),
+        ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
+        circuit: breaker.state,
+        inFlight: semaphore.running,
+        waiting: semaphore.queued,
+        malformed: lists.get(config.name) ?? [],
+      }));
+    },
+    questions: () => pendingQuestions.list(),
+    decisions: () => pipeline().policy.decisions(),
+    explain: (query) => explainCall(pipeline(), readExplainQuery(query)),
+    catalog: () => ({
+      tools: rows("tools"),
+      prompts: rows("prompts"),
+      resources: rows("resources"),
+      resourceTemplates: rows("resourceTemplates"),
+    }),
+    sessions: () =>
+      legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
+        ...shown,
+        era: "legacy",
+        ...(client !== undefined && { client }),
+        ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
+        idleSeconds: Math.round(idleMs / 1000),
+      })),
+  };
+}

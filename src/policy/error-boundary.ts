@@ -1,0 +1,48 @@
+/** The only catch that answers a client: below it code may throw, above it there are only replies. */
+import type { Call, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Handler, Middleware } from "../core/handler.js";
+import type { Logger } from "../core/logger.js";
+import { refusalError, refusalReply } from "../core/refusal.js";
+import { CODE } from "../wire/names.js";
+
+/**
+ * Turns every throw into the reply of contract section 6. What is no refusal is a fault of ours, and is logged. A
+ * refusal may quote a server that failed, and that server may have said its secrets: `redact` takes them out.
+ */
+export function errorBoundary(logger: Logger, redact: (text: string) => string = (text) => text): Middleware {
+  return (next: Handler): Handler =>
+    function rescue(call) {
+      const refused = (error: unknown): Reply => replyTo(error, call);
+      try {
+        return next(call).then(undefined, refused);
+      } catch (error) {
+        return Promise.resolve(refused(error));
+      }
+    };
+
+  function replyTo(error: unknown, call: Call): Reply {
+    if (error instanceof GatewayError) return refusalReply(redactedError(error), call);
+    if (call.signal.aborted) return refusalReply(cancelledError(error), call);
+    logger.error({ call: call.id, method: call.method, error }, "a call failed inside the gateway");
+    return internalError(call);
+  }
+
+  function redactedError(error: GatewayError): GatewayError {
+    const message = redact(error.message);
+    return message === error.message
+      ? error
+      : new GatewayError(error.code, error.source, message, error.options);
+  }
+}
+
+/** Something noticed the abort before a layer of ours could put it into words. */
+const cancelledError = (cause: unknown): GatewayError =>
+  new GatewayError("cancelled", "downstream", "the client gave up this call", { cause });
+
+/** Says nothing of what went wrong, only where to look for it. Nobody knows how far the call had come. */
+function internalError({ id }: Call): Reply {
+  const message = `the gateway failed on this call; its log says why under call ${id}`;
+  const error = new GatewayError("outcome_unknown", "gateway", message, { rpc: CODE.internalError });
+  return { kind: "error", error: refusalError(error), refusal: error.code };
+}

@@ -1,0 +1,39 @@
+/** Rounds that were paid for: a call that comes back with answers is the same call, and costs nothing more. */
+import { LRUCache } from "lru-cache";
+import type { Call, Route } from "../../core/call.js";
+import { canonicalDigest } from "../../core/canonical-digest.js";
+import { entryLimit } from "../../core/lru-limits.js";
+import { methodArguments } from "../rules/method-inputs.js";
+import { argsOf } from "../rules/rule-set.js";
+
+const MAX_CALLS = 10_000;
+
+/**
+ * Whoever merely says that a call is a later round is not believed: each round that ended in a question is good
+ * for one call with answers, of the same principal to the same target with the same arguments.
+ */
+export class PaidRounds {
+  /** For as long as an answer can come, which is for the seal of its state to say. */
+  readonly #rounds = new LRUCache<string, number>(entryLimit(MAX_CALLS));
+
+  async grant(call: Call, route: Route): Promise<void> {
+    const key = await keyOf(call, route);
+    this.#rounds.set(key, (this.#rounds.get(key) ?? 0) + 1);
+  }
+
+  /** Uses up one; resolves to false when there is none. */
+  async use(call: Call, route: Route): Promise<boolean> {
+    const key = await keyOf(call, route);
+    const left = this.#rounds.get(key);
+    if (left === undefined) return false;
+    if (left > 1) this.#rounds.set(key, left - 1);
+    else this.#rounds.delete(key);
+    return true;
+  }
+}
+
+function keyOf(call: Call, route: Route): string | Promise<string> {
+  const given = route.kind === "methods" ? methodArguments(call.params) : argsOf(call);
+  const what = [call.client.principal.id, call.method, route.upstream, route.target];
+  return canonicalDigest([...what, given ?? null]);
+}

@@ -1,0 +1,443 @@
+/** All rules of the policy in their order: the first one that matches decides. */
+import type { InteractionKind, PolicyConfig, RuleConfig } from "../../config/config.js";
+import type { Call, Route } from "../../core/call.js";
+import { type Client, type Principal, tokenScopes } from "../../core/client.js";
+import { cooperativeYield } from "../../core/cooperative-yield.js";
+import { PARAMS } from "../../core/members.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
+import type { ConditionResult, Facts } from "./expression.js";
+import { namesKinds } from "./matcher.js";
+import { nameForRules, type RouteReadings, readingsOfRoute } from "./route-readings.js";
+import { compileRule, type PolicyFault, type Rule } from "./rule.js";
+
+export interface Decision {
+  readonly effect: RuleConfig["effect"];
+  /** The rule that decided; absent where none matched and the default did. */
+  readonly rule?: RuleConfig;
+  /** Why the rule's expression could not be answered, where it could not; it was decided against the caller. */
+  readonly failed?: string;
+  /** Rules that redact by other readings of the URI; what they take out is taken out too. */
+  readonly redacting?: readonly RedactingRule[];
+}
+
+export type RedactingRule = RuleConfig & { readonly redact: NonNullable<RuleConfig["redact"]> };
+export const redacts = (rule: RuleConfig): rule is RedactingRule =>
+  rule.effect === "redact" && rule.redact !== undefined;
+
+/** What is judged. */
+export interface PolicyInput {
+  readonly on: InteractionKind;
+  readonly route: Route;
+  readonly client: Client;
+  /**
+   * The arguments of the call; nothing while only a list is shown, and where a question belongs to no call whose
+   * arguments are known.
+   */
+  readonly args?: unknown;
+  /** The parameters of the server's question. */
+  readonly request?: JsonObject;
+  /** Only rules that name what it is about may decide, or let it through; in doubt nobody has named it. */
+  readonly onlyNamedTargets?: boolean;
+}
+
+/** How one rule took a matter, for `explain`. */
+export interface RuleExplanation {
+  readonly rule: RuleConfig;
+  readonly answer: "other kind" | "other target" | "other principal" | ConditionResult;
+}
+
+/** Compiles every rule, or tells everything that is wrong with them. */
+export function compileRules(rules: readonly RuleConfig[]): {
+  readonly rules: readonly Rule[];
+  readonly faults: readonly PolicyFault[];
+} {
+  const compiled = rules.map((config, at) => compileRule(config, ["policy", "rules", at]));
+  return {
+    rules: compiled.flatMap(({ rule }) => rule ?? []),
+    faults: compiled.flatMap(({ faults }) => faults),
+  };
+}
+
+/** What is left of the work that conditions may be, in steps of about 100 ns (`work.ts`). */
+export interface WorkBudget {
+  steps: number;
+  /** Whether a condition that takes more than that can be asked again, later. */
+  readonly canDefer?: boolean;
+  /** Set where it did not do. */
+  isExhausted?: boolean;
+}
+
+/** Of all conditions that are asked at once: some 50 ms. A single one may take half of that. */
+export const MAX_STEPS_TOGETHER = 500_000;
+/** What is more than some 2 ms waits for its turn. */
+const STEPS_BEFORE_YIELD = 20_000;
+/** After so much others get theirs. */
+const STEPS_PER_SLICE = 50_000;
+/** Of so many turns: between a tenth of a second of work and a second in all. */
+const MAX_SLICES = 40;
+const TOTAL_WORK_EXCEEDED = "the conditions of all rules together are more work than they may be";
+
+export class RuleSet {
+  readonly #rules: readonly Rule[];
+  readonly #default: Decision;
+  #conditionWords: ReadonlySet<string> | undefined;
+  readonly #readsUris: boolean;
+  /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
+  readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly Rule[]>>();
+  /** Of those, the ones that may yet decide for a principal; whoever comes again is the same object. */
+  readonly #undecided = new WeakMap<readonly Rule[], WeakMap<Principal, readonly Rule[]>>();
+
+  constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
+    this.#rules = rules;
+    this.#default = { effect: fallback };
+    this.#readsUris = rules.some(dependsOnUri);
+  }
+
+  /**
+   * What the rules say; where a URI can be read in several ways, what they say to the worst of them. `budget` is what
+   * conditions may take together; several matters may share it.
+   */
+  evaluate(input: PolicyInput, budget: WorkBudget = { steps: MAX_STEPS_TOGETHER }): Decision {
+    const readings = this.#readingsOf(input.route);
+    return readings === undefined
+      ? this.#evaluateReading(input, budget)
+      : this.#evaluateReadings(input, readings, (route) =>
+          this.#evaluateReading({ ...input, route }, budget),
+        );
+  }
+
+  /** The same, where conditions that take long let others go first; at once where they do not. */
+  evaluateYielding(input: PolicyInput): Decision | Promise<Decision> {
+    const budget: WorkBudget = { steps: STEPS_BEFORE_YIELD, canDefer: true, isExhausted: false };
+    const decision = this.evaluate(input, budget);
+    return budget.isExhausted === true ? this.#evaluateLater(input) : decision;
+  }
+
+  async #evaluateLater(input: PolicyInput): Promise<Decision> {
+    const slices = { left: MAX_SLICES };
+    const readings = this.#readingsOf(input.route);
+    if (readings === undefined) return this.#evaluateReadingLater(input, slices);
+    const decisions = new Map<Route, Decision>();
+    for (const route of [...readings.all, ...readings.alike]) {
+      decisions.set(route, await this.#evaluateReadingLater({ ...input, route }, slices));
+    }
+    return this.#evaluateReadings(input, readings, (route) => decisions.get(route) as Decision);
+  }
+
+  #readingsOf(route: Route): RouteReadings | undefined {
+    return this.#readsUris || route.unambiguousName !== undefined ? readingsOfRoute(route) : undefined;
+  }
+
+  #evaluateReadings(
+    input: PolicyInput,
+    { all, alike, complete }: RouteReadings,
+    decisionFor: (route: Route) => Decision,
+  ): Decision {
+    if (!complete && this.#mayDependOnUri(input)) return { effect: "deny", failed: TOO_MANY_READINGS };
+    const decisions = all.map(decisionFor);
+    for (const route of alike) {
+      const decision = decisionFor(route);
+      if (decision.rule !== undefined && decision.effect !== "allow") decisions.push(decision);
+    }
+    return strictest(decisions);
+  }
+
+  /** Whether some rule may decide by the URI of a call. */
+  #mayDependOnUri({ on, route, client }: PolicyInput): boolean {
+    return this.#rules.some(
+      (rule) =>
+        rule.config.on === on &&
+        dependsOnUri(rule) &&
+        rule.matcher.matchesIgnoringName(route) &&
+        rule.matcher.matchesPrincipal(client.principal),
+    );
+  }
+
+  #evaluateReading(input: PolicyInput, budget: WorkBudget): Decision {
+    const rules = this.#undecidedFor(input);
+    const decided = this.#evaluateFrom(0, rules, input, budget);
+    if (typeof decided !== "number") return decided;
+    budget.isExhausted = true;
+    return this.#undecidedDecision(decided, rules);
+  }
+
+  async #evaluateReadingLater(input: PolicyInput, slices: { left: number }): Promise<Decision> {
+    const rules = this.#undecidedFor(input);
+    for (let at = 0; ; slices.left -= 1) {
+      if (slices.left <= 0) return this.#undecidedDecision(at, rules);
+      await cooperativeYield();
+      const decided = this.#evaluateFrom(at, rules, input, { steps: STEPS_PER_SLICE });
+      if (typeof decided !== "number") return decided;
+      at = decided;
+    }
+  }
+
+  /** The decision, or the rule to go on with when the budget is used up. */
+  #evaluateFrom(
+    from: number,
+    rules: readonly Rule[],
+    input: PolicyInput,
+    budget: WorkBudget,
+  ): Decision | number {
+    for (let at = from; at < rules.length; at++) {
+      const rule = rules[at] as Rule;
+      if (input.onlyNamedTargets === true && rule.restricts && !namesKinds(rule.config)) continue;
+      if (budget.steps <= 0) return at;
+      const answer = this.#resultOf(rule, input, budget);
+      if (answer === undefined) return at;
+      if (rule.when !== undefined) budget.steps -= rule.when.spent;
+      if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
+      if (answer !== "no" && rule.restricts) {
+        return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
+      }
+    }
+    return input.onlyNamedTargets === true ? ALLOW : this.#default;
+  }
+
+  /** The rules that may redact what `server` gives, whatever target it is about. */
+  mayRedactAt(client: Client, server: string): readonly RedactingRule[] {
+    return this.#rules.flatMap(({ config, matcher }) =>
+      redacts(config) &&
+      config.on === "call" &&
+      matcher.mayMatchServer(server) &&
+      matcher.matchesPrincipal(client.principal)
+        ? [config]
+        : [],
+    );
+  }
+
+  /** Undefined for what is put off. */
+  #resultOf(rule: Rule, input: PolicyInput, { steps, canDefer }: WorkBudget): ConditionResult | undefined {
+    if (input.args === undefined && usesArgs(rule)) return UNKNOWN_ARGUMENTS;
+    return canDefer === true && rule.when !== undefined
+      ? rule.when.tryEvaluate(factsOf(input), steps)
+      : conditionResult(rule, input);
+  }
+
+  /** What is decided where the rest of the rules cannot be asked any more. */
+  #undecidedDecision(from: number, rules: readonly Rule[]): Decision {
+    const rule = rules.find(({ restricts }, at) => at >= from && restricts);
+    return rule === undefined
+      ? this.#default
+      : { effect: rule.config.effect, rule: rule.config, failed: TOTAL_WORK_EXCEEDED };
+  }
+
+  /**
+   * The scopes with which the principal would be let through, where that is all it lacks: those of the first rule
+   * that would then let it, if none decides before.
+   */
+  missingScopes(input: PolicyInput): readonly string[] | undefined {
+    const readings = this.#readingsOf(input.route);
+    if (readings === undefined) return this.#missingForReading(input);
+    const scopes = new Set<string>();
+    const budget = { steps: MAX_STEPS_TOGETHER };
+    for (const route of [...readings.all, ...readings.alike]) {
+      const reading = { ...input, route };
+      if (this.#evaluateReading(reading, budget).effect !== "deny") continue;
+      const missing = this.#missingForReading(reading);
+      if (missing === undefined) return undefined;
+      for (const scope of missing) scopes.add(scope);
+    }
+    return scopes.size === 0 ? undefined : [...scopes];
+  }
+
+  #missingForReading(input: PolicyInput): readonly string[] | undefined {
+    const { principal } = input.client;
+    const budget = { steps: MAX_STEPS_TOGETHER };
+    for (const { config, matcher, when, restricts } of this.#rulesFor(input.on, input.route)) {
+      if (budget.steps <= 0) return undefined;
+      const lacks = !matcher.matchesPrincipal(principal);
+      if (lacks && !matcher.matchesPrincipal(withScopes(principal, config.scopes ?? []))) continue;
+      const answer = when?.evaluate(factsOf(input)) ?? "yes";
+      budget.steps -= when?.spent ?? 0;
+      if (answer === "no" || (answer !== "yes" && !restricts)) continue;
+      // This one decides as things are; with more scopes an earlier one could have.
+      if (!lacks) return undefined;
+      if (config.effect !== "deny" && config.effect !== "hide") return config.scopes;
+    }
+    return undefined;
+  }
+
+  /**
+   * The rules that may have decided to redact what a call gives whose arguments are not known any more: the one
+   * that decides without them, and those before it of which nobody can tell. Better too much than too little.
+   */
+  mayRedact(client: Client, route: Route): readonly RedactingRule[] {
+    const found: RedactingRule[] = [];
+    for (const { config, matcher, when, restricts } of this.#rulesFor("call", route)) {
+      if (!matcher.matchesPrincipal(client.principal)) continue;
+      const unsure = when?.uses.has("args") === true;
+      const answer =
+        when === undefined || unsure ? "yes" : when.evaluate(factsOf({ on: "call", route, client }));
+      if (answer === "no" || (answer !== "yes" && !restricts)) continue;
+      if (redacts(config)) found.push(config);
+      if (!unsure) break;
+    }
+    return found;
+  }
+
+  /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
+  isVisible(client: Client, route: Route): boolean {
+    const readings = this.#readingsOf(route);
+    if (readings === undefined) return this.#isReadingVisible(client, route);
+    const shows = (reading: Route): boolean => this.#isReadingVisible(client, reading);
+    if (!readings.complete && this.hides && this.#mayDependOnUri({ on: "call", route, client })) return false;
+    return readings.all.every(shows) && readings.alike.every(shows);
+  }
+
+  #isReadingVisible(client: Client, route: Route): boolean {
+    for (const rule of this.#rulesFor("call", route)) {
+      if (!rule.matcher.matchesPrincipal(client.principal)) continue;
+      // Some call may be decided here, before a later rule can hide it.
+      if (rule.when?.uses.has("args")) return true;
+      const answer = rule.when?.evaluate(factsOf({ on: "call", route, client })) ?? "yes";
+      if (answer === "yes" || (answer !== "no" && rule.restricts)) return rule.config.effect !== "hide";
+    }
+    return true;
+  }
+
+  /** Whether `client` could read the target right now, without anybody being asked. */
+  allows(client: Client, route: Route): boolean {
+    const { effect } = this.evaluate({ on: "call", route, client, args: {} });
+    return effect === "allow" || effect === "redact";
+  }
+
+  /** What every rule says, in order, the deciding one and those behind it too. */
+  explain(input: PolicyInput): readonly RuleExplanation[] {
+    const readings = this.#readingsOf(input.route);
+    const { all, alike } = readings ?? { all: [input.route], alike: [] };
+    return this.#rules.map((rule) => {
+      const answers = [...all, ...(rule.restricts ? alike : [])].map((route) =>
+        explainRule(rule, { ...input, route }),
+      );
+      // What restricts counts by one reading, what allows by all.
+      const decisive = answers.find((answer) => (answer === "yes") === rule.restricts);
+      return { rule: rule.config, answer: decisive ?? answers[0] ?? "no" };
+    });
+  }
+
+  /** Whether some rule must know how often a server has asked. */
+  get countsRounds(): boolean {
+    return this.#rules.some(({ config }) => config.maxRounds !== undefined);
+  }
+
+  /** Every word of a condition about calls, the names of arguments among them. */
+  get conditionWords(): ReadonlySet<string> {
+    this.#conditionWords ??= new Set(
+      this.#rules.flatMap(({ config }) =>
+        config.on === "call" && config.when !== undefined
+          ? (config.when.match(/[\p{L}\p{N}_$-]+/gu) ?? [])
+          : [],
+      ),
+    );
+    return this.#conditionWords;
+  }
+
+  get hides(): boolean {
+    return this.#rules.some(({ config }) => config.effect === "hide");
+  }
+
+  #undecidedFor(input: PolicyInput): readonly Rule[] {
+    const rules = this.#rulesFor(input.on, input.route);
+    if (rules.length === 0) return rules;
+    let known = this.#undecided.get(rules);
+    if (known === undefined) {
+      known = new WeakMap();
+      this.#undecided.set(rules, known);
+    }
+    const { principal } = input.client;
+    let undecided = known.get(principal);
+    if (undecided === undefined) {
+      const facts = factsOf(input);
+      undecided = rules.filter(
+        ({ matcher, when }) => matcher.matchesPrincipal(principal) && when?.isRuledOut(facts) !== true,
+      );
+      known.set(principal, undecided);
+    }
+    return undecided;
+  }
+
+  #rulesFor(on: InteractionKind, route: Route): readonly Rule[] {
+    let known = this.#byRoute.get(on);
+    if (known === undefined) {
+      known = new WeakMap();
+      this.#byRoute.set(on, known);
+    }
+    let rules = known.get(route);
+    if (rules === undefined) {
+      rules = this.#rules.filter(
+        ({ config, matcher, restricts }) => config.on === on && matcher.matchesRoute(route, restricts),
+      );
+      known.set(route, rules);
+    }
+    return rules;
+  }
+}
+
+function explainRule(
+  { config, matcher, restricts, when }: Rule,
+  input: PolicyInput,
+): RuleExplanation["answer"] {
+  if (config.on !== input.on) return "other kind";
+  if (!matcher.matchesRoute(input.route, restricts)) return "other target";
+  if (!matcher.matchesPrincipal(input.client.principal)) return "other principal";
+  return when?.evaluate(factsOf(input)) ?? "yes";
+}
+
+const dependsOnUri = ({ matcher, when }: Rule): boolean =>
+  matcher.namesUris || when?.uses.has("target") === true;
+const TOO_MANY_READINGS = "its URI can be read in more ways than can be judged";
+
+/** The decision that takes most away, with what the others redact. */
+function strictest(decisions: readonly Decision[]): Decision {
+  const [first, ...others] = [...decisions].sort((a, b) => strictness(b) - strictness(a));
+  if (first === undefined) throw new TypeError("a URI has at least one reading");
+  const redacting = new Set(
+    others.flatMap(({ rule }) => (rule !== undefined && redacts(rule) ? [rule] : [])),
+  );
+  if (first.rule !== undefined && redacts(first.rule)) redacting.delete(first.rule);
+  return redacting.size === 0 ? first : { ...first, redacting: [...redacting] };
+}
+
+const EFFECTS: readonly RuleConfig["effect"][] = ["allow", "redact", "approve", "deny", "hide"];
+
+/** Of two that allow, the one whose rule bounds what a server may ask is stricter. */
+const strictness = ({ effect, rule }: Decision): number =>
+  EFFECTS.indexOf(effect) * 2 + (rule === undefined ? 0 : 1);
+
+const ALLOW: Decision = { effect: "allow" };
+
+const conditionResult = ({ when }: Rule, input: PolicyInput): ConditionResult =>
+  when?.evaluate(factsOf(input)) ?? "yes";
+const usesArgs = ({ when }: Rule): boolean => when?.uses.has("args") === true;
+const UNKNOWN_ARGUMENTS: ConditionResult = {
+  failed: "nobody knows on account of which call, and so of which arguments",
+};
+
+/** The principal as a token would show it that grants these scopes too. */
+const withScopes = (principal: Principal, scopes: readonly string[]): Principal => ({
+  ...principal,
+  claims: { ...principal.claims, scope: [...tokenScopes(principal), ...scopes].join(" ") },
+});
+
+/**
+ * The arguments as rules see them: those of a tool or prompt, an object; and those of a method that MCP does not define,
+ * which may be anything. In what is completed or read a member of that name means nothing to a server.
+ */
+export function argsOf({ method, params }: Pick<Call, "method" | "params">): unknown {
+  const hasNone = PARAMS.get(method)?.names.has("arguments") === false;
+  return hasNone || params.arguments === undefined ? {} : params.arguments;
+}
+
+function factsOf({ route, client, args, request }: PolicyInput): Facts {
+  const name = nameForRules(route);
+  return {
+    tool: route.kind === "tools" ? name : "",
+    server: route.upstream,
+    target: name,
+    args: args ?? {},
+    principal: client.principal,
+    annotations: objectAt(route.item, "annotations") ?? {},
+    request: request ?? {},
+  };
+}

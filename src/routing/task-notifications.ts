@@ -1,0 +1,49 @@
+/** What a server says of tasks between calls, led to the client whose task it is, under the handle it knows. */
+import type { Notice } from "../core/call.js";
+import type { ClientDirectory } from "../core/client.js";
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { renameRelatedTask } from "./rename-tasks.js";
+import type { Tasks } from "./tasks.js";
+
+/** Tells the client that has the task of `notice` about it; nobody, where that client has no session. */
+export function forwardTaskNotification(
+  server: string,
+  notice: Notice,
+  directory: ClientDirectory,
+  tasks: Pick<Tasks, "ownerOf">,
+): void {
+  const id = stringAt(notice.params, "taskId");
+  const owner = id === undefined ? undefined : tasks.ownerOf(server, id);
+  if (owner === undefined) return;
+  const params = { ...notice.params, taskId: owner.handle };
+  directory.find(owner.client.affinity)?.notify?.({ ...notice, params });
+}
+
+/** The directory as `server` sees it: what it asks and tells between calls names tasks by their handles. */
+export function directoryWithHandles(
+  server: string,
+  directory: ClientDirectory,
+  tasks: Pick<Tasks, "ownerOf">,
+): ClientDirectory {
+  return {
+    find(affinity) {
+      const clientChannel = directory.find(affinity);
+      if (clientChannel === undefined) return undefined;
+      // Of a task that is another client's it hears nothing, whatever the server says.
+      const handleOf = (id: string): string | undefined => {
+        const owner = tasks.ownerOf(server, id);
+        return owner?.client.affinity === affinity ? owner.handle : undefined;
+      };
+      const named = (params: JsonObject | undefined): { readonly params?: JsonObject } =>
+        params === undefined ? {} : { params: renameRelatedTask(params, handleOf) };
+      return {
+        client: clientChannel.client,
+        request: (request, signal) =>
+          clientChannel.request({ ...request, ...named(objectAt(request, "params")) }, signal),
+        ...(clientChannel.notify !== undefined && {
+          notify: (notice: Notice) => clientChannel.notify?.({ ...notice, ...named(notice.params) }),
+        }),
+      };
+    },
+  };
+}

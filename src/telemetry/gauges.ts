@@ -1,0 +1,47 @@
+/** The metrics that nobody counts: what they say is asked of its owner when somebody scrapes. */
+
+/** The labels of each. */
+export interface GaugeLabels {
+  /** 1 while the server can be reached, else 0. */
+  readonly upstreamUp: { readonly server: string };
+  /** Calls that a server is working on. */
+  readonly inflightRequests: { readonly server: string };
+  /** Calls that wait in line for a server. */
+  readonly queueDepth: { readonly server: string };
+  /** 0 closed, 1 half open, 2 open. */
+  readonly circuitState: { readonly server: string };
+  /** Clients that are connected, by how they keep their state. */
+  readonly sessions: { readonly era: "legacy" | "modern" };
+  /** Event streams that are open towards hosts. */
+  readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
+  /** Processes of servers that a killed gateway left behind and that still run. */
+  readonly orphans: Readonly<Record<never, string>>;
+  /** Calls that wait here for an answer to their server's question. */
+  readonly parkedCalls: Readonly<Record<never, string>>;
+  /** How short of memory the process is, and so what it refuses: 0 nothing, 1 streams, 2 calls, 3 connections. */
+  readonly overloadLevel: Readonly<Record<never, string>>;
+  /** Bytes that the heap may have. */
+  readonly heapLimit: Readonly<Record<never, string>>;
+}
+
+/** The name of each, its help, and its labels. */
+export const GAUGES: {
+  readonly [K in keyof GaugeLabels]: readonly [name: string, help: string, ...labels: string[]];
+} = {
+  upstreamUp: ["cardea_upstream_up", "Whether the server can be reached (1) or not (0).", "server"],
+  inflightRequests: ["cardea_inflight_requests", "Calls the server is working on.", "server"],
+  queueDepth: ["cardea_queue_depth", "Calls that wait in line for the server.", "server"],
+  circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
+  sessions: ["cardea_sessions", "Sessions of hosts.", "era"],
+  streamsOpen: ["cardea_streams_open", "Event streams open towards hosts.", "kind"],
+  orphans: [
+    "cardea_orphaned_processes",
+    "Processes of servers that a killed gateway left behind and that still run.",
+  ],
+  overloadLevel: [
+    "cardea_overload_level",
+    "What is refused for want of memory: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",
+  ],
+  heapLimit: ["cardea_heap_limit_bytes", "How large the heap of the process may become."],
+  parkedCalls: ["cardea_parked_calls", "Calls waiting here for an answer to their server's question."],
+};

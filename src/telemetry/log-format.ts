@@ -1,0 +1,45 @@
+/** One log line for a person: time, level, sentence, facts; and colour where the terminal wants it. */
+import { escapeHidden } from "./escape.js";
+
+/** What the JSON form of a line is parsed to. */
+export interface LogLine {
+  readonly level: string;
+  readonly time: number;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+const COLOUR: Readonly<Record<string, string>> = { error: "31", warn: "33", info: "36", debug: "90" };
+
+/** Without a line break at its end; a stack trace stands on lines of its own below. */
+export function formatLogLine(line: LogLine, colour: boolean): string {
+  const { level, time, msg, error, ...facts } = line;
+  const paint = (text: string, code: string | undefined): string =>
+    colour && code !== undefined ? `\u001b[${code}m${text}\u001b[0m` : text;
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  const parts = [paint(clock, "90"), paint(level.toUpperCase().padEnd(5), COLOUR[level]), escapeHidden(msg)];
+  for (const [key, value] of Object.entries(facts)) {
+    parts.push(`${paint(`${escapeHidden(key)}=`, "90")}${escapeHidden(formatValue(value))}`);
+  }
+  const stack = stackOf(error);
+  if (stack === undefined && error !== undefined) parts.push(`error=${escapeHidden(formatValue(error))}`);
+  return [parts.join(" "), ...(stack ?? []).map((frame) => paint(escapeHidden(frame), "90"))].join("\n");
+}
+
+function stackOf(error: unknown): readonly string[] | undefined {
+  if (typeof error !== "object" || error === null || !("stack" in error)) return undefined;
+  if (typeof error.stack !== "string") return undefined;
+  const frames = error.stack.split("\n").map((frame) => `    ${frame.trim()}`);
+  const cause = "cause" in error ? stackOf(error.cause) : undefined;
+  return cause === undefined ? frames : [...frames, "    caused by", ...cause];
+}
+
+const formatValue = (value: unknown): string =>
+  typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+
+/** Whether a stream gets colour: `NO_COLOR` and `TERM=dumb` switch it off, `FORCE_COLOR` on, else a terminal has it. */
+export function wantsColour(terminal: boolean, env: Readonly<Record<string, string | undefined>>): boolean {
+  if (env.NO_COLOR) return false;
+  if (env.FORCE_COLOR !== undefined) return env.FORCE_COLOR !== "0" && env.FORCE_COLOR !== "false";
+  return terminal && env.TERM !== "dumb";
+}

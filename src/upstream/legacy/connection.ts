@@ -1,0 +1,327 @@
+/** One open conversation with a server that was opened by `initialize`. */
+
+import { inBackground } from "../../core/background.js";
+import type { Call, InputResponses, LogLevel, Notice, Reply } from "../../core/call.js";
+import type { Client, ClientDirectory } from "../../core/client.js";
+import type { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
+import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
+import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
+import type { JsonObject } from "../../wire/json.js";
+import type { Connection } from "../connection.js";
+import { nextId } from "../protocol/ids.js";
+import { LISTS, listAllPages } from "../protocol/pagination.js";
+import { displayNameOf, type Presentation } from "../protocol/questions.js";
+import { isAmbiguous } from "../protocol/read-questions.js";
+import type { ProtocolSettings } from "../protocol/settings.js";
+import { unlessAborted } from "../protocol/timeouts.js";
+import type { Channel, ChannelResponse } from "../transport/channel.js";
+import { cancelled, LegacyCalls, sendCancelled } from "./calls.js";
+import { ConnectionLogLevel } from "./log-level.js";
+import { NotificationRouter } from "./notifications.js";
+import type { ParkedCalls } from "./parked-calls.js";
+import type { RunningCall } from "./running-call.js";
+import { type RefusedQuestion, ServerRequests } from "./server-requests.js";
+import { Session } from "./session.js";
+import { ResourceSubscriptions } from "./subscriptions.js";
+import { TaskProgress } from "./task-progress.js";
+import { requireConsent, VisitedLinks, visitedLinkIds } from "./url-elicitation.js";
+
+export interface LegacySettings extends ProtocolSettings {
+  /** The revision to offer at `initialize`. */
+  readonly revision: string;
+  readonly handshakeTimeoutMs: number;
+  /** Numbers from 0 up to 1, for the jitter of waits. */
+  readonly random: () => number;
+  /** What of its clients is promised that the server may ask; nothing on a connection that many share. */
+  readonly advertised: JsonObject;
+  /** The session that the connection is kept for, if it is kept for one. */
+  readonly owner: Client | undefined;
+  readonly directory: ClientDirectory;
+  readonly parked: ParkedCalls;
+  /** Roots for servers that ask for them where no client can be asked. */
+  readonly roots: readonly JsonObject[] | undefined;
+  readonly onRefusedQuestion: (why: RefusedQuestion) => void;
+  /** Told when a task is not as it was; the notice names it by the server's own id. */
+  readonly onTaskStatus: (notice: Notice) => void;
+}
+
+/** How long (ms) the answer to a ping, a subscription or a log level may take. */
+const OWN_REQUEST_MS = 30_000;
+
+export class LegacyConnection implements Connection {
+  readonly closed: Promise<GatewayError>;
+  readonly #channel: Channel;
+  readonly #settings: LegacySettings;
+  readonly #calls: LegacyCalls;
+  readonly #serverRequests: ServerRequests;
+  readonly #notifications: NotificationRouter;
+  readonly #subscriptions: ResourceSubscriptions;
+  readonly #logLevel = new ConnectionLogLevel();
+  readonly #visitedLinks = new VisitedLinks();
+  #session: Session | undefined;
+  #eventStream: { stop(): void } | undefined;
+  #resolveClosed: (cause: GatewayError) => void = () => {};
+  #lastReceivedAt = performance.now();
+
+  private constructor(channel: Channel, settings: LegacySettings) {
+    this.#channel = channel;
+    this.#settings = settings;
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+    this.#inBackground(channel.closed.then(this.#resolveClosed), "the end of a connection");
+    const post = (message: Envelope): void => this.#post(message);
+    const presentation = (): Presentation => this.#presentation;
+    const taskProgress = new TaskProgress(settings.directory);
+    this.#calls = new LegacyCalls({
+      ...settings,
+      taskProgress,
+      presentation,
+      post,
+      capabilities: () => this.facts.capabilities,
+      exchange: (request, running, signal) => {
+        running.recordSent(request);
+        const onMessage = (message: Envelope): void => this.#receive(message, running);
+        return this.#openSession.exchange(request, { signal, onMessage, responseObserver: running });
+      },
+    });
+    this.#serverRequests = new ServerRequests({
+      ...settings,
+      presentation,
+      calls: () => this.#calls.open.all,
+      respond: post,
+      onRefused: settings.onRefusedQuestion,
+    });
+    this.#notifications = new NotificationRouter({
+      ...settings,
+      calls: this.#calls.open,
+      taskProgress,
+      onQuestionCancelled: (id) => this.#serverRequests.cancelQuestion(id),
+      onElicitationComplete: (id) => this.#visitedLinks.complete(id),
+    });
+    this.#subscriptions = new ResourceSubscriptions({
+      capabilities: () => this.facts.capabilities,
+      send: (method, uri) => this.#subscribe(method, uri),
+    });
+  }
+
+  /**
+   * Shakes hands over `channel`, which is the connection's own from then on.
+   *
+   * @throws HandshakeRefused, or a GatewayError of the channel; the channel stays open then.
+   */
+  static async open(
+    channel: Channel,
+    settings: LegacySettings,
+    signal: StopSignal,
+  ): Promise<LegacyConnection> {
+    const connection = new LegacyConnection(channel, settings);
+    // On a pipe the server may speak the moment it has seen `initialized`, so somebody must be there to hear it.
+    if (channel.association === "pipe") connection.#listen();
+    try {
+      connection.#session = await Session.open(
+        channel,
+        {
+          ...settings,
+          capabilities: { ...(settings.roots !== undefined && { roots: {} }), ...settings.advertised },
+          onRenewed: () => connection.#onSessionRenewed(),
+          onLost: connection.#resolveClosed,
+        },
+        signal,
+      );
+    } catch (error) {
+      connection.#eventStream?.stop();
+      throw error;
+    }
+    if (channel.association === "stream") connection.#listen();
+    return connection;
+  }
+
+  get facts(): ServerFacts {
+    return this.#openSession.negotiated.facts;
+  }
+
+  get revision(): string {
+    return this.#openSession.negotiated.revision;
+  }
+
+  get keepsSession(): boolean {
+    return this.#channel.association === "pipe" || this.#openSession.negotiated.sessionId !== undefined;
+  }
+
+  get idleSince(): number | undefined {
+    const { size, lastEndedAt } = this.#calls.open;
+    return size > 0 ? undefined : Math.max(this.#lastReceivedAt, lastEndedAt);
+  }
+
+  readonly call = (call: Call): Promise<Reply> => {
+    if (call.inputResponses !== undefined) return this.#callWith(call.inputResponses, call);
+    const raised = this.#raiseLogLevel(call);
+    return raised === undefined ? this.#calls.run(call) : raised.then(() => this.#calls.run(call));
+  };
+
+  async #callWith(answers: InputResponses, call: Call): Promise<Reply> {
+    const visited = visitedLinkIds(answers);
+    if (visited !== undefined) {
+      requireConsent(this.#settings.server, answers);
+      await this.#visitedLinks.whenDone(visited, call.signal);
+    }
+    await this.#raiseLogLevel(call);
+    return this.#calls.run(call);
+  }
+
+  /** Undefined where the server logs loud enough for `call`. */
+  #raiseLogLevel(call: Call): Promise<void> | undefined {
+    const level = this.#logLevel.raise(call.logLevel, call.client.session);
+    if (level === undefined) return undefined;
+    // The level is the connection's: it is set for the calls that follow, also when this one is given up.
+    const gaveUp = (): GatewayError => cancelled(this.#settings.server, call.signal);
+    return unlessAborted(this.#setLogLevel(level), call.signal, gaveUp);
+  }
+
+  async list(kind: ListKind, signal: StopSignal): Promise<ServerList> {
+    if (!Object.hasOwn(this.facts.capabilities, LISTS[kind].capability)) return EMPTY;
+    const { server, log } = this.#settings;
+    const request = async (method: string, params?: JsonObject): Promise<Envelope> =>
+      (await this.#request(method, params, signal)).message;
+    const { items, malformed } = await listAllPages({ server, kind, log, request });
+    return { items, freshness: UNKNOWN_FRESHNESS, malformed };
+  }
+
+  subscribe(uri: string): () => void {
+    return this.#subscriptions.subscribe(uri);
+  }
+
+  subscriptionError(uri: string): Promise<RpcError | undefined> {
+    return this.#subscriptions.subscriptionError(uri);
+  }
+
+  notify({ method, params }: Notice): void {
+    this.#post({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });
+  }
+
+  /** Any answer to a ping is a sign of life, an error too. */
+  async checkHealth(signal: StopSignal): Promise<void> {
+    await this.#request("ping", undefined, signal);
+  }
+
+  async close(): Promise<void> {
+    this.#serverRequests.close();
+    this.#eventStream?.stop();
+    const session = this.#session?.negotiated;
+    await this.#channel.close(session?.sessionId === undefined ? undefined : { headers: session.headers });
+  }
+
+  get #openSession(): Session {
+    if (this.#session === undefined) throw new TypeError("the handshake is not done yet");
+    return this.#session;
+  }
+
+  get #presentation(): Presentation {
+    const { server, aggregated } = this.#settings;
+    return {
+      displayName: displayNameOf(server, this.#session?.negotiated.facts.serverInfo ?? {}),
+      aggregated: aggregated(),
+    };
+  }
+
+  /** A request of the gateway's own; without a `signal` it is given up after a while. */
+  async #request(method: string, params?: JsonObject, signal?: StopSignal): Promise<ChannelResponse> {
+    const { server } = this.#settings;
+    if (signal?.aborted) throw cancelled(server, signal);
+    const id = nextId();
+    const giveUp = new AbortController();
+    const cancel = (): void => {
+      sendCancelled(id, (message) => this.#post(message));
+      giveUp.abort();
+    };
+    const late = signal === undefined ? setTimeout(cancel, OWN_REQUEST_MS) : undefined;
+    signal?.addEventListener("abort", cancel, { once: true });
+    const request = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) } as const;
+    const onMessage = (message: Envelope): void => this.#receive(message);
+    try {
+      return await this.#openSession.exchange(request, { signal: giveUp.signal, onMessage });
+    } finally {
+      this.#lastReceivedAt = performance.now();
+      clearTimeout(late);
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** The server keeps it for all calls that follow; a server that cannot log is not told. */
+  async #setLogLevel(level: LogLevel): Promise<void> {
+    if (!Object.hasOwn(this.facts.capabilities, "logging")) return;
+    await this.#request("logging/setLevel", { level }).catch(
+      this.#logFailure("the log level could not be set"),
+    );
+  }
+
+  #post(message: Envelope): void {
+    const sent = this.#channel.post(message, { headers: this.#session?.negotiated.headers ?? {} });
+    sent.catch(this.#logFailure("a message could not be sent to the server"));
+  }
+
+  #listen(): void {
+    const session = this.#session?.negotiated;
+    this.#eventStream?.stop();
+    this.#eventStream = this.#channel.listen((message) => this.#receive(message), {
+      ...(session !== undefined && { headers: session.headers }),
+      // The next request finds out whether the session is gone, and opens a new one; a ping is one.
+      onLost: () => void this.#request("ping").catch(this.#logFailure("the event stream is gone")),
+      onMissed: () => this.#notifyMissedChanges(),
+    });
+  }
+
+  /** A new session: its event stream, log level and subscriptions start anew, and its lists may be others. */
+  #onSessionRenewed(): void {
+    if (this.#channel.association === "stream") this.#listen();
+    const level = this.#logLevel.current;
+    if (level !== undefined) this.#inBackground(this.#setLogLevel(level), "setting the log level again");
+    this.#subscriptions.resubscribe();
+    this.#notifyMissedChanges();
+  }
+
+  /** While nobody listened anything may have changed; of resources it is told when the server listens again. */
+  #notifyMissedChanges(): void {
+    const { observer } = this.#settings;
+    for (const uri of this.#subscriptions.uris) {
+      const notified = this.#subscriptions.subscriptionError(uri).then(() => observer.resourceUpdated(uri));
+      this.#inBackground(notified, "telling what may have been missed");
+    }
+    for (const kind of LIST_KINDS) observer.listChanged(kind);
+  }
+
+  /** The error that the server answers with, if it does; what it cannot be asked is not refused. */
+  async #subscribe(
+    method: "resources/subscribe" | "resources/unsubscribe",
+    uri: string,
+  ): Promise<RpcError | undefined> {
+    try {
+      return (await this.#request(method, { uri })).message.error;
+    } catch (error) {
+      this.#logFailure(`${method} failed`)(error);
+      return undefined;
+    }
+  }
+
+  /** A message that is no response; `on` is the call on whose own stream it came. */
+  #receive(message: Envelope, on?: RunningCall): void {
+    this.#lastReceivedAt = performance.now();
+    if (isRequest(message)) this.#serverRequests.handle(message, on);
+    else if (isNotification(message) && !isAmbiguous(message, this.#settings)) {
+      this.#notifications.route(message, on);
+    }
+  }
+
+  #inBackground(work: Promise<unknown>, what: string): void {
+    inBackground(work, this.#settings.log, what);
+  }
+
+  #logFailure(sentence: string): (error: unknown) => void {
+    return (error) => this.#settings.log.debug({ server: this.#settings.server, error }, sentence);
+  }
+}
+
+const UNKNOWN_FRESHNESS = { ttlMs: 0, scope: "private" } as const;
+const EMPTY: ServerList = { items: [], freshness: UNKNOWN_FRESHNESS };

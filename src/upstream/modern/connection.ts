@@ -1,0 +1,376 @@
+/** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
+
+import { inBackground } from "../../core/background.js";
+import type { Call, Freshness, InputResponses, Reply } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
+import type { StopSignal } from "../../core/stop.js";
+import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
+import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
+import { canonicalText } from "../../wire/canonical.js";
+import {
+  codeOf,
+  type Envelope,
+  isNotification,
+  type Notification,
+  type RpcError,
+} from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import type { MessageId } from "../../wire/message-id.js";
+import { CODE, MODERN_REVISION } from "../../wire/names.js";
+import { paramHeaders } from "../../wire/param-headers.js";
+import { Payload } from "../../wire/payload.js";
+import type { Connection } from "../connection.js";
+import { cancelReason } from "../protocol/cancel-reason.js";
+import { isModernRefusal } from "../protocol/hop-errors.js";
+import { nextId } from "../protocol/ids.js";
+import { OpenCall, OpenCalls } from "../protocol/open-calls.js";
+import { LISTS, listAllPages } from "../protocol/pagination.js";
+import { displayNameOf, presentQuestions } from "../protocol/questions.js";
+import { invalidQuestionError, isAmbiguous, readQuestions } from "../protocol/read-questions.js";
+import type { ProtocolSettings } from "../protocol/settings.js";
+import type { Channel, ChannelResponse } from "../transport/channel.js";
+import { CapabilityCache } from "./capability-cache.js";
+import { ListenStreams } from "./listen-streams.js";
+import { withoutParamHeaders } from "./param-headers.js";
+import { readCapabilities, readFacts } from "./probe.js";
+import { readFreshness, readReply } from "./read-reply.js";
+import type { OpenStream } from "./subscriptions.js";
+import { TaskStreams } from "./task-streams.js";
+import { type RequestIdentity, type WrittenRequest, writeCall, writeRequest } from "./write-call.js";
+
+export interface ModernSettings extends ProtocolSettings {
+  /** What the server found by the probe says of itself. */
+  readonly facts: ServerFacts;
+  /** What is promised for one client: its own capabilities, of those that the gateway can relay. */
+  readonly advertisedFor: (client: Client) => JsonObject;
+}
+
+type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly MalformedEntry[] };
+
+/** How long (ms) a server may take to say what it offers to clients of one kind. */
+const DISCOVER_TIMEOUT_MS = 5_000;
+
+export class ModernConnection implements Connection {
+  readonly revision = MODERN_REVISION;
+  readonly closed: Promise<GatewayError>;
+  readonly #channel: Channel;
+  readonly #settings: ModernSettings;
+  #facts: ServerFacts;
+  readonly #calls = new OpenCalls();
+  readonly #listenStreams: ListenStreams;
+  readonly #capabilityCache: CapabilityCache;
+  readonly #taskStreams = new TaskStreams((params, onMessage, client) =>
+    this.#openStream(params, onMessage, this.#identityOf(client)),
+  );
+  readonly #pipeListener: { stop(): void } | undefined;
+  readonly #unwatchAddress: (() => void) | undefined;
+  #resolveClosed: (cause: GatewayError) => void = () => {};
+  #lastReceivedAt = performance.now();
+  #isDiscovering = false;
+
+  /** `channel` is the connection's own from now on. */
+  constructor(channel: Channel, settings: ModernSettings) {
+    this.#channel = channel;
+    this.#settings = settings;
+    this.#facts = settings.facts;
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+    inBackground(channel.closed.then(this.#resolveClosed), settings.log, "the end of a connection");
+    // There is no stream beside the requests in this era; on a pipe everything comes mixed.
+    if (channel.association === "pipe")
+      this.#pipeListener = channel.listen((message) => this.#receive(message));
+    this.#listenStreams = new ListenStreams({
+      server: settings.server,
+      capabilities: () => this.#facts.capabilities,
+      observer: settings.observer,
+      log: settings.log,
+      open: (params, hear, capabilities = {}) =>
+        this.#openStream(params, hear, { info: settings.gateway, capabilities }),
+      onReopened: () => this.#rediscover(),
+      isGateway: () => this.#facts.instance !== undefined,
+    });
+    this.#unwatchAddress = channel.onAddressChange?.(() => this.#listenStreams.reopen());
+    this.#capabilityCache = new CapabilityCache(settings.facts.capabilities, (advertised) =>
+      this.#discover(advertised),
+    );
+  }
+
+  get facts(): ServerFacts {
+    return this.#facts;
+  }
+
+  get idleSince(): number | undefined {
+    return this.#calls.size > 0 ? undefined : this.#lastReceivedAt;
+  }
+
+  readonly call = (call: Call): Promise<Reply> => this.#send(call, call.route?.item, true);
+
+  async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
+    const identity = this.#identityOf(client);
+    this.#listenStreams.ensureStreamFor(identity.capabilities);
+    const offered = await this.#capabilityCache.capabilitiesFor(identity.capabilities);
+    if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: STALE };
+    const { server, log } = this.#settings;
+    const request = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
+      (await this.#request(writeRequest(method, params, nextId(), identity), signal)).message;
+    const { items, pages, malformed } = await listAllPages({ server, kind, log, request });
+    const times = pages.map(readFreshness);
+    const freshness = times.map((one) => one ?? STALE).reduce(stricter, FRESHEST);
+    const hasTtl = times.every((one) => one !== undefined);
+    if (kind !== "tools") return { items, freshness, hasTtl, malformed };
+    const tools = this.#usable(items);
+    return { items: tools.items, freshness, hasTtl, malformed: [...malformed, ...tools.malformed] };
+  }
+
+  subscribe(uri: string): () => void {
+    return this.#listenStreams.subscribe(uri);
+  }
+
+  subscriptionError(uri: string): Promise<RpcError | undefined> {
+    return this.#listenStreams.subscriptionError(uri);
+  }
+
+  followTasks(
+    ids: readonly string[],
+    client: Client,
+    listener: TaskListener<string>,
+  ): Promise<TaskSubscription> {
+    return this.#taskStreams.follow(ids, client, listener);
+  }
+
+  /** Any answer to `server/discover` is a sign of life, mostly an error too; and a result tells what has changed. */
+  async checkHealth(signal: StopSignal): Promise<void> {
+    const discover = writeRequest("server/discover", {}, nextId(), this.#identityOf());
+    const answer = await this.#request(discover, signal);
+    const { result, error } = answer.message;
+    if (Array.isArray(result?.supportedVersions)) this.#updateFacts(readFacts(result));
+    else if (error?.code === CODE.methodNotFound || isLegacyRefusal(answer)) throw this.#eraChanged();
+  }
+
+  async close(): Promise<void> {
+    this.#unwatchAddress?.();
+    this.#listenStreams.stop();
+    this.#taskStreams.stop();
+    this.#pipeListener?.stop();
+    await this.#channel.close();
+  }
+
+  #read(call: Call, message: Envelope): Reply {
+    const { server, aggregated } = this.#settings;
+    const reply = readReply(server, call, message);
+    const asks = reply.kind === "input_required";
+    if (!asks && (reply.kind !== "result" || call.method !== "tasks/get")) return reply;
+    const presentation = {
+      displayName: displayNameOf(server, this.facts.serverInfo),
+      aggregated: aggregated(),
+    };
+    if (asks) return { ...reply, requests: presentQuestions(reply.requests, presentation) };
+    // A task asks in its own result, and is answered by `tasks/update` (SEP-2663, "Task Update Requests").
+    const asked = objectAt(reply.result.object, "inputRequests");
+    if (asked === undefined) return reply;
+    const { value, fault } = readQuestions(asked);
+    if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
+    const inputRequests = presentQuestions(value, presentation);
+    return { ...reply, result: Payload.ofObject({ ...reply.result.object, inputRequests }) };
+  }
+
+  /** `item`: the tool's list entry. One function for all of it: each that only passes a call on costs 0.3 µs. */
+  async #send(call: Call, item: JsonObject | undefined, mayBeOld: boolean): Promise<Reply> {
+    const { signal, client, logLevel, inputResponses } = call;
+    if (inputResponses?.refusals !== undefined) requireAnswers(this.#settings.server, inputResponses);
+    const open = new OpenCall(nextId(), call);
+    this.#calls.add(open);
+    // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
+    const mustNotify = this.#channel.association === "pipe" && !signal.aborted;
+    if (mustNotify) open.attach(call, () => this.#sendCancelled(open.id, signal));
+    let message: Envelope;
+    try {
+      const { request, headers } = writeCall(call, open.id, this.#identityOf(client, logLevel), item);
+      const onMessage = (heard: Envelope): void => this.#receive(heard, open);
+      const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
+      ({ message } = answer);
+      if (message.error !== undefined) this.#detectEraChange(answer);
+    } finally {
+      open.detach();
+      this.#lastReceivedAt = performance.now();
+      this.#calls.remove(open, client.affinity, this.#lastReceivedAt);
+    }
+    if (mayBeOld && message.error?.code === CODE.headerMismatch && call.method === "tools/call") {
+      // The tool's schema, and with it the headers it asks for, has changed since it was listed.
+      return this.#send(call, await this.#relist(call), false);
+    }
+    return this.#read(call, message);
+  }
+
+  async #request(
+    { request, headers }: WrittenRequest,
+    signal: StopSignal,
+    onMessage: (message: Envelope) => void = (message) => this.#receive(message),
+  ): Promise<ChannelResponse> {
+    const onAbort =
+      this.#channel.association === "pipe" ? () => this.#sendCancelled(request.id, signal) : undefined;
+    if (onAbort !== undefined && !signal.aborted) signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
+      if (answer.message.error !== undefined) this.#detectEraChange(answer);
+      return answer;
+    } finally {
+      if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+      this.#lastReceivedAt = performance.now();
+    }
+  }
+
+  async #discover(capabilities: JsonObject): Promise<JsonObject> {
+    const identity = { info: this.#settings.gateway, capabilities };
+    const { message } = await this.#request(
+      writeRequest("server/discover", {}, nextId(), identity),
+      AbortSignal.timeout(DISCOVER_TIMEOUT_MS),
+    );
+    if (message.result === undefined) throw new TypeError("the server answered with an error");
+    return readCapabilities(message.result);
+  }
+
+  /** @throws GatewayError when the error says that the server was replaced; where it may have been, it is asked. */
+  #detectEraChange(answer: ChannelResponse): void {
+    if (answer.message.error?.code === CODE.unsupportedProtocolVersion) throw this.#eraChanged();
+    if (isLegacyRefusal(answer)) this.#rediscover();
+  }
+
+  /** Asks who it is that answers now, one time after the other. */
+  #rediscover(): void {
+    if (this.#isDiscovering) return;
+    this.#isDiscovering = true;
+    const { server, log } = this.#settings;
+    this.checkHealth(AbortSignal.timeout(DISCOVER_TIMEOUT_MS))
+      .catch((error: unknown) => log.debug({ server, error }, "the server does not say what it offers"))
+      .finally(() => {
+        this.#isDiscovering = false;
+      });
+  }
+
+  /** The server may have been replaced by one that offers other things. Without a session nothing else tells. */
+  #updateFacts(facts: ServerFacts): void {
+    const before = this.#facts;
+    this.#facts = facts;
+    if (canonicalText(facts.capabilities) === canonicalText(before.capabilities)) return;
+    this.#capabilityCache.reset(facts.capabilities);
+    this.#listenStreams.refilter();
+    for (const kind of LIST_KINDS) this.#settings.observer.listChanged(kind);
+  }
+
+  #sendCancelled(requestId: MessageId, signal: StopSignal): void {
+    const params = { requestId, reason: cancelReason(signal) };
+    const told = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    told.catch((error: unknown) => {
+      this.#settings.log.debug({ server: this.#settings.server, error }, "a cancellation could not be sent");
+    });
+  }
+
+  #openStream(
+    params: JsonObject,
+    onMessage: (message: Envelope) => void,
+    identity: RequestIdentity,
+  ): OpenStream {
+    const end = new AbortController();
+    const id = nextId();
+    const ended = this.#request(
+      writeRequest("subscriptions/listen", params, id, identity),
+      end.signal,
+      onMessage,
+    );
+    return { id, ended, close: () => end.abort() };
+  }
+
+  #identityOf(client?: Client, logLevel?: string): RequestIdentity {
+    return {
+      info: client?.info ?? this.#settings.gateway,
+      capabilities: client === undefined ? {} : this.#settings.advertisedFor(client),
+      ...(logLevel !== undefined && { logLevel }),
+    };
+  }
+
+  async #relist(call: Call): Promise<JsonObject | undefined> {
+    const { items } = await this.list("tools", call.signal, call.client);
+    this.#settings.observer.listChanged("tools");
+    return items.find((item) => item.name === stringAt(call.params, "name"));
+  }
+
+  /** Over HTTP a tool with wrong annotations must go; on a pipe they mean nothing, and would mislead HTTP hosts. */
+  #usable(tools: readonly JsonObject[]): UsableTools {
+    if (this.#channel.association === "pipe") return { items: tools.map(withoutParamHeaders), malformed: [] };
+    const malformed: MalformedEntry[] = [];
+    const items = tools.filter((tool, index) => {
+      const { fault } = paramHeaders(tool.inputSchema);
+      if (fault === undefined) return true;
+      malformed.push(
+        malformedEntry("tools", tool, index, { member: "inputSchema", reason: `cannot be used: ${fault}` }),
+      );
+      return false;
+    });
+    return { items, malformed };
+  }
+
+  /** The server was replaced by one of another revision; whoever holds this connection must meet it anew. */
+  #eraChanged(): GatewayError {
+    const { server } = this.#settings;
+    const sentence = `${server} no longer speaks the revision it was met with`;
+    const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
+    this.#resolveClosed(error);
+    return error;
+  }
+
+  /** A message that is no response; `on` is the call on whose own stream it came. */
+  #receive(message: Envelope, on?: OpenCall): void {
+    this.#lastReceivedAt = performance.now();
+    if (!isNotification(message) || isAmbiguous(message, this.#settings)) return;
+    if (this.#listenStreams.receive(message) || this.#taskStreams.receive(message)) return;
+    const recipient = on ?? this.#callOf(message);
+    recipient?.forwardNotification(message);
+    if (recipient !== undefined) return;
+    const facts = { server: this.#settings.server, method: message.method };
+    this.#settings.log.debug(facts, "a notification belongs to no call");
+  }
+
+  #callOf(message: Notification): OpenCall | undefined {
+    if (message.method === "notifications/message") {
+      // A server logs only for requests that named a level, so the others cannot be meant.
+      return this.#calls.soleCall((call) => call.logLevel !== undefined);
+    }
+    return (
+      this.#calls.byProgressToken(message.params) ??
+      (message.method === "notifications/progress" ? undefined : this.#calls.soleCall())
+    );
+  }
+}
+
+/**
+ * A round is made again with all answers or not at all: a client must construct every input that is asked for
+ * (basic/patterns/mrtr, "Client Requirements"), and this era has no way to say that one was refused.
+ *
+ * @throws GatewayError `denied`
+ */
+function requireAnswers(server: string, { responses, refusals = {} }: InputResponses): void {
+  const [key] = Object.keys(refusals).filter((one) => !Object.hasOwn(responses, one));
+  if (key === undefined) return;
+  const why = refusals[key]?.message ?? "";
+  const sentence = `${server} needs an answer that the client cannot or will not give: ${why}`;
+  throw new GatewayError("denied", "downstream", sentence, { server });
+}
+
+/**
+ * Whether a request was refused as servers of the other era refuse what they do not understand; those of this one have
+ * codes of their own for that, and -32602 (basic/transports/streamable-http, "Server Validation").
+ */
+const isLegacyRefusal = ({ status, message: { error } }: ChannelResponse): boolean =>
+  status === 400 && error !== undefined && codeOf(error) !== CODE.invalidParams && !isModernRefusal(error);
+
+const STALE: Freshness = { ttlMs: 0, scope: "private" };
+const FRESHEST: Freshness = { ttlMs: Number.MAX_SAFE_INTEGER, scope: "public" };
+
+const stricter = (a: Freshness, b: Freshness): Freshness => ({
+  ttlMs: Math.min(a.ttlMs, b.ttlMs),
+  scope: a.scope === "private" || b.scope === "private" ? "private" : "public",
+});

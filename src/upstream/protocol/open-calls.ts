@@ -1,0 +1,156 @@
+/** The calls that are under way at one server, and which of them a message on a shared pipe belongs to. */
+import { type Call, LOG_LEVELS } from "../../core/call.js";
+import type { Notification } from "../../wire/envelope.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { idKey, isProgressToken, type MessageId } from "../../wire/message-id.js";
+import { META } from "../../wire/names.js";
+
+/**
+ * After a call of another client has ended, its late log lines may still come; for so long (ms) a line that
+ * names no call is nobody's, even when only one call is left.
+ */
+const LATE_LOG_MS = 10_000;
+
+/** One request under way, and the client's call that listens to it at this moment (none while it is parked). */
+export class OpenCall {
+  /** Where `OpenCalls` keeps it. */
+  slot = -1;
+  #call: Call | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(
+    /** Its JSON-RPC id upstream, which is its progress token there as well. */
+    readonly id: number,
+    call: Call,
+  ) {
+    this.#call = call;
+  }
+
+  get call(): Call | undefined {
+    return this.#call;
+  }
+
+  /** From now on `call` hears what the server says, and its giving up runs `cancel`. */
+  attach(call: Call, cancel: () => void): void {
+    this.detach();
+    this.#call = call;
+    this.#cancel = cancel;
+    if (call.signal.aborted) cancel();
+    else call.signal.addEventListener("abort", cancel, { once: true });
+  }
+
+  /** Nobody listens until the next `attach`. */
+  detach(): void {
+    if (this.#cancel !== undefined) this.#call?.signal.removeEventListener("abort", this.#cancel);
+    this.#cancel = undefined;
+    this.#call = undefined;
+  }
+
+  /** Hands a notification of the server to whoever listens, with the client's own progress token put back. */
+  forwardNotification(message: Notification): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    const { method, params } = message;
+    if (method === "notifications/progress") {
+      const token = progressToken(call.params);
+      if (token !== undefined) call.notify({ method, params: { ...params, progressToken: token } });
+    } else if (method !== "notifications/message" || meetsLogLevel(call, params)) {
+      call.notify(params === undefined ? { method } : { method, params });
+    }
+  }
+}
+
+/** All calls under way on one connection. */
+export class OpenCalls<T extends OpenCall = OpenCall> {
+  /**
+   * In no order. Not a Map: filled and emptied all the time, its tables are made anew again and again, and what the
+   * old ones still point to (the whole call, here) survives the young generation: 6 KiB a call.
+   */
+  readonly #open: T[] = [];
+  /**
+   * Whose call ended last, and when the last one of all others did. That is all there is to know of those that ended,
+   * where a Map of them would be filled and emptied with every call.
+   */
+  #last: { readonly affinity: string; endedAt: number } | undefined;
+  #othersEndedAt = Number.NEGATIVE_INFINITY;
+
+  get size(): number {
+    return this.#open.length;
+  }
+
+  /** By `performance.now()`; long ago where none has ended yet. */
+  get lastEndedAt(): number {
+    return this.#last?.endedAt ?? Number.NEGATIVE_INFINITY;
+  }
+
+  get all(): Iterable<T> {
+    return this.#open;
+  }
+
+  add(open: T): void {
+    open.slot = this.#open.push(open) - 1;
+  }
+
+  remove(open: T, affinity: string, now = performance.now()): void {
+    this.#forget(open);
+    if (this.#last?.affinity === affinity) {
+      this.#last.endedAt = now;
+      return;
+    }
+    this.#othersEndedAt = this.#last?.endedAt ?? this.#othersEndedAt;
+    this.#last = { affinity, endedAt: now };
+  }
+
+  /**
+   * The call whose token a progress notification carries. Only there a token is the gateway's own: one in `_meta`
+   * was chosen by the server, and may be any number.
+   */
+  byProgressToken(params: JsonObject | undefined): T | undefined {
+    const token = idKey(params?.progressToken);
+    return typeof token === "number" ? this.#open.find(({ id }) => id === token) : undefined;
+  }
+
+  /**
+   * The only call there is, provided that nothing another client set going can still be talking. On a pipe
+   * this is the one way to know whose a message is that names nobody; more than that would be a guess. Calls
+   * that cannot have caused it, as `may` says, are not counted; a parked one, which hears nothing, is.
+   */
+  soleCall(may: (call: Call) => boolean = () => true): T | undefined {
+    const candidates = this.#open.filter(({ call }) => call === undefined || may(call));
+    const [open] = candidates;
+    if (open?.call === undefined || candidates.length > 1) return undefined;
+    const { affinity } = open.call.client;
+    const endedAt = this.#last?.affinity === affinity ? this.#othersEndedAt : this.#last?.endedAt;
+    return endedAt !== undefined && endedAt + LATE_LOG_MS > performance.now() ? undefined : open;
+  }
+
+  #forget(open: T): void {
+    const { slot } = open;
+    if (slot === -1) return;
+    open.slot = -1;
+    const last = this.#open.pop();
+    if (last === undefined || last === open) return;
+    this.#open[slot] = last;
+    last.slot = slot;
+  }
+}
+
+/** The progress token the client itself put into `_meta`, with its own JSON type. */
+export function progressToken(params: JsonObject): MessageId | undefined {
+  const token = objectAt(params, "_meta")?.[META.progressToken];
+  return isProgressToken(token) ? token : undefined;
+}
+
+/** The parameters with the gateway's token where the client had one, and without an empty `_meta`. */
+export function withProgressToken(params: JsonObject, id: number): JsonObject {
+  return progressToken(params) === undefined
+    ? params
+    : { ...params, _meta: { ...objectAt(params, "_meta"), [META.progressToken]: id } };
+}
+
+// A client that named no level gets what the server sends by itself; an era that knows better drops it there.
+function meetsLogLevel(call: Call, params: JsonObject | undefined): boolean {
+  if (call.logLevel === undefined || !isObject(params)) return true;
+  const level = (LOG_LEVELS as readonly unknown[]).indexOf(params.level);
+  return level < 0 || level >= LOG_LEVELS.indexOf(call.logLevel);
+}

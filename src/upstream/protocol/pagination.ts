@@ -1,0 +1,104 @@
+/** Walks all pages of a list that a server hands out piece by piece, and knows when to stop. */
+import { GatewayError } from "../../core/errors.js";
+import { entryFlaw, type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
+import type { Logger } from "../../core/logger.js";
+import type { ListKind } from "../../core/upstream.js";
+import type { Envelope } from "../../wire/envelope.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { CODE } from "../../wire/names.js";
+
+/** The method that lists each kind, the key its items stand under, and the capability that offers it. */
+export const LISTS: Readonly<
+  Record<ListKind, { readonly method: string; readonly key: string; readonly capability: string }>
+> = {
+  tools: { method: "tools/list", key: "tools", capability: "tools" },
+  prompts: { method: "prompts/list", key: "prompts", capability: "prompts" },
+  resources: { method: "resources/list", key: "resources", capability: "resources" },
+  resourceTemplates: {
+    method: "resources/templates/list",
+    key: "resourceTemplates",
+    capability: "resources",
+  },
+};
+
+/** A server that still has a cursor after so many pages is taken to be going round in circles. */
+const MAX_PAGES = 1_000;
+/** So many malformed entries of one list are told; a server with more has one reason for all of them. */
+const MAX_MALFORMED = 100;
+
+export interface PaginationSettings {
+  readonly server: string;
+  readonly kind: ListKind;
+  readonly log: Logger;
+  /** Asks for one page, and resolves to the response; the first page has no parameters. */
+  readonly request: (method: string, params?: JsonObject) => Promise<Envelope>;
+}
+
+/**
+ * All items of all pages that hosts can read, in order; the others are told in `malformed`, up to 100 of them. A cursor
+ * that comes a second time, or a page too many, ends the walk with what is there: half a list serves people better than
+ * none, and the log says so.
+ *
+ * @throws GatewayError when the server answers with an error or without a list, or what `request` throws.
+ */
+export async function listAllPages(walk: PaginationSettings): Promise<{
+  readonly items: readonly JsonObject[];
+  readonly pages: readonly JsonObject[];
+  readonly malformed: readonly MalformedEntry[];
+}> {
+  const { kind } = walk;
+  const seen = new Set<string>();
+  const items: JsonObject[] = [];
+  const pages: JsonObject[] = [];
+  const leftOut: MalformedEntry[] = [];
+  const leaveOut = (one: MalformedEntry): void => {
+    if (leftOut.length < MAX_MALFORMED) leftOut.push(one);
+  };
+  let cursor: string | undefined;
+  let position = 0;
+  for (;;) {
+    const { page, found } = await readPage(walk, cursor);
+    pages.push(page);
+    for (const item of found) {
+      const flaw = entryFlaw(kind, item);
+      if (flaw !== undefined) leaveOut(malformedEntry(kind, item, position, flaw));
+      else if (isObject(item)) items.push(item);
+      position += 1;
+    }
+    // An empty string is a cursor like any other (spec 2026-07-28: server/utilities/pagination).
+    const next = page.nextCursor;
+    if (typeof next !== "string") {
+      if (next !== undefined && next !== null) leftOut.push(malformedCursor(kind, next));
+      return { items, pages, malformed: leftOut };
+    }
+    if (seen.has(next) || pages.length >= MAX_PAGES) {
+      walk.log.warn(
+        { server: walk.server, list: walk.kind, pages: pages.length },
+        "the server's cursors go round in circles; the list was cut",
+      );
+      return { items, pages, malformed: leftOut };
+    }
+    seen.add(next);
+    cursor = next;
+  }
+}
+
+const malformedCursor = (list: ListKind, cursor: unknown): MalformedEntry => ({
+  list,
+  member: "nextCursor",
+  reason: `must be a string, not a ${typeof cursor}; what comes after it is not listed`,
+});
+
+async function readPage(
+  { server, kind, request }: PaginationSettings,
+  cursor: string | undefined,
+): Promise<{ readonly page: JsonObject; readonly found: readonly unknown[] }> {
+  const { method, key } = LISTS[kind];
+  const { error, result: page = {} } = await request(method, cursor === undefined ? undefined : { cursor });
+  // Servers with resources and no templates often do not know the method at all.
+  if (error?.code === CODE.methodNotFound) return { page, found: [] };
+  const found = page[key];
+  if (error === undefined && Array.isArray(found)) return { page, found };
+  const how = error === undefined ? "without a list" : `with an error: ${error.message}`;
+  throw new GatewayError("upstream_closed", "upstream", `${server} answered ${method} ${how}`, { server });
+}

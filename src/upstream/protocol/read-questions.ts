@@ -1,0 +1,111 @@
+/**
+ * What a server asks, as far as it may be asked of anybody at all: a question that a revision knows, in which each member
+ * is what it is for every reader. A link is the plain address of its page; whether it is one is for the policy to judge.
+ */
+import { membersFault, paramsFault } from "../../core/ambiguous-members.js";
+import { INPUT_REQUEST, INPUT_REQUIRED_RESULT, URL_ELICITATIONS } from "../../core/members.js";
+import { questionKind } from "../../core/methods.js";
+import type { Notification, RpcError } from "../../wire/envelope.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import { CODE } from "../../wire/names.js";
+import type { ProtocolSettings } from "./settings.js";
+
+/** Something that was read, or what is wrong with it, as a sentence. */
+export type ReadResult<T> =
+  | { readonly value: T; readonly fault?: undefined }
+  | { readonly value?: undefined; readonly fault: string };
+
+/** The question `{ method, params }` as it may go on. */
+export function readQuestion(question: unknown): ReadResult<JsonObject> {
+  if (!isObject(question)) return { fault: "a question must be an object" };
+  const { method, params } = question;
+  const odd = membersFault(question, INPUT_REQUEST, "");
+  if (odd !== undefined) return { fault: odd };
+  const kind = questionKind(question);
+  if (kind === undefined || typeof method !== "string") {
+    return { fault: `no revision knows a question ${quoted(method)}` };
+  }
+  if (params === undefined) return { value: question };
+  if (!isObject(params)) return { fault: '"params" must be an object' };
+  const fault = paramsFault(method, params);
+  if (fault !== undefined) return { fault };
+  if (kind !== "elicitation") return { value: question };
+  const { mode } = params;
+  if (mode !== undefined && mode !== "form" && mode !== "url") {
+    return { fault: `no revision knows an elicitation of the mode ${quoted(mode)}` };
+  }
+  const href = webUrlOf(params.url);
+  // A form has no link, and hosts that show one all the same declared nothing by which it would be judged.
+  if (mode !== "url" && params.url !== undefined && href === undefined) return { fault: INVALID_LINK };
+  return {
+    value:
+      href === undefined || href === params.url
+        ? question
+        : { ...question, params: { ...params, url: href } },
+  };
+}
+
+/** All questions of one round, by their keys. */
+export function readQuestions(questions: JsonObject): ReadResult<JsonObject> {
+  let read = questions;
+  for (const [key, question] of Object.entries(questions)) {
+    const { value, fault } = readQuestion(question);
+    if (fault !== undefined) return { fault };
+    if (value !== question) read = { ...read, [key]: value };
+  }
+  return { value: read };
+}
+
+/** The error -32042 with the pages that a person is sent to as they may be shown. */
+export function readUrlElicitations(error: RpcError): ReadResult<RpcError> {
+  const { data } = error;
+  if (!isObject(data)) return { value: error };
+  const odd = membersFault(data, URL_ELICITATIONS, "data.");
+  if (odd !== undefined) return { fault: odd };
+  const { elicitations } = data;
+  if (elicitations === undefined) return { value: error };
+  if (!Array.isArray(elicitations)) return { fault: '"data.elicitations" must be a list' };
+  const pages: unknown[] = [];
+  for (const page of elicitations as readonly unknown[]) {
+    if (!isObject(page)) return { fault: '"data.elicitations" must be a list of objects' };
+    const fault = paramsFault("elicitation/create", page);
+    if (fault !== undefined) return { fault };
+    const url = webUrlOf(page.url);
+    if (url === undefined) return { fault: INVALID_LINK };
+    pages.push({ ...page, url });
+  }
+  return { value: { ...error, data: { ...data, elicitations: pages } } };
+}
+
+/** What is wrong with a result that other readers could take for one that asks something. */
+export const resultFault = (result: JsonObject): string | undefined =>
+  membersFault(result, INPUT_REQUIRED_RESULT, "");
+
+/** Whether a notification could be read in two ways; then it is passed over, as nothing can be answered to it. */
+export function isAmbiguous(
+  { method, params }: Notification,
+  { server, log }: Pick<ProtocolSettings, "server" | "log">,
+): boolean {
+  const fault = paramsFault(method, params);
+  if (fault !== undefined) log.debug({ server, method, reason: fault }, "a notification was passed over");
+  return fault !== undefined;
+}
+
+const INVALID_LINK = "a link must be the address of a page, by http or https";
+
+/** The error that a call ends with whose server asks something that cannot be passed on. */
+export const invalidQuestionError = (server: string, fault: string): RpcError => ({
+  code: CODE.invalidParams,
+  message: `${server} asks for something that cannot be passed on: ${fault}`,
+});
+
+/** The address as a browser would write it, in which nothing can hide; undefined where it leads to no page. */
+function webUrlOf(link: unknown): string | undefined {
+  if (typeof link !== "string" || !URL.canParse(link)) return undefined;
+  const { href, protocol } = new URL(link);
+  return protocol === "http:" || protocol === "https:" ? href : undefined;
+}
+
+const quoted = (value: unknown): string =>
+  typeof value === "string" ? writeJson(value.slice(0, 60)) : "that is no text";

@@ -1,0 +1,351 @@
+/** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
+
+import type { ServerConfig } from "../../config/config.js";
+import { inBackground } from "../../core/background.js";
+import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
+import type { JsonObject } from "../../wire/json.js";
+import { LEGACY_REVISIONS } from "../../wire/names.js";
+import type { Connection } from "../connection.js";
+import { LegacyConnection, type LegacySettings } from "../legacy/connection.js";
+import { HandshakeRefused } from "../legacy/handshake.js";
+import { ModernConnection } from "../modern/connection.js";
+import { type ProbeResult, probe } from "../modern/probe.js";
+import { capabilitiesForRevision } from "../protocol/advertised-capabilities.js";
+import type { ProtocolSettings } from "../protocol/settings.js";
+import { type Settled, settle, unlessAborted, withTimeout } from "../protocol/timeouts.js";
+import { type Channel, HttpStatusError } from "../transport/channel.js";
+import { type EraCache, type Pin, pinOf, type TransportKind } from "./era-cache.js";
+
+export type OpenChannel = (
+  transportKind: TransportKind,
+  server: ServerConfig,
+  signal: StopSignal,
+) => Promise<Channel>;
+
+export interface ConnectSettings
+  extends Omit<ProtocolSettings, "server">,
+    Omit<LegacySettings, "server" | "revision" | "handshakeTimeoutMs"> {
+  readonly server: ServerConfig;
+  readonly openChannel: OpenChannel;
+  readonly eraCache: EraCache;
+  /**
+   * True where the server is known to be modern and is asked for a session all the same, for a client that keeps one.
+   * Nothing is learnt for the shared connection then.
+   */
+  readonly session?: boolean;
+  /** What a modern server is promised with each request of `client`. */
+  readonly advertisedFor: (client: Client) => JsonObject;
+}
+
+export interface Connected {
+  readonly era: "legacy" | "modern";
+  readonly connection: Connection;
+}
+
+/** So long (ms) a server over HTTP that is there may take to open a session; it may also know nothing of sessions. */
+const SESSION_TIMEOUT_MS = 10_000;
+/** A server on a pipe that is silent for so long (ms) is spoken to in the old way as well. */
+const PROBE_SILENCE_MS = 3_000;
+
+/**
+ * @throws GatewayError `upstream_unavailable`, with what the server said last, when it cannot be met within its
+ * `connectTimeout`; `cancelled` when `signal` is aborted.
+ */
+export async function connect(settings: ConnectSettings, signal: StopSignal): Promise<Connected> {
+  const { server } = settings;
+  const limit = new AbortController();
+  const stop = (): void => limit.abort(signal.reason);
+  const limitMs =
+    settings.session === true && server.transport.kind === "http"
+      ? SESSION_TIMEOUT_MS
+      : Number.POSITIVE_INFINITY;
+  const withinMs = Math.min(server.connectTimeoutMs, limitMs);
+  const timer = setTimeout(() => limit.abort(), withinMs);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const attempt = new HandshakeAttempt(settings, limit.signal);
+  try {
+    return await (server.transport.kind === "stdio" ? attempt.overStdio() : attempt.overHttp());
+  } catch (error) {
+    const words = attempt.lastStderrLine();
+    await attempt.closeChannel();
+    if (limit.signal.aborted && !signal.aborted) throw connectTimedOut(server, withinMs, words);
+    throw asUnavailable(server, error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** One attempt to meet a server, with the one channel it has open at a time. */
+class HandshakeAttempt {
+  readonly #settings: ConnectSettings;
+  readonly #signal: StopSignal;
+  readonly #pin: Pin | undefined;
+  #channel: Channel | undefined;
+  /** A process that is being started; it is ended also when nobody waits for it any more. */
+  #spawning: Promise<Channel> | undefined;
+
+  constructor(settings: ConnectSettings, signal: StopSignal) {
+    this.#settings = settings;
+    this.#signal = signal;
+    this.#pin = pinOf(settings.server.protocol);
+  }
+
+  async overStdio(): Promise<Connected> {
+    const { eraCache } = this.#settings;
+    const channel = await this.#open("stdio");
+    if (this.#settings.session === true) return this.#connectLegacy(channel, undefined);
+    if (this.#pin !== undefined) return this.#connectPinned(channel, this.#pin);
+    const known = eraCache.legacy;
+    if (known !== undefined) return this.#connectCached(channel, "stdio", known.confirmed);
+    try {
+      return await this.#probeStdio(channel);
+    } catch (error) {
+      // Some servers end when the first message is not `initialize`; that is an answer too.
+      if (!hasClosed(error)) throw error;
+      eraCache.learn("stdio", false);
+      return await this.#connectLegacy(await this.#open("stdio"), "stdio");
+    }
+  }
+
+  async overHttp(): Promise<Connected> {
+    const { server, eraCache, session } = this.#settings;
+    if (session === true) return this.#connectWithSession(await this.#open("http"));
+    if (this.#pin?.era === "modern") return this.#connectPinned(await this.#open("http"), this.#pin);
+    const prefersSse = server.transport.kind === "http" && server.transport.sse;
+    const known = eraCache.legacy;
+    if (prefersSse || known?.transport === "sse") {
+      try {
+        return await this.#connectLegacy(await this.#open("sse"), "sse");
+      } catch (error) {
+        if (!isWrongTransport(error)) throw error;
+        eraCache.forget();
+      }
+    }
+    const channel = await this.#open("http");
+    if (this.#pin?.era === "legacy") return this.#connectLegacyHttp(channel);
+    if (eraCache.legacy !== undefined) return this.#connectCached(channel, "http", true);
+    const found = await this.#probe(channel);
+    return found.era === "modern"
+      ? this.#connectModern(channel, found)
+      : this.#connectLegacyHttp(channel, found.revision);
+  }
+
+  /** The last line that the process wrote to stderr, where there is one. */
+  lastStderrLine(): string {
+    return this.#channel?.stderr?.trimEnd().split("\n").at(-1) ?? "";
+  }
+
+  /** Leaves nothing open. It waits for a process to end, so that there are never two of them. */
+  async closeChannel(): Promise<void> {
+    const { log, server } = this.#settings;
+    const starting = this.#spawning?.catch(() => undefined);
+    this.#spawning = undefined;
+    const channel = this.#channel ?? (await starting);
+    this.#channel = undefined;
+    await channel
+      ?.close()
+      .catch((error: unknown) => log.debug({ server: server.name, error }, "a channel did not close well"));
+  }
+
+  async #open(transportKind: TransportKind): Promise<Channel> {
+    await this.closeChannel();
+    const { openChannel, server } = this.#settings;
+    // Nothing is started any more for an attempt that was given up while it waited.
+    if (this.#signal.aborted) throw connectCancelled();
+    const opening = openChannel(transportKind, server, this.#signal);
+    if (transportKind === "stdio") this.#spawning = opening;
+    const endLate = (late: Channel): void => {
+      if (transportKind !== "stdio") inBackground(late.close(), this.#settings.log, "closing a channel");
+    };
+    const channel = await unlessAborted(opening, this.#signal, connectCancelled, endLate);
+    this.#spawning = undefined;
+    this.#channel = channel;
+    return channel;
+  }
+
+  #probe(channel: Channel, signal = this.#signal): Promise<ProbeResult> {
+    const { gateway, server } = this.#settings;
+    return probe(channel, { server: server.name, gateway, signal });
+  }
+
+  async #connectPinned(channel: Channel, pin: Pin): Promise<Connected> {
+    if (pin.era === "legacy") return this.#connectLegacy(channel, undefined);
+    const found = await this.#probe(channel);
+    if (found.era === "modern") return this.#connectModern(channel, found);
+    const { name } = this.#settings.server;
+    throw unavailable(
+      name,
+      `${name} does not speak 2026-07-28, and the config says that nothing else will do`,
+    );
+  }
+
+  /** Straight to the handshake. A server that refuses it may have been replaced by a modern one. */
+  async #connectCached(
+    channel: Channel,
+    transportKind: "stdio" | "http",
+    confirmed: boolean,
+  ): Promise<Connected> {
+    const { eraCache } = this.#settings;
+    try {
+      return await (transportKind === "http"
+        ? this.#connectLegacyHttp(channel)
+        : this.#connectLegacy(channel, transportKind));
+    } catch (error) {
+      if (!confirmed) eraCache.forget();
+      if (!(error instanceof HandshakeRefused)) throw error;
+      eraCache.forget();
+      const open = this.#channel === channel ? channel : await this.#open(transportKind);
+      const found = await this.#probe(open);
+      if (found.era === "modern") return this.#connectModern(open, found);
+      throw error;
+    }
+  }
+
+  #connectModern(channel: Channel, found: ModernProbeResult): Connected {
+    const { server, eraCache, ...rest } = this.#settings;
+    eraCache.forget();
+    this.#channel = undefined;
+    const connection = new ModernConnection(channel, { ...rest, server: server.name, facts: found.facts });
+    return { era: "modern", connection };
+  }
+
+  /**
+   * Over HTTP a server that gives its sessions no id keeps nothing between two requests: it cannot ask, nor tell of
+   * changes, and serves nobody better than in the newer way.
+   */
+  async #connectWithSession(channel: Channel): Promise<Connected> {
+    const connected = await this.#connectLegacy(channel, undefined);
+    if (connected.connection.keepsSession !== false) return connected;
+    await connected.connection.close();
+    const { name } = this.#settings.server;
+    throw unavailable(name, `${name} answered initialize and keeps no session`, new NoSessionError());
+  }
+
+  /** `transportKind` is what to remember; nothing when the config decides anyway. */
+  async #connectLegacy(
+    channel: Channel,
+    transportKind: TransportKind | undefined,
+    offer?: string,
+    signal = this.#signal,
+  ): Promise<Connected> {
+    const { server, eraCache, ...rest } = this.#settings;
+    const revision = offer ?? (this.#pin?.era === "legacy" ? this.#pin.revision : LEGACY_REVISIONS[0]);
+    const connection = await LegacyConnection.open(
+      channel,
+      {
+        ...rest,
+        server: server.name,
+        revision,
+        advertised: capabilitiesForRevision(revision, rest.advertised),
+        handshakeTimeoutMs: server.connectTimeoutMs,
+      },
+      signal,
+    );
+    if (transportKind !== undefined) eraCache.learn(transportKind);
+    this.#channel = undefined;
+    return { era: "legacy", connection };
+  }
+
+  /** The handshake over Streamable HTTP, and where there is nothing of the kind, over HTTP+SSE of 2024-11-05. */
+  async #connectLegacyHttp(channel: Channel, offer?: string): Promise<Connected> {
+    const remembered = this.#pin === undefined;
+    try {
+      return await this.#connectLegacy(channel, remembered ? "http" : undefined, offer);
+    } catch (first) {
+      if (!isWrongTransport(first)) throw first;
+      try {
+        return await this.#connectLegacy(await this.#open("sse"), remembered ? "sse" : undefined);
+      } catch (second) {
+        // What the newer transport said explains more, unless there was an older one and it failed later.
+        throw isWrongTransport(second) || isUnreachable(second) ? first : second;
+      }
+    }
+  }
+
+  /**
+   * On a pipe silence may also mean that the server is still starting. So `initialize` goes in behind the
+   * unanswered probe, in the same process, and whichever is answered first decides.
+   */
+  async #probeStdio(channel: Channel): Promise<Connected> {
+    const giveUp = new AbortController();
+    const stop = (): void => giveUp.abort();
+    this.#signal.addEventListener("abort", stop, { once: true });
+    try {
+      const probing = settle(this.#probe(channel, giveUp.signal));
+      const first = await withTimeout(PROBE_SILENCE_MS, probing);
+      if (first !== undefined) return await this.#connectProbed(channel, first);
+      const handshaking = settle(this.#connectLegacy(channel, "stdio", undefined, giveUp.signal));
+      const won = await Promise.race([probing, handshaking]);
+      if (won.ok) {
+        const { value } = won;
+        if (isConnected(value)) return value;
+        if (value.era === "modern") return this.#connectModern(channel, value);
+      }
+      // The first word was no yes. A refused handshake leaves the probe to be answered, and the other way round.
+      const [probed, handshaken] = await Promise.all([probing, handshaking]);
+      if (handshaken.ok) return handshaken.value;
+      if (probed.ok && probed.value.era === "modern") return this.#connectModern(channel, probed.value);
+      throw handshaken.error;
+    } finally {
+      this.#signal.removeEventListener("abort", stop);
+      giveUp.abort();
+    }
+  }
+
+  async #connectProbed(channel: Channel, found: Settled<ProbeResult>): Promise<Connected> {
+    if (!found.ok) throw found.error;
+    return found.value.era === "modern"
+      ? this.#connectModern(channel, found.value)
+      : await this.#connectLegacy(channel, "stdio", found.value.revision);
+  }
+}
+
+/** The server answered `initialize` without opening a session. */
+export class NoSessionError extends Error {
+  override readonly name = "NoSession";
+}
+
+type ModernProbeResult = Extract<ProbeResult, { readonly era: "modern" }>;
+
+const isConnected = (value: ProbeResult | Connected): value is Connected => "connection" in value;
+
+const hasClosed = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.code === "upstream_closed" || hasClosed(error.cause));
+
+/** The status says that this transport is not spoken at this URL (2025-11-25, transports, "Backwards Compatibility"). */
+function isWrongTransport(error: unknown): boolean {
+  const cause = error instanceof GatewayError ? error.cause : error;
+  if (!(cause instanceof HttpStatusError || cause instanceof HandshakeRefused)) return false;
+  return cause.status === 400 || cause.status === 404 || cause.status === 405;
+}
+
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof GatewayError &&
+  (error.code === "upstream_unavailable" || error.code === "upstream_rejected");
+
+/** Whatever went wrong, the server is not there for those who wait for it. */
+function asUnavailable({ name }: ServerConfig, error: unknown): unknown {
+  if (error instanceof HandshakeRefused) {
+    return unavailable(name, `${name} refused initialize: ${error.error.message}`, error);
+  }
+  if (!(error instanceof GatewayError)) return error;
+  if (error.code === "upstream_closed") return unavailable(name, error.message, error);
+  if (error.code !== "upstream_rejected") return error;
+  const { message, options } = error;
+  return new GatewayError("upstream_unavailable", "upstream", message, { ...options, retryable: false });
+}
+
+function connectTimedOut({ name }: ServerConfig, withinMs: number, words: string): GatewayError {
+  const said = words === "" ? "" : `; its last words: ${words}`;
+  return unavailable(name, `${name} did not answer within ${withinMs / 1000} s${said}`);
+}
+
+const connectCancelled = (): GatewayError =>
+  new GatewayError("cancelled", "gateway", "the attempt to connect was given up");
+
+const unavailable = (server: string, sentence: string, cause?: unknown): GatewayError =>
+  new GatewayError("upstream_unavailable", "upstream", sentence, { server, cause, retryable: true });

@@ -1,0 +1,130 @@
+/** What comes on a connection where all messages come mixed: responses find who waits for them, the rest who listens. */
+
+import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
+import { type Envelope, isResponse } from "../../wire/envelope.js";
+import type { MessageId } from "../../wire/message-id.js";
+import type { ChannelResponse, ExchangeOptions, ResponseObserver } from "./channel.js";
+import { deliverSafely, type UnmatchedHandlers } from "./unmatched-messages.js";
+
+class PendingResponse {
+  #resolve: ((answer: ChannelResponse) => void) | undefined;
+  #reject: ((error: GatewayError) => void) | undefined;
+  #signal: StopSignal | undefined;
+  #onAbort: (() => void) | undefined;
+  #observer: ResponseObserver | undefined;
+
+  constructor(
+    resolve: (answer: ChannelResponse) => void,
+    reject: (error: GatewayError) => void,
+    observer: ResponseObserver | undefined,
+  ) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#observer = observer;
+  }
+
+  watch(signal: StopSignal, giveUp: () => void): void {
+    this.#signal = signal;
+    this.#onAbort = giveUp;
+    signal.addEventListener("abort", giveUp);
+  }
+
+  resolve(answer: ChannelResponse): void {
+    this.#observer?.onResponse();
+    this.#resolve?.(answer);
+    this.#clear();
+  }
+
+  reject(error: GatewayError): void {
+    this.#reject?.(error);
+    this.#clear();
+  }
+
+  // A Map that is filled and emptied all the time is copied again and again, and what a discarded copy points
+  // to outlives the young generation; so nothing large may hang on an entry that is done with.
+  #clear(): void {
+    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#resolve = undefined;
+    this.#reject = undefined;
+    this.#signal = undefined;
+    this.#onAbort = undefined;
+    this.#observer = undefined;
+  }
+}
+
+export class MessageDemultiplexer {
+  readonly #pending = new Map<MessageId, PendingResponse>();
+  readonly #listeners = new Set<(message: Envelope) => void>();
+  readonly #unmatched: UnmatchedHandlers;
+
+  constructor(unmatched: UnmatchedHandlers) {
+    this.#unmatched = unmatched;
+  }
+
+  /**
+   * Waits for the response with this id. The id is free again when that has come, or when the wait failed or
+   * was given up; what comes for it after that is a stray.
+   *
+   * @throws Error when somebody waits for this id already: whoever gives the ids must not repeat them.
+   */
+  wait(id: MessageId, options: ExchangeOptions | undefined): Promise<ChannelResponse> {
+    const signal = options?.signal;
+    if (this.#pending.has(id)) throw new Error("a request with this id is in flight already");
+    return new Promise<ChannelResponse>((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(cancelled());
+        return;
+      }
+      const waiting = new PendingResponse(resolve, reject, options?.responseObserver);
+      if (signal !== undefined) waiting.watch(signal, () => this.reject(id, cancelled()));
+      this.#pending.set(id, waiting);
+    });
+  }
+
+  /** Hears everything that is not a response, until the returned function is called. */
+  listen(onMessage: (message: Envelope) => void): () => void {
+    // The same function may listen twice, and each stops on its own.
+    const listener = (message: Envelope): void => onMessage(message);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  deliver(message: Envelope): void {
+    if (isResponse(message)) {
+      const waiting = this.#take(message.id);
+      if (waiting === undefined) this.#unmatched.onUnmatchedMessage?.(message);
+      else waiting.resolve({ message, status: 200, header: noHeader });
+      return;
+    }
+    if (this.#listeners.size === 0) this.#unmatched.onUnmatchedMessage?.(message);
+    for (const onMessage of this.#listeners) deliverSafely(onMessage, message, this.#unmatched);
+  }
+
+  /** Fails the wait for one response; false when nobody waits for it. */
+  reject(id: MessageId, error: GatewayError): boolean {
+    const waiting = this.#take(id);
+    waiting?.reject(error);
+    return waiting !== undefined;
+  }
+
+  /** Nothing more will come: fails every wait, once, and forgets who listened. */
+  end(error: GatewayError): void {
+    for (const id of [...this.#pending.keys()]) this.reject(id, error);
+    this.#listeners.clear();
+  }
+
+  /** Ids match in value and in type: "1" is not 1. */
+  #take(id: MessageId | undefined): PendingResponse | undefined {
+    const waiting = id === undefined ? undefined : this.#pending.get(id);
+    if (waiting === undefined) return undefined;
+    this.#pending.delete(id as MessageId);
+    return waiting;
+  }
+}
+
+const noHeader = (): undefined => undefined;
+
+function cancelled(): GatewayError {
+  return new GatewayError("cancelled", "downstream", "the call was cancelled");
+}

@@ -1,0 +1,50 @@
+/** Bytes that wait for their end: put together from pieces, up to a limit. */
+
+const NONE = Buffer.alloc(0);
+
+export class BoundedBuffer {
+  readonly #limit: number;
+  /** Grown by doubling, so that many small pieces cost no more than one large one. */
+  #bytes: Buffer = NONE;
+  #length = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Makes room for so many bytes beforehand, as far as they may be held; what is no number of bytes is passed over. */
+  reserve(bytes: number): void {
+    if (this.#bytes.length === 0 && bytes > 0)
+      this.#bytes = Buffer.allocUnsafeSlow(Math.min(bytes, this.#limit));
+  }
+
+  /** Adds `piece` from `start` to `end`. False when it is too much; then nothing is held any more. */
+  append(piece: Buffer, start = 0, end = piece.length): boolean {
+    const length = this.#length + end - start;
+    if (length > this.#limit) {
+      this.take();
+      return false;
+    }
+    if (length > this.#bytes.length) {
+      const size = Math.min(this.#limit, Math.max(length, this.#bytes.length * 2));
+      const grown = Buffer.allocUnsafeSlow(size);
+      this.#bytes.copy(grown, 0, 0, this.#length);
+      this.#bytes = grown;
+    }
+    piece.copy(this.#bytes, this.#length, start, end);
+    this.#length = length;
+    return true;
+  }
+
+  /** What is held, and holds nothing from then on; what was taken is not written to again. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#bytes = NONE;
+    this.#length = 0;
+    return taken;
+  }
+}

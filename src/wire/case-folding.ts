@@ -1,0 +1,66 @@
+/**
+ * Names that JSON readers take for the same although they are written differently. Go's encoding/json and .NET ignore
+ * case, some readers normalize; all of them let the last of two such members win.
+ */
+
+/**
+ * A set of names of ASCII that tells which of them another name folds to: by NFKC, then by case, in which `ſ` is s, `K`
+ * (Kelvin) is k, and both `ı` and `İ` are i.
+ */
+export class CaseFoldedNames {
+  readonly #byFold: ReadonlyMap<string, string>;
+  readonly #longest: number;
+
+  constructor(names: readonly string[]) {
+    this.#byFold = new Map(names.map((name) => [name.toLowerCase(), name]));
+    this.#longest = Math.max(0, ...names.map(({ length }) => length)) * UNITS_PER_CHARACTER;
+  }
+
+  /** The name that `other` folds to, perhaps itself; undefined where there is none. */
+  match(other: string): string | undefined {
+    if (other.length > this.#longest) return undefined;
+    const folded = ASCII.test(other) ? other.toLowerCase() : asciiFold(other);
+    return folded === undefined ? undefined : this.#byFold.get(folded);
+  }
+}
+
+const ASCII = /^[\0-\x7f]*$/;
+
+/** A letter may be written outside the basic plane (two code units) and carry a dot above. */
+const UNITS_PER_CHARACTER = 3;
+const DOT_ABOVE = "\u0307";
+
+/** The fold; undefined where it is not of ASCII alone. */
+function asciiFold(name: string): string | undefined {
+  let folded = "";
+  for (const character of name) {
+    // The lower case of İ is an i with a dot, which may also be written in two.
+    if (character === DOT_ABOVE && folded.endsWith("i")) continue;
+    const fold = foldOf(character);
+    if (fold === undefined) return undefined;
+    folded += fold;
+  }
+  return folded;
+}
+
+/** Some thousand characters fold to ASCII; to normalize each anew is slow where a hostile message has many. */
+const folds = new Map<string, string>();
+/** One bit for each code point that was found not to fold to ASCII; 136 KiB, made when it is needed. */
+let nonAsciiFolds: Uint8Array | undefined;
+
+function foldOf(character: string): string | undefined {
+  const known = folds.get(character);
+  if (known !== undefined) return known;
+  const point = character.codePointAt(0) ?? 0;
+  nonAsciiFolds ??= new Uint8Array(0x110000 >> 3);
+  const bit = 1 << (point & 7);
+  if (((nonAsciiFolds[point >> 3] ?? 0) & bit) !== 0) return undefined;
+  // By way of upper case: `ı` has no lower case of its own.
+  const fold = character.normalize("NFKC").toUpperCase().toLowerCase().replace(DOT_ABOVE, "");
+  if (fold !== "" && ASCII.test(fold)) {
+    folds.set(character, fold);
+    return fold;
+  }
+  nonAsciiFolds[point >> 3] = (nonAsciiFolds[point >> 3] ?? 0) | bit;
+  return undefined;
+}

@@ -1,0 +1,163 @@
+/** What the admin listener shows of several workers, as if they were one gateway. */
+import { BadQuery, type Pages } from "../admin/pages.js";
+import type { Readiness } from "../admin/server.js";
+import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { type AdminPage, fetchAdminPage } from "./fetch-admin-page.js";
+import { MonotonicMetrics } from "./monotonic-metrics.js";
+import type { WorkerStatus } from "./worker-pool.js";
+
+export interface MergedAdminPagesOptions {
+  readonly identity: Omit<WorkerIdentity, "number">;
+  readonly workers: () => readonly WorkerStatus[];
+  /** The metrics of the first process itself. */
+  readonly ownMetrics: { text(): Promise<string> };
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly draining: () => boolean;
+}
+
+/** What one worker answered. */
+interface WorkerResponse extends AdminPage {
+  readonly worker: number;
+}
+
+/** The pages that every worker has; what else there is, is asked of the first that runs. */
+const PAGE_NAMES = ["status", "servers", "catalog", "sessions", "decisions", "questions", "explain"] as const;
+/** Of a list that could grow without end, so many rows are shown, the newest first. */
+const MAX_ROWS = 1000;
+
+export interface MergedAdminPages {
+  readonly pages: Pages;
+  readiness(): Promise<Readiness>;
+  metrics(): Promise<string>;
+}
+
+export function createMergedAdminPages(options: MergedAdminPagesOptions): MergedAdminPages {
+  const { identity, workers, ownMetrics, version, startedAt, draining } = options;
+
+  const metrics = new MonotonicMetrics();
+
+  /** Of each worker that runs its answer; undefined for one that is lost while it is asked, or does not answer. */
+  function requestEach(
+    path: string,
+  ): Promise<readonly (Pick<WorkerStatus, "worker" | "pid"> & { page?: AdminPage })[]> {
+    const running = workers().filter(({ ready }) => ready);
+    return Promise.all(
+      running.map(async ({ worker, pid }) => {
+        const page = await fetchAdminPage(workerSocket(identity, worker, "admin"), path).catch(
+          () => undefined,
+        );
+        return { worker, pid, ...(page !== undefined && { page }) };
+      }),
+    );
+  }
+  async function requestAll(path: string): Promise<readonly WorkerResponse[]> {
+    return (await requestEach(path)).flatMap(({ worker, page }) =>
+      page === undefined ? [] : { worker, ...page },
+    );
+  }
+
+  async function readiness(): Promise<Readiness> {
+    const asked = await requestEach("/readyz");
+    const answers = asked.flatMap(({ page }) =>
+      page === undefined ? [] : (JSON.parse(page.text) as Readiness),
+    );
+    const reasons = [
+      ...(draining() ? ["the gateway is stopping"] : []),
+      ...workers().flatMap(({ worker, ready }) => (ready ? [] : `worker ${worker} is starting`)),
+      ...asked.flatMap(({ worker, page }) => (page === undefined ? `worker ${worker} does not answer` : [])),
+      ...answers.flatMap((answer) => answer.reasons),
+    ];
+    const ready = !draining() && answers.length > 0 && answers.every((answer) => answer.ready);
+    return { ready, reasons: [...new Set(reasons)] };
+  }
+
+  const page = async (name: string, query: URLSearchParams): Promise<unknown> => {
+    const words = query.toString();
+    const answers = await requestAll(`/api/v1/${name}${words === "" ? "" : `?${words}`}`);
+    const refused = answers.find(({ status }) => status === 400);
+    if (refused !== undefined) throw new BadQuery((JSON.parse(refused.text) as { error: string }).error);
+    const bodies = answers
+      .filter(({ status }) => status === 200)
+      .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as unknown }));
+    if (bodies.length === 0) throw new Error(`no worker answers for ${name}`);
+    return name === "servers" ? mergeServers(bodies.map(({ body }) => rowsOf(body))) : merge(bodies);
+  };
+  const pages = Object.fromEntries(
+    PAGE_NAMES.map((name) => [name, (query: URLSearchParams) => page(name, query)]),
+  );
+
+  return {
+    readiness,
+    metrics: async () => {
+      const told = (await requestEach("/metrics")).map(({ worker, pid, page }) => ({
+        worker,
+        pid,
+        text: page?.status === 200 ? page.text : undefined,
+      }));
+      // It counts nothing, but its memory and its time belong to the sum.
+      return metrics.merged(told, [await ownMetrics.text()]);
+    },
+    pages: {
+      ...pages,
+      workers: () => workers(),
+      async status() {
+        const all = await requestAll("/api/v1/status");
+        const first = JSON.parse(all[0]?.text ?? "{}") as JsonObject;
+        const sum = (member: string) =>
+          all.reduce((total, { text }) => total + Number((JSON.parse(text) as JsonObject)[member] ?? 0), 0);
+        return {
+          ...first,
+          version,
+          node: process.version,
+          pid: process.pid,
+          uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
+          ...(await readiness()),
+          sessions: sum("sessions"),
+          openQuestions: sum("openQuestions"),
+          workers: workers(),
+        };
+      },
+    },
+  };
+}
+
+/** Rows say which worker they come from; whatever is no list is the same at each. */
+function merge(answers: readonly { readonly worker: number; readonly body: unknown }[]): unknown {
+  if (!Array.isArray(answers[0]?.body)) return answers[0]?.body;
+  const rows = answers.flatMap(({ worker, body }) =>
+    rowsOf(body).map((row): JsonObject => ({ ...row, worker })),
+  );
+  const time = ({ time }: JsonObject): string => (typeof time === "string" ? time : "");
+  return rows.toSorted((a, b) => time(b).localeCompare(time(a))).slice(0, MAX_ROWS);
+}
+
+const rowsOf = (body: unknown): readonly JsonObject[] => (Array.isArray(body) ? body.filter(isObject) : []);
+
+/** From the best to the worst. */
+const STATES = ["ready", "starting", "backoff", "stopped"];
+const CIRCUITS = ["closed", "half_open", "open"];
+
+/** A server is in the worst of the states it is in; the calls it is working on are added up. */
+function mergeServers(lists: readonly (readonly JsonObject[])[]): readonly JsonObject[] {
+  const servers = new Map<unknown, JsonObject>();
+  for (const row of lists.flat()) {
+    const before = servers.get(row.name);
+    servers.set(row.name, before === undefined ? row : worseOf(before, row));
+  }
+  return [...servers.values()];
+}
+
+function worseOf(a: JsonObject, b: JsonObject): JsonObject {
+  const rank = (order: readonly string[], value: unknown): number => order.indexOf(String(value));
+  const add = (member: string) => Number(a[member] ?? 0) + Number(b[member] ?? 0);
+  const base = rank(STATES, b.state) > rank(STATES, a.state) ? b : a;
+  return {
+    ...base,
+    circuit: rank(CIRCUITS, b.circuit) > rank(CIRCUITS, a.circuit) ? b.circuit : a.circuit,
+    inFlight: add("inFlight"),
+    waiting: add("waiting"),
+  };
+}

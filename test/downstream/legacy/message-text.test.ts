@@ -1,0 +1,40 @@
+/** Answers that together are longer than a text can be are written in pieces. */
+import type { ServerResponse } from "node:http";
+import { expect, test } from "vitest";
+import { arrayOf, type MessageText } from "../../../src/downstream/legacy/message-text.js";
+import { sendJson } from "../../../src/wire/json-response.js";
+
+const textOf = (text: MessageText): string =>
+  typeof text === "string" ? text : text.map((piece) => piece.toString()).join("");
+
+test("the array of a batch is one JSON document, whatever its messages are made of", () => {
+  const bytes = Buffer.from('{"b":2}');
+  expect(textOf(arrayOf([]))).toBe("[]");
+  expect(textOf(arrayOf(['{"a":1}']))).toBe('[{"a":1}]');
+  expect(textOf(arrayOf(['{"a":1}', [bytes], ['{"c"', ":3}"]]))).toBe('[{"a":1},{"b":2},{"c":3}]');
+  expect(arrayOf(['{"a":1}', [bytes]])).toContain(bytes);
+});
+
+test("a batch whose answers are together longer than a text can be is written all the same", () => {
+  const longest = 2 ** 29 - 24;
+  const message = `"${"x".repeat(20_000_000)}"`;
+  const messages = Array.from({ length: Math.ceil(longest / message.length) + 1 }, () => message);
+  let written = 0;
+  let declared = "";
+  const response = {
+    writeHead: (_status: number, headers: readonly string[]) => {
+      declared = headers[3] ?? "";
+    },
+    write: (piece: string | Buffer) => {
+      written += piece.length;
+    },
+    cork: () => {},
+    uncork: () => {},
+    end: () => {},
+  };
+  const array = arrayOf(messages);
+  sendJson(response as unknown as ServerResponse, 200, typeof array === "string" ? [array] : array);
+  expect(written).toBe(messages.length * (message.length + 1) + 1);
+  expect(written).toBeGreaterThan(longest);
+  expect(declared).toBe(String(written));
+});

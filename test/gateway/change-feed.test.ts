@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import type { Change, ChangeFeed, ChangeFilter } from "../../src/core/change.js";
+import { ANONYMOUS, type Client } from "../../src/core/client.js";
+import { SILENT } from "../../src/core/logger.js";
+import { PersistentChangeFeed } from "../../src/gateway/change-feed.js";
+
+const client: Client = {
+  principal: ANONYMOUS,
+  affinity: "a",
+  session: true,
+  endpoint: "",
+  capabilities: {},
+};
+
+test("a subscriber is with the next source before it leaves the last, so that no server has to stop and start", () => {
+  const events: string[] = [];
+  const source = (name: string): ChangeFeed => ({
+    subscribe: () => {
+      events.push(`to ${name}`);
+      return () => void events.push(`from ${name}`);
+    },
+    followable: async () => new Map(),
+  });
+  const feed = new PersistentChangeFeed(source("old"), SILENT);
+  const stop = feed.subscribe(client, { lists: new Set(), resources: new Set(["x:a"]) }, () => {});
+  feed.switchTo(source("new"), () => false);
+  stop();
+  expect(events).toEqual(["to old", "to new", "from old", "from new"]);
+});
+
+/** A source that tells only what it is made to tell. */
+const quiet = (): ChangeFeed => ({ subscribe: () => () => {}, followable: async () => new Map() });
+const tools = { lists: new Set(["tools" as const]), resources: new Set<string>() };
+
+test("a subscriber that breaks keeps neither the others from hearing of the next source, nor the source from its place", async () => {
+  const feed = new PersistentChangeFeed(quiet(), SILENT);
+  const heard: Change[] = [];
+  feed.subscribe(client, tools, () => {
+    throw new Error("the stream is gone");
+  });
+  feed.subscribe(client, tools, (change) => heard.push(change));
+  feed.switchTo({ ...quiet(), followable: async () => new Map([["x:new", "later"]]) }, () => true);
+  expect(heard).toEqual([{ kind: "list", list: "tools" }]);
+  expect([...(await feed.followable(client, [])).keys()]).toEqual(["x:new"]);
+});
+
+test("a subscriber that leaves while others are told is not with the next source", () => {
+  const feed = new PersistentChangeFeed(quiet(), SILENT);
+  let subscribed = 0;
+  let leave = (): void => {};
+  feed.subscribe(client, tools, () => leave());
+  leave = feed.subscribe(client, tools, () => {});
+  const subscribe = () => {
+    subscribed += 1;
+    return () => {};
+  };
+  feed.switchTo({ ...quiet(), subscribe }, () => true);
+  expect(subscribed).toBe(1);
+});
+
+test("what the last source was about to tell is told before what it knows is compared with the next", () => {
+  const events: string[] = [];
+  const feed = new PersistentChangeFeed({ ...quiet(), flush: () => void events.push("told") }, SILENT);
+  feed.subscribe(client, tools, () => {});
+  feed.switchTo(quiet(), () => {
+    events.push("compared");
+    return false;
+  });
+  expect(events).toEqual(["told", "compared"]);
+});
+
+test("at the next source a subscriber follows what can be followed there, and nothing fails where something cannot", () => {
+  const feed = new PersistentChangeFeed(quiet(), SILENT);
+  const interest = { ...tools, resources: new Set(["x:a"]) };
+  feed.subscribe(client, interest, () => {});
+  const joined: ChangeFilter[] = [];
+  const subscribe: ChangeFeed["subscribe"] = (_client, next) => {
+    joined.push(next);
+    return () => {};
+  };
+  feed.switchTo({ ...quiet(), subscribe }, () => false);
+  expect(joined).toEqual([{ ...interest, allowPartial: true }]);
+});

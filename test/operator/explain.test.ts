@@ -1,0 +1,76 @@
+/** Why a call would be let through or not, asked of the status API. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { readExplainQuery } from "../../src/operator/explain.js";
+import { openStage } from "../scenarios/stage.js";
+import { UPSTREAMS } from "../support/scripted/upstreams.js";
+
+test("a call is supposed by name, arguments, principal and groups", () => {
+  const query = new URLSearchParams('name=db__drop&args={"env":"prod"}&as=ann&group=dev&group=ops&scope=s');
+  expect(readExplainQuery(query)).toEqual({
+    name: "db__drop",
+    args: { env: "prod" },
+    as: "ann",
+    groups: ["dev", "ops"],
+    scopes: ["s"],
+  });
+  expect(readExplainQuery(new URLSearchParams("name=x"))).toEqual({
+    name: "x",
+    args: {},
+    as: "anonymous",
+    scopes: [],
+  });
+});
+
+test.each(["", "name=", "name=x&args={", "name=x&args=[1]"])("%j makes no sense", (query) => {
+  expect(() => readExplainQuery(new URLSearchParams(query))).toThrow(/name=…|args=…/);
+});
+
+describe("an explanation", () => {
+  const started = async () => {
+    const kinds = UPSTREAMS.filter(({ key }) => key === "legacy-http");
+    const rules = [
+      { name: "for-ops", groups: ["ops"], effect: "allow" },
+      { name: "hidden", tools: ["*__echo"], resources: ["*secret"], effect: "hide" },
+      { name: "read-first", resources: ["*one"], effect: "approve" },
+    ];
+    const hash = `sha256:${"0".repeat(64)}`;
+    const auth = { keys: [{ id: "ann", hash, groups: ["ops"] }] };
+    const stage = await openStage(kinds, { config: { auth, policy: { rules } } });
+    onTestFinished(() => stage.close());
+    return (name: string, as: string) =>
+      stage.status(`explain?${new URLSearchParams({ name, as }).toString()}`);
+  };
+
+  test("names the rule that hides something from somebody, and judges keys with their groups", async () => {
+    const explain = await started();
+    expect(await explain("legacy-http__echo", "bob")).toMatchObject({
+      target: "echo",
+      effect: "hide",
+      rule: "hidden",
+      visible: false,
+    });
+    expect(await explain("legacy-http__echo", "ann")).toMatchObject({
+      principal: { id: "ann", groups: ["ops"] },
+      effect: "allow",
+      rule: "for-ops",
+      visible: true,
+    });
+    expect(await explain("legacy-http__ecco", "ann")).toEqual({
+      unknown: "there is no tool, prompt or resource legacy-http__ecco for ann",
+    });
+  });
+
+  test("is there for resources too", async () => {
+    const explain = await started();
+    expect(await explain("legacy-http+memo://one", "bob")).toMatchObject({
+      server: "legacy-http",
+      target: "memo://one",
+      effect: "approve",
+      rule: "read-first",
+    });
+    expect(await explain("legacy-http+memo://secret", "bob")).toMatchObject({
+      effect: "hide",
+      rule: "hidden",
+    });
+  });
+});

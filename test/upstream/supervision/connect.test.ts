@@ -1,0 +1,332 @@
+/** Which era a server turns out to belong to, and how many processes it takes to find out. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../../src/core/errors.js";
+import {
+  FakeServer,
+  HTTP,
+  HttpFailure,
+  legacyServer,
+  modernServer,
+  ProcessEnd,
+  RpcFailure,
+  SILENCE,
+} from "../../support/fake-channel.js";
+import { client, failure, meet, settled, upstreamFor } from "../../support/met-upstream.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const ways = (server: FakeServer): readonly string[] => server.channels.map(({ way }) => way);
+const methods = (server: FakeServer): readonly (string | undefined)[] =>
+  server.received.map(({ message }) => message.method).filter((method) => method !== "subscriptions/listen");
+
+describe("a server on a pipe", () => {
+  test("that answers server/discover is modern, in one process", async () => {
+    const server = modernServer({ instructions: "be nice" });
+    const { upstream } = await meet(server);
+    expect(ways(server)).toEqual(["stdio"]);
+    expect(methods(server)).toEqual(["server/discover"]);
+    expect(upstream.facts).toMatchObject({ serverInfo: { name: "new" }, instructions: "be nice" });
+  });
+
+  test.each([-32601, -32602, -32600, -32000, -1])(
+    "that answers with error %i is legacy, in the same process",
+    async (code) => {
+      const server = legacyServer().on("server/discover", () => {
+        throw new RpcFailure(code, "what?");
+      });
+      const { upstream } = await meet(server);
+      expect(ways(server)).toEqual(["stdio"]);
+      expect(methods(server)).toEqual(["server/discover", "initialize", "notifications/initialized"]);
+      expect(upstream.facts?.serverInfo).toEqual({ name: "old", version: "1" });
+    },
+  );
+
+  test("that answers anything at all to anything is legacy", async () => {
+    const server = legacyServer().on("server/discover", {});
+    await meet(server);
+    expect(server.sent("initialize")).toHaveLength(1);
+  });
+
+  test("that is silent is spoken to in the old way after a while, in the same process", async () => {
+    const server = legacyServer().on("server/discover", () => SILENCE);
+    const meeting = meet(server);
+    await vi.advanceTimersByTimeAsync(2_900);
+    expect(server.sent("initialize")).toHaveLength(0);
+    await vi.advanceTimersByTimeAsync(200);
+    await meeting;
+    expect(ways(server)).toEqual(["stdio"]);
+  });
+
+  test("that is modern and slow to start is still found modern, although initialize was sent by then", async () => {
+    const server = modernServer();
+    const discovery = server.methods.get("server/discover");
+    server.on("server/discover", async (params, asked) => {
+      await new Promise((resolve) => setTimeout(resolve, 8_000));
+      return discovery?.(params, asked) ?? {};
+    });
+    server.on("initialize", async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5_100));
+      throw new RpcFailure(-32601, "initialize is not known");
+    });
+    const meeting = meet(server);
+    await vi.advanceTimersByTimeAsync(8_200);
+    const { upstream } = await meeting;
+    expect(upstream.facts?.serverInfo).toEqual({ name: "new", version: "2" });
+    expect(ways(server)).toEqual(["stdio"]);
+  });
+
+  test("that ends when it is probed is started again and spoken to in the old way", async () => {
+    const server = legacyServer().on("server/discover", () => {
+      throw new ProcessEnd();
+    });
+    await meet(server);
+    expect(ways(server)).toEqual(["stdio", "stdio"]);
+    expect(
+      server.received.filter(({ channel }) => channel === 1).map(({ message }) => message.method),
+    ).toEqual(["initialize", "notifications/initialized"]);
+  });
+
+  test("that always ends is started once per attempt as soon as the old way has been assumed", async () => {
+    const server = new FakeServer();
+    server.on("server/discover", () => {
+      throw new ProcessEnd();
+    });
+    server.on("initialize", () => {
+      throw new ProcessEnd();
+    });
+    const { upstream } = upstreamFor(server);
+    upstream.start();
+    await settled();
+    expect(upstream.state).toBe("backoff");
+    expect(ways(server)).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(ways(server)).toHaveLength(3);
+    await upstream.close();
+  });
+
+  test("that refuses our revision and names an older one is opened with that one", async () => {
+    const server = legacyServer().on("server/discover", () => {
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2025-06-18"], requested: "2026-07-28" });
+    });
+    await meet(server);
+    expect(server.params("initialize").protocolVersion).toBe("2025-06-18");
+  });
+
+  test("that refuses our revision and names it in the same breath is asked once more, at once", async () => {
+    const discovery = { supportedVersions: ["2026-07-28"], capabilities: {} };
+    let refusals = 0;
+    const server = new FakeServer().on("server/discover", () => {
+      refusals += 1;
+      if (refusals > 1) return discovery;
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2026-07-28"], requested: "2026-07-28" });
+    });
+    await meet(server);
+    expect(methods(server)).toEqual(["server/discover", "server/discover"]);
+  });
+
+  test("that keeps refusing the revision it names is not asked a third time", async () => {
+    const server = legacyServer().on("server/discover", () => {
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2026-07-28"] });
+    });
+    const { upstream } = upstreamFor(server);
+    upstream.start();
+    await settled();
+    expect(upstream.lastError).toContain("refuses 2026-07-28, which it says it speaks");
+    expect(methods(server)).toEqual(["server/discover", "server/discover"]);
+    await upstream.close();
+  });
+
+  test("that is modern and speaks only unknown revisions is not spoken to in the old way", async () => {
+    const server = legacyServer().on("server/discover", () => {
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2027-01-01"] });
+    });
+    const { upstream } = upstreamFor(server);
+    upstream.start();
+    await settled();
+    expect(upstream.lastError).toContain("2027-01-01");
+    expect(server.sent("initialize")).toHaveLength(0);
+    await upstream.close();
+  });
+
+  test("that answers nothing at all is given up after the time to connect, with its last words", async () => {
+    const server = new FakeServer();
+    server.stderr = "loading\nwaiting for the database\n";
+    server.on("server/discover", () => SILENCE).on("initialize", () => SILENCE);
+    const { upstream } = upstreamFor(server, { connectTimeoutMs: 10_000 });
+    upstream.start();
+    const call = failure(upstream.list("tools", client(), new AbortController().signal));
+    await vi.advanceTimersByTimeAsync(10_000);
+    const error = await call;
+    expect(error.code).toBe("upstream_unavailable");
+    expect(error.message).toBe("files did not answer within 10 s; its last words: waiting for the database");
+    expect(server.channel.isClosed).toBe(true);
+    await upstream.close();
+  });
+
+  test("that was legacy is not probed again when it is met again, until the verdict is old", async () => {
+    const server = legacyServer();
+    await meet(server);
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(server.sent("server/discover")).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(61 * 60_000);
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(server.sent("server/discover")).toHaveLength(2);
+  });
+
+  test("that was legacy and refuses initialize is found modern in the same process", async () => {
+    const server = legacyServer();
+    const { upstream } = await meet(server);
+    const successor = modernServer();
+    server.methods.clear();
+    for (const [method, answer] of successor.methods) server.on(method, answer);
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(upstream.state).toBe("ready");
+    expect(upstream.facts?.serverInfo).toEqual({ name: "new", version: "2" });
+    expect(ways(server)).toHaveLength(2);
+  });
+});
+
+describe("a server over HTTP", () => {
+  const over = { transport: HTTP };
+
+  test("that answers server/discover is modern", async () => {
+    const server = modernServer();
+    await meet(server, over);
+    expect(server.sent("server/discover")[0]?.headers).toMatchObject({
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "server/discover",
+    });
+    expect(ways(server)).toEqual(["http"]);
+  });
+
+  test.each<[string, () => never]>([
+    [
+      "400 with an older error",
+      () => fail(new RpcFailure(-32000, "Bad Request: Server not initialized", undefined, 400)),
+    ],
+    ["400 with no body", () => fail(new HttpFailure(400))],
+    ["404 with a page", () => fail(new HttpFailure(404, "<html>not here</html>"))],
+    ["405", () => fail(new HttpFailure(405))],
+    ["406", () => fail(new HttpFailure(406))],
+    ["200 with -32601", () => fail(new RpcFailure(-32601, "no such method"))],
+  ])("that answers %s is legacy", async (_what, answer) => {
+    const server = legacyServer().on("server/discover", answer);
+    await meet(server, over);
+    expect(server.sent("initialize")).toHaveLength(1);
+    expect(ways(server)).toEqual(["http"]);
+  });
+
+  test.each<[string, () => never]>([
+    ["401", () => fail(new HttpFailure(401))],
+    ["403", () => fail(new HttpFailure(403, "{}"))],
+    ["500", () => fail(new HttpFailure(500))],
+    ["503 with an error in it", () => fail(new RpcFailure(-32603, "busy", undefined, 503))],
+    ["429", () => fail(new HttpFailure(429))],
+    [
+      "400 with a modern error in it",
+      () =>
+        fail(new HttpFailure(400, '{"jsonrpc":"2.0","error":{"code":-32020,"message":"header mismatch"}}')),
+    ],
+  ])("that answers %s has said nothing about its era", async (_what, answer) => {
+    const server = legacyServer().on("server/discover", answer);
+    const { upstream } = upstreamFor(server, over);
+    upstream.start();
+    await settled();
+    expect(upstream.state).toBe("backoff");
+    expect(server.sent("initialize")).toHaveLength(0);
+    await upstream.close();
+  });
+
+  test("that knows neither is tried over HTTP+SSE, and remembered so", async () => {
+    const old = legacyServer();
+    const server = new FakeServer();
+    const refuse = (): never => fail(new HttpFailure(404));
+    server.on("server/discover", refuse);
+    server.on("initialize", (params, asked) => {
+      if (asked.channel.way === "http") refuse();
+      return old.methods.get("initialize")?.(params, asked) ?? {};
+    });
+    const { upstream } = await meet(server, over);
+    expect(ways(server)).toEqual(["http", "sse"]);
+    expect(server.channels[0]?.isClosed).toBe(true);
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(upstream.state).toBe("ready");
+    expect(ways(server)).toEqual(["http", "sse", "sse"]);
+  });
+
+  test("that the config calls sse is tried so first, and over Streamable HTTP when there is no such stream", async () => {
+    const server = legacyServer().on("server/discover", () => fail(new HttpFailure(404)));
+    const initialize = server.methods.get("initialize");
+    server.on("initialize", (params, asked) => {
+      if (asked.channel.way === "sse") fail(new HttpFailure(405));
+      return initialize?.(params, asked) ?? {};
+    });
+    await meet(server, { transport: { ...HTTP, sse: true } });
+    expect(ways(server)).toEqual(["sse", "http"]);
+  });
+
+  test("that cannot be reached is said to be so, and the next call tries at once", async () => {
+    const server = modernServer();
+    server.refusal = new GatewayError(
+      "upstream_unavailable",
+      "upstream",
+      "files cannot be reached: connection refused",
+    );
+    const { upstream } = upstreamFor(server, over);
+    upstream.start();
+    await settled();
+    expect(upstream.lastError).toBe("files cannot be reached: connection refused");
+    server.refusal = undefined;
+    // The attempt has only just failed, so not yet.
+    expect((await failure(upstream.list("tools", undefined, never()))).message).toContain(
+      "connection refused",
+    );
+    vi.setSystemTime(Date.now() + 10);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(upstream.state).toBe("backoff");
+    await vi.advanceTimersByTimeAsync(1);
+    server.on("tools/list", { tools: [], resultType: "complete" });
+    await upstream.list("tools", undefined, never());
+    expect(upstream.state).toBe("ready");
+  });
+});
+
+describe("the config decides", () => {
+  test("a server that must be legacy is never probed", async () => {
+    const server = legacyServer();
+    await meet(server, { protocol: "legacy" });
+    expect(methods(server)).toEqual(["initialize", "notifications/initialized"]);
+    expect(server.params("initialize").protocolVersion).toBe("2025-11-25");
+  });
+
+  test("one revision is what is offered", async () => {
+    const server = legacyServer();
+    await meet(server, { protocol: "2025-03-26" });
+    expect(server.params("initialize").protocolVersion).toBe("2025-03-26");
+  });
+
+  test("a server that must be modern and is not, is not met", async () => {
+    const server = legacyServer();
+    const { upstream } = upstreamFor(server, { protocol: "modern" });
+    upstream.start();
+    await settled();
+    expect(upstream.lastError).toContain("does not speak 2026-07-28");
+    expect(server.sent("initialize")).toHaveLength(0);
+    await upstream.close();
+  });
+});
+
+function fail(error: Error): never {
+  throw error;
+}
+
+const never = (): AbortSignal => new AbortController().signal;

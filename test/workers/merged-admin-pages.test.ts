@@ -1,0 +1,164 @@
+/** Tests what operators see of several workers, with listeners in the place of their processes. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { BadQuery } from "../../src/admin/pages.js";
+import { workerSocket } from "../../src/core/worker-identity.js";
+import { createMergedAdminPages, type MergedAdminPages } from "../../src/workers/merged-admin-pages.js";
+import type { WorkerStatus } from "../../src/workers/worker-pool.js";
+
+/** What a worker answers, by path and query; a status of its own where it is no 200. */
+type Answers = Readonly<Record<string, unknown>>;
+interface Fake {
+  readonly answers: Answers;
+  readonly ready?: boolean;
+}
+
+let folder: string;
+const servers: Server[] = [];
+beforeEach(() => {
+  // How long a gateway has run is not what takes time here.
+  vi.useFakeTimers({ toFake: ["Date"] });
+  folder = mkdtempSync(join(tmpdir(), "cardea-overview-"));
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  }
+  rmSync(folder, { recursive: true });
+});
+
+/** Of workers that are numbered from 1; one without answers has gone without anybody knowing it yet. */
+async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): Promise<MergedAdminPages> {
+  const identity = { count: fakes.length, folder, secret: "s" };
+  const status: WorkerStatus[] = [];
+  for (const [at, fake] of fakes.entries()) {
+    const worker = at + 1;
+    const ready = fake === "lost" || (fake.ready ?? true);
+    status.push({ worker, pid: 100 + worker, ready, restarts: 0 });
+    if (fake === "lost" || !ready) continue;
+    const server = createServer(({ url = "" }, response) => {
+      const body = fake.answers[url];
+      if (body instanceof Refused) response.writeHead(body.status).end(JSON.stringify({ error: body.error }));
+      else if (body === undefined) response.writeHead(404).end("{}");
+      else response.end(typeof body === "string" ? body : JSON.stringify(body));
+    });
+    servers.push(server);
+    await new Promise<void>((listening) => server.listen(workerSocket(identity, worker, "admin"), listening));
+  }
+  return createMergedAdminPages({
+    identity,
+    workers: () => status,
+    ownMetrics: { text: async () => "# TYPE own gauge\nown 1\n" },
+    version: "1.2.3",
+    startedAt: Date.now(),
+    draining: () => draining,
+  });
+}
+
+class Refused {
+  constructor(
+    readonly status: number,
+    readonly error: string,
+  ) {}
+}
+
+const page = (overview: MergedAdminPages, name: string, query = ""): unknown =>
+  overview.pages[name]?.(new URLSearchParams(query));
+const ready = (ready: boolean, ...reasons: string[]): Fake => ({
+  answers: { "/readyz": { ready, reasons } },
+});
+
+test.each<[string, readonly (Fake | "lost")[], boolean, readonly string[]]>([
+  ["every worker is", [ready(true), ready(true)], true, []],
+  ["one is starting", [ready(true), { ...ready(true), ready: false }], true, ["worker 2 is starting"]],
+  ["one does not answer", [ready(true), "lost"], true, ["worker 2 does not answer"]],
+  ["one is not", [ready(true), ready(false, "required server a: away")], false, ["required server a: away"]],
+  ["all lack the same", [ready(false, "a"), ready(false, "a")], false, ["a"]],
+  ["none answers", ["lost"], false, ["worker 1 does not answer"]],
+  ["none runs yet", [{ answers: {}, ready: false }], false, ["worker 1 is starting"]],
+])("is ready or not when %s", async (_, fakes, isReady, reasons) => {
+  expect(await (await overviewOf(fakes)).readiness()).toEqual({ ready: isReady, reasons });
+});
+
+test("is not ready while it stops, and says so first", async () => {
+  const overview = await overviewOf([ready(true, "b")], true);
+  expect(await overview.readiness()).toEqual({ ready: false, reasons: ["the gateway is stopping", "b"] });
+});
+
+test("a server is in the worst of its states, and has the calls of all workers", async () => {
+  const row = { name: "git", transport: "stdio", required: false };
+  const well = { ...row, state: "ready", circuit: "closed", inFlight: 2, waiting: 1 };
+  const ill = { ...row, state: "backoff", lastError: "it ended", circuit: "open", inFlight: 1, waiting: 0 };
+  const other = { ...well, name: "files" };
+  const overview = await overviewOf([
+    { answers: { "/api/v1/servers": [well, other] } },
+    { answers: { "/api/v1/servers": [ill, other] } },
+  ]);
+  expect(await page(overview, "servers")).toEqual([
+    { ...ill, inFlight: 3, waiting: 1 },
+    { ...other, inFlight: 4, waiting: 2 },
+  ]);
+});
+
+test("rows say which worker they come from, the newest first", async () => {
+  const at = (second: number) => ({ time: `2026-01-01T00:00:0${second}.000Z`, rule: `r${second}` });
+  const overview = await overviewOf([
+    { answers: { "/api/v1/decisions": [at(3), at(1)] } },
+    { answers: { "/api/v1/decisions": [at(2)] } },
+  ]);
+  expect(await page(overview, "decisions")).toEqual([
+    { ...at(3), worker: 1 },
+    { ...at(2), worker: 2 },
+    { ...at(1), worker: 1 },
+  ]);
+});
+
+test("what is the same everywhere is said by the first that answers", async () => {
+  const overview = await overviewOf(["lost", { answers: { "/api/v1/catalog": { tools: [] } } }]);
+  expect(await page(overview, "catalog")).toEqual({ tools: [] });
+});
+
+test("the status is that of the first process, with the sums of all", async () => {
+  const status = {
+    version: "0",
+    pid: 1,
+    config: "cardea.jsonc",
+    sessions: 2,
+    openQuestions: 1,
+    uptimeSeconds: 9,
+  };
+  const answers = { "/api/v1/status": status, "/readyz": { ready: true, reasons: [] } };
+  const overview = await overviewOf([{ answers }, { answers }]);
+  expect(await page(overview, "status")).toMatchObject({
+    version: "1.2.3",
+    pid: process.pid,
+    config: "cardea.jsonc",
+    sessions: 4,
+    openQuestions: 2,
+    uptimeSeconds: 0,
+    ready: true,
+    workers: [{ worker: 1 }, { worker: 2 }],
+  });
+});
+
+test("a question that makes no sense is the asker's mistake, and a page that nobody shows is a fault", async () => {
+  const answers = { "/api/v1/explain?args=x": new Refused(400, "name=… says which tool") };
+  const overview = await overviewOf([{ answers }]);
+  await expect(page(overview, "explain", "args=x")).rejects.toThrow(new BadQuery("name=… says which tool"));
+  await expect(page(overview, "catalog")).rejects.toThrow("no worker answers for catalog");
+});
+
+test("the metrics are those of all workers, and of the first process", async () => {
+  const metrics = (count: number) => ({
+    answers: { "/metrics": `# TYPE calls_total counter\ncalls_total ${count}\n` },
+  });
+  const overview = await overviewOf([metrics(2), metrics(3), "lost"]);
+  expect(await overview.metrics()).toBe(
+    "# TYPE calls_total counter\ncalls_total 5\n# TYPE own gauge\nown 1\n",
+  );
+});
