@@ -231,12 +231,10 @@ describe("hosts without sessions", () => {
 });
 
 describe("a worker that dies", () => {
-  let served: Served;
-  beforeAll(async () => {
-    served = await serveByTwo({ mcpServers: { one: one.entry, old: old.entry } });
-  });
+  const ownGateway = (): Promise<Served> => serveByTwo({ mcpServers: { one: one.entry, old: old.entry } });
 
   test("takes its own sessions with it and is started again, while the others go on", async () => {
+    const served = await ownGateway();
     const hosts = await times(8, () => legacyHost(served.url));
     const [first] = await workersOf(served);
     process.kill(first!.pid, "SIGKILL");
@@ -257,6 +255,7 @@ describe("a worker that dies", () => {
   });
 
   test("is said to be missing, and what belongs to it is refused with a word on when to come again", async () => {
+    const served = await ownGateway();
     const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
     const before = asked();
     const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
@@ -279,6 +278,7 @@ describe("a worker that dies", () => {
   });
 
   test("dies with the first process", async () => {
+    const served = await ownGateway();
     const workers = await workersOf(served);
     await served.process.stop("SIGKILL");
     // Where nobody collects orphans, an entry of each stays.
