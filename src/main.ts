@@ -95,14 +95,14 @@ function withWorkerField(worker: number, logger: Logger): Logger {
   };
 }
 
-/** Whoever read our output has gone: a closed pipe ends nothing by itself. Any other failure is one. */
+/** EPIPE is ignored: when the reader of stdout is gone, the command still ends in its own way. Other errors are fatal. */
 function onStdoutError(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") crash("the output cannot be written", error);
 }
 process.stdout.on("error", onStdoutError);
 process.stderr.on("error", () => {});
 
-/** So long is waited (ms) for whoever reads the log. */
+/** Time limit (ms) for flushing the log to stderr before the process exits. */
 const LOG_FLUSH_MS = 1_000;
 
 async function exit(code: number): Promise<void> {
