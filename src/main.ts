@@ -6,10 +6,10 @@ import { asUsageError } from "./cli/exit.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
-import { settledWithin } from "./cli/stop.js";
 import { packageVersion } from "./cli/version.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import type { Logger } from "./core/logger.js";
+import { settle, withTimeout } from "./core/timeouts.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
 import { joinWorkers } from "./workers/worker.js";
@@ -106,7 +106,7 @@ process.stderr.on("error", () => {});
 const LOG_FLUSH_MS = 1_000;
 
 async function exit(code: number): Promise<void> {
-  if (logSinks !== undefined) await settledWithin(LOG_FLUSH_MS, logSinks.stderr.flushed());
+  if (logSinks !== undefined) await withTimeout(LOG_FLUSH_MS, settle(logSinks.stderr.flushed()));
   process.exit(code);
 }
 

@@ -1,15 +1,16 @@
 /** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
+
 import { inBackground } from "../core/background.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
+import { withTimeout } from "../core/timeouts.js";
 import type { ListScope } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
 import type { ListVersion } from "./snapshot.js";
 import { isSubResource } from "./uri-namespace.js";
 import type { CatalogView } from "./view.js";
-import { waitAtMost } from "./wait-at-most.js";
 
 export interface ChangeNotifierOptions extends ResourceOwnersOptions {
   readonly logger: Logger;
@@ -102,7 +103,7 @@ export class ChangeNotifier implements ChangeFeed {
       refused.set(uri, error);
       if (late) this.#onLateRefusal(client, uri);
     });
-    await waitAtMost(Promise.allSettled(asked), REFUSAL_WAIT_MS);
+    await withTimeout(REFUSAL_WAIT_MS, Promise.allSettled(asked));
     late = true;
     return new Map(refused);
   }

@@ -1,10 +1,11 @@
 /** Where a resource can be followed, and whether now or when its server, which was never met, is there. */
+
 import type { FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
+import { withTimeout } from "../core/timeouts.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";
 import type { CatalogView, VisibilityCheck } from "./view.js";
-import { waitAtMost } from "./wait-at-most.js";
 
 export interface ResourceOwnersOptions {
   readonly view: (client: Client) => CatalogView;
@@ -79,8 +80,11 @@ export class ResourceOwners {
         if (server !== undefined && server.facts === undefined) owners.add(server);
       }
     }
-    const met = (some: ReadonlySet<ServerLists>, ms: number): Promise<void> =>
-      waitAtMost(Promise.all([...some].map((server) => server.whenLoaded(client))), some.size === 0 ? 0 : ms);
+    const met = (some: ReadonlySet<ServerLists>, ms: number): Promise<unknown> =>
+      withTimeout(
+        some.size === 0 ? 0 : ms,
+        Promise.all([...some].map((server) => server.whenLoaded(client))),
+      );
     await Promise.all([met(owners, CONNECT_WAIT_MS), met(listers, startupWaitMs)]);
   }
 

@@ -1,8 +1,10 @@
 /** The lists of one server as each client sees them, kept current and never asked for while a client waits in a call. */
+
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { Logger } from "../core/logger.js";
+import { withTimeout } from "../core/timeouts.js";
 import {
   LIST_KINDS,
   type ListKind,
@@ -21,7 +23,6 @@ import { MalformedEntries } from "./malformed-entries.js";
 import { type CachedList, type ConnectionLists, type InternedList, ScopedLists } from "./scoped-lists.js";
 import { type ServerNamespace, visibleItems } from "./server-namespace.js";
 import { SingleFlightLoads } from "./single-flight-loads.js";
-import { waitAtMost } from "./wait-at-most.js";
 
 /** Times in milliseconds. */
 export interface RefreshTimes {
@@ -181,7 +182,7 @@ export class ServerLists {
       .connectNow()
       .then(() => this.#loaded)
       .then(() => this.prepare(client));
-    return waitAtMost(found, this.#options.times.startupWaitMs);
+    return withTimeout(this.#options.times.startupWaitMs, found);
   }
 
   /**
@@ -351,5 +352,5 @@ export class ServerLists {
 }
 
 /** Waits for `promise`, but not beyond `time` by the monotonic clock. */
-const waitUntil = (promise: Promise<unknown>, time: number): Promise<void> =>
-  waitAtMost(promise, time - performance.now());
+const waitUntil = (promise: Promise<unknown>, time: number): Promise<unknown> =>
+  withTimeout(time - performance.now(), promise);

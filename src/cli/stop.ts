@@ -1,5 +1,7 @@
 /** What ends a gateway: a signal (the first one drains, the second ends at once), a required server, its only host. */
+
 import { constants } from "node:os";
+import { settle, withTimeout } from "../core/timeouts.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
@@ -51,7 +53,7 @@ async function stopOnSignal(
   const drained = gateway.stop().then(() => EXIT.done);
   const second = shell.signals.next().then(async (again) => {
     log.warn({ signal: again }, `${again} again: stopping at once`);
-    await settledWithin(IMMEDIATE_STOP_MS, gateway.stop({ immediate: true }));
+    await withTimeout(IMMEDIATE_STOP_MS, settle(gateway.stop({ immediate: true })));
     return 128 + constants.signals[again];
   });
   return Promise.race([drained, second]);
@@ -62,22 +64,6 @@ async function stopWithoutRequired(gateway: StoppableGateway, log: Log, begin: (
   const error = await gateway.failed;
   begin();
   log.error({ code: error.code, server: error.options.server }, error.message);
-  await settledWithin(IMMEDIATE_STOP_MS, gateway.stop({ immediate: true }));
+  await withTimeout(IMMEDIATE_STOP_MS, settle(gateway.stop({ immediate: true })));
   return EXIT.unavailable;
-}
-
-/** Resolves when `work` has ended or the time is over; a failure of `work` is left to its owner. */
-export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([
-    work.then(
-      () => {},
-      () => {},
-    ),
-    limit,
-  ]);
-  clearTimeout(timer);
 }

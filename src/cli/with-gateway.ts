@@ -1,12 +1,13 @@
 /** Runs a command against the servers of the config, without listening to anybody. */
+
 import { GatewayError } from "../core/errors.js";
+import { settle, withTimeout } from "../core/timeouts.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import type { ConfigFlags } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
-import { settledWithin } from "./stop.js";
 
 /** Servers that take longer than this to go are left to end by themselves, in ms. */
 const SHUTDOWN_MS = 5_000;
@@ -30,6 +31,6 @@ export async function withGateway(
     log.error({ code: error.code }, error.message);
     return error.code === "upstream_unavailable" ? EXIT.unavailable : EXIT.failed;
   } finally {
-    await settledWithin(SHUTDOWN_MS, gateway.stop({ immediate: true }));
+    await withTimeout(SHUTDOWN_MS, settle(gateway.stop({ immediate: true })));
   }
 }

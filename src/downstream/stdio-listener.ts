@@ -1,10 +1,12 @@
 /** The gateway as a server on standard streams: one JSON document per line, the era decided per message. */
+
 import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
 import { ANONYMOUS, type Principal } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { refusalError } from "../core/refusal.js";
+import { withTimeout } from "../core/timeouts.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
 import {
   type Batch,
@@ -21,7 +23,6 @@ import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
 import type { MessageId } from "../wire/message-id.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
-import { waitAtMost } from "./legacy/wait-at-most.js";
 
 export interface StdioListenerOptions {
   readonly input: Readable;
@@ -157,9 +158,9 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   async function finish(): Promise<void> {
     input.off("data", read);
     input.pause();
-    if (writable) await waitAtMost(drainMs, Promise.all(inFlight));
+    if (writable) await withTimeout(drainMs, Promise.all(inFlight));
     await Promise.all([...edges.values()].map((edge) => edge.close()));
-    if (writable) await waitAtMost(drainMs, flushed());
+    if (writable) await withTimeout(drainMs, flushed());
     output.off("drain", resume);
   }
 

@@ -1,7 +1,7 @@
 /** What the edges see of the gateway: the config in effect at each moment, whichever that is. */
-import { waitAtMost } from "../catalog/wait-at-most.js";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
+import { withTimeout } from "../core/timeouts.js";
 import { followTasks } from "../routing/follow-tasks.js";
 import type { LiveConfig } from "./live-config.js";
 import type { PipelineOptions } from "./pipeline.js";
@@ -28,7 +28,7 @@ export function createGatewayApi(liveConfig: LiveConfig, options: PipelineOption
       const [only, second] = catalog.view(client).endpoint.namespaces;
       const upstream = second === undefined && only ? servers.get(only.name)?.upstream : undefined;
       if (upstream === undefined || upstream.facts !== undefined) return;
-      await waitAtMost(upstream.connectNow?.() ?? Promise.resolve(), CONNECT_WAIT_MS);
+      await withTimeout(CONNECT_WAIT_MS, upstream.connectNow?.() ?? Promise.resolve());
       const { name, lastError } = upstream;
       if (upstream.facts !== undefined || lastError === undefined) return;
       throw new GatewayError("upstream_unavailable", "upstream", options.redact(lastError), {

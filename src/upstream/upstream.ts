@@ -6,6 +6,7 @@ import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
 import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/tasks.js";
+import { unlessAborted } from "../core/timeouts.js";
 import {
   type ListKind,
   type ListScope,
@@ -36,7 +37,6 @@ import { visitedLinkIds } from "./legacy/url-elicitation.js";
 import { type UpstreamOptions, type UpstreamSettings, withDefaults } from "./options.js";
 import { advertisedToModern, includesClientFeatures, relayable } from "./protocol/advertised-capabilities.js";
 import { INTERACTIVE_METHODS } from "./protocol/questions.js";
-import { unlessAborted } from "./protocol/timeouts.js";
 import { type Connected, connect } from "./supervision/connect.js";
 import { EraCache } from "./supervision/era-cache.js";
 import { Supervisor, type SupervisorSettings } from "./supervision/supervisor.js";

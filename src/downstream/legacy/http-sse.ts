@@ -2,10 +2,12 @@
  * The transport of 2024-11-05: a GET opens an event stream, and its first event says where to POST. The stream is
  * a pipe with a host at its other end, and the session lasts as long as the stream.
  */
+
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
+import { withTimeout } from "../../core/timeouts.js";
 import { withWorkerPrefix } from "../../core/worker-prefix.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
@@ -22,7 +24,6 @@ import type { LegacyEdge } from "./edge.js";
 import { errorText } from "./message-text.js";
 import { writeJson } from "./post-response.js";
 import { SseConnection } from "./sse-connection.js";
-import { waitAtMost } from "./wait-at-most.js";
 
 export interface HttpSseOptions {
   readonly edge: Pick<LegacyEdge, "pipe">;
@@ -96,7 +97,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
 
   async function close(graceMs = 0): Promise<void> {
     closing = true;
-    await waitAtMost(graceMs, Promise.all(inFlight));
+    await withTimeout(graceMs, Promise.all(inFlight));
     for (const { connection } of [...streams.values()]) connection.end();
   }
 

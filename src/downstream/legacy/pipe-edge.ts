@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Principal } from "../../core/client.js";
+import { ConditionVariable } from "../../core/condition-variable.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -16,7 +17,6 @@ import {
 } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
 import type { Pipe, PipeEdge } from "../edge.js";
-import { ConditionVariable } from "./condition-variable.js";
 import { handleNotification } from "./handle-notification.js";
 import { arrayOf, errorText, frameErrorText, type MessageText, oneLine, resultText } from "./message-text.js";
 import { openSession, type SessionOpener } from "./open-session.js";

@@ -1,11 +1,12 @@
 /** The sessions that are open, by id: capped, ended when nobody uses them, and the way to reach their clients. */
+
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import { entryLimit } from "../../core/lru-limits.js";
+import { withTimeout } from "../../core/timeouts.js";
 import type { Session } from "./session.js";
-import { waitAtMost } from "./wait-at-most.js";
 
 export interface SessionLimits {
   /**
@@ -94,7 +95,7 @@ export class SessionStore {
     clearInterval(this.#sweep);
     const sessions = this.all().filter(({ streams }) => streams !== undefined);
     for (const { streams } of sessions) streams?.endGetStreams();
-    await waitAtMost(graceMs, Promise.all(sessions.map((session) => session.drained())));
+    await withTimeout(graceMs, Promise.all(sessions.map((session) => session.drained())));
     for (const session of sessions) this.end(session, "closed");
   }
 

@@ -1,29 +1,35 @@
-/** Gives each call about which one principal may be asked a connection to itself, as long as there are connections. */
+/** Which connection of its own does a call get whose principal may be asked questions? One that no other call is on. */
 import type { ServerConfig } from "../../config/config.js";
 import type { Reply } from "../../core/call.js";
+import { ConditionVariable } from "../../core/condition-variable.js";
 import type { StopSignal } from "../../core/stop.js";
-import { ConnectionSlots } from "./connection-slots.js";
 import { isBusy, type Lease, type Leases } from "./lease.js";
 
 /** How many connections that belong to no session one principal may have. */
 export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32 } as const;
-/** How long (ms) one of them is kept for its kind of client when others want it. */
+/** How long (ms) an unused one is kept before another kind of client of the same principal may replace it. */
 export const EVICT_AFTER_MS = { stdio: 10_000, http: 0 } as const;
-/** How long (ms) those beyond the first are kept without use. */
+/** Idle timeout (ms) of the connections beyond the first. */
 const SPARE_IDLE_TIMEOUT_MS = 60_000;
+/** How long (ms) a call waits for a free connection; then it shares one, and questions may reach another client. */
+const WAIT_MS = 10_000;
+/** Calls that are cancelled or never answered end without an event; the slots are checked again at this interval (ms). */
+const POLL_MS = 250;
 
-/** Several clients of one principal may share a lease, and a pipe does not tell whose a question is. */
+/** Several clients of one principal may share a lease, and on a pipe a question does not name its client. */
 export class ExclusiveConnections {
   readonly #leases: Leases;
   readonly #max: number;
-  readonly #slots = new ConnectionSlots();
+  /** Slots, by lease key, that a call holds. */
+  readonly #taken = new Set<string>();
+  readonly #released = new ConditionVariable();
 
   constructor(leases: Leases, kind: ServerConfig["transport"]["kind"]) {
     this.#leases = leases;
     this.#max = MAX_PER_PRINCIPAL[kind];
   }
 
-  /** Runs `call` over the lease, or over a spare one of the same tenants, that no other call is on. */
+  /** Runs `call` over `lease`, or over a spare one with the same key, that no other call is on. */
   async run(
     { listScope, advertised, session, principal }: Lease,
     signal: StopSignal,
@@ -33,23 +39,38 @@ export class ExclusiveConnections {
     const slots = Array.from({ length: this.#max }, (_, index) =>
       index === 0 ? key : `${key} #${index + 1}`,
     );
-    const { slot, release: releaseSlot } = await this.#slots.acquire(
-      slots,
-      (one) => this.#isFree(one, { principal, session }),
-      signal,
-    );
+    const free = await this.#acquire(slots, (slot) => this.#isFree(slot, { principal, session }), signal);
+    const slot = free ?? key;
     try {
       const spare = slot !== key;
       const leaseKey = { listScope, advertised, session, principal, spare };
       return await call(this.#leases.acquire(slot, leaseKey, spare ? SPARE_IDLE_TIMEOUT_MS : undefined));
     } finally {
-      releaseSlot();
+      if (free !== undefined) {
+        this.#taken.delete(free);
+        this.wake();
+      }
     }
   }
 
-  /** A call that had a connection to itself, and went on after it was answered, may be over. */
+  /** Checks the slots again: a parked call may have ended and freed its connection. */
   wake(): void {
-    this.#slots.wake();
+    this.#released.notifyAll();
+  }
+
+  /** Takes the first free slot; undefined when none becomes free within WAIT_MS or `signal` aborts. */
+  async #acquire(
+    slots: readonly string[],
+    isFree: (slot: string) => boolean,
+    signal: StopSignal,
+  ): Promise<string | undefined> {
+    const until = performance.now() + WAIT_MS;
+    for (;;) {
+      const free = slots.find((slot) => !this.#taken.has(slot) && isFree(slot));
+      if (free !== undefined) this.#taken.add(free);
+      if (free !== undefined || signal.aborted || performance.now() >= until) return free;
+      await this.#released.wait(POLL_MS, signal);
+    }
   }
 
   #isFree(slot: string, owner: Pick<Lease, "principal" | "session">): boolean {

@@ -5,6 +5,7 @@ import type { Call, InputResponses, LogLevel, Notice, Reply } from "../../core/c
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import { unlessAborted } from "../../core/timeouts.js";
 import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -14,7 +15,6 @@ import { LISTS, listAllPages } from "../protocol/pagination.js";
 import { displayNameOf, type Presentation } from "../protocol/questions.js";
 import { isAmbiguous } from "../protocol/read-questions.js";
 import type { ProtocolSettings } from "../protocol/settings.js";
-import { unlessAborted } from "../protocol/timeouts.js";
 import type { Channel, ChannelResponse } from "../transport/channel.js";
 import { cancelled, LegacyCalls, sendCancelled } from "./calls.js";
 import { ConnectionLogLevel } from "./log-level.js";

@@ -1,6 +1,7 @@
 /** A server that refuses a call until a person has visited a link (2025-11-25: error -32042), seen from inside. */
 
 import type { Call, InputResponses, Reply } from "../../core/call.js";
+import { ConditionVariable } from "../../core/condition-variable.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
@@ -63,35 +64,22 @@ export function requireConsent(server: string, { responses }: InputResponses): v
 /** What servers said of links that were visited: `notifications/elicitation/complete`. */
 export class VisitedLinks {
   readonly #done = new Set<string>();
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #completed = new ConditionVariable();
 
   complete(id: string): void {
     this.#done.add(id);
     const [oldest] = this.#done;
     if (this.#done.size > MAX_REMEMBERED && oldest !== undefined) this.#done.delete(oldest);
-    for (const wake of this.#waiting.get(id) ?? []) wake();
+    this.#completed.notifyAll();
   }
 
-  /** Waits until the server says that all are done, or has had time enough to say so; whoever asks then sees. */
+  /** Waits until the server has reported all links as visited, COMPLETION_TIMEOUT_MS at most, or `signal` aborts. */
   async whenDone(ids: readonly string[], signal: StopSignal): Promise<void> {
-    await Promise.all(ids.map((id) => this.#whenDone(id, signal)));
-  }
-
-  #whenDone(id: string, signal: StopSignal): Promise<void> {
-    if (this.#done.has(id) || signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const waiting = this.#waiting.get(id) ?? new Set();
-      const wake = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", wake);
-        waiting.delete(wake);
-        if (waiting.size === 0) this.#waiting.delete(id);
-        resolve();
-      };
-      const timer = setTimeout(wake, COMPLETION_TIMEOUT_MS);
-      signal.addEventListener("abort", wake, { once: true });
-      waiting.add(wake);
-      this.#waiting.set(id, waiting);
-    });
+    const until = performance.now() + COMPLETION_TIMEOUT_MS;
+    let pending = ids.filter((id) => !this.#done.has(id));
+    while (pending.length > 0 && !signal.aborted && performance.now() < until) {
+      await this.#completed.wait(until - performance.now(), signal);
+      pending = pending.filter((id) => !this.#done.has(id));
+    }
   }
 }

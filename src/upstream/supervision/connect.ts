@@ -5,6 +5,7 @@ import { inBackground } from "../../core/background.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import { type Settled, settle, unlessAborted, withTimeout } from "../../core/timeouts.js";
 import type { JsonObject } from "../../wire/json.js";
 import { LEGACY_REVISIONS } from "../../wire/names.js";
 import type { Connection } from "../connection.js";
@@ -14,7 +15,6 @@ import { ModernConnection } from "../modern/connection.js";
 import { type ProbeResult, probe } from "../modern/probe.js";
 import { capabilitiesForRevision } from "../protocol/advertised-capabilities.js";
 import type { ProtocolSettings } from "../protocol/settings.js";
-import { type Settled, settle, unlessAborted, withTimeout } from "../protocol/timeouts.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { type EraCache, type Pin, pinOf, type TransportKind } from "./era-cache.js";
 

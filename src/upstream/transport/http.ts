@@ -1,5 +1,7 @@
 /** A channel to a server over Streamable HTTP, as all revisions since 2025-03-26 have it. */
+
 import { GatewayError } from "../../core/errors.js";
+import { settle, withTimeout } from "../../core/timeouts.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
 import { HttpEventStream } from "./http-event-stream.js";
@@ -157,11 +159,6 @@ class HttpChannel implements Channel, ExchangeOwner {
 
   /** A courtesy: whether it arrives and what is answered makes no difference, and it may not hold up the end. */
   async #deleteSession(headers: Headers): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, SESSION_DELETE_TIMEOUT_MS);
-    });
-    await Promise.race([this.#send("DELETE", headers).catch(() => {}), late]);
-    clearTimeout(timer);
+    await withTimeout(SESSION_DELETE_TIMEOUT_MS, settle(this.#send("DELETE", headers)));
   }
 }

@@ -1,8 +1,10 @@
 /** A child process with everything it starts in turn: spawned as a group, ended as a group. */
+
 import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
+import { withTimeout } from "../../core/timeouts.js";
 
 export interface Command {
   readonly command: string;
@@ -97,7 +99,7 @@ class Group implements ProcessGroup {
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
     this.#gone = exit.then(() => this.#endDescendants()).then(() => runningGroups.delete(pid));
     this.exited = exit.then(async (how) => {
-      await happensWithin(closed, OUTPUT_GRACE_MS);
+      await withTimeout(OUTPUT_GRACE_MS, closed);
       return how;
     });
   }
@@ -114,7 +116,13 @@ class Group implements ProcessGroup {
   async #end(): Promise<void> {
     this.stdin.end();
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      if (await happensWithin(this.#gone, this.#graceMs)) return;
+      if (
+        await withTimeout(
+          this.#graceMs,
+          this.#gone.then(() => true),
+        )
+      )
+        return;
       if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
     }
     await this.#gone;
@@ -173,19 +181,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(onWindows ? pid : -pid, signal);
   } catch {
     return false;
-  }
-}
-
-/** True when `event` happened in time. */
-async function happensWithin(event: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([event.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

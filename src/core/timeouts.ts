@@ -1,24 +1,29 @@
-/** Waiting that comes to an end: after a time, or when whoever waits has given up. */
+/** How long a promise may be waited for: up to a time-out, or until an abort signal. */
+import type { GatewayError } from "./errors.js";
+import type { StopSignal } from "./stop.js";
 
-import type { GatewayError } from "../../core/errors.js";
-import type { StopSignal } from "../../core/stop.js";
-
+/** The outcome of a promise, as a value. */
 export type Settled<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: unknown };
 
-/** The same promise as one that never rejects. */
+/** Wraps `promise` in one that never rejects. */
 export const settle = <T>(promise: Promise<T>): Promise<Settled<T>> =>
   promise.then(
     (value) => ({ ok: true, value }),
     (error: unknown) => ({ ok: false, error }),
   );
 
-/** What `promise` comes to, or undefined when that takes longer than `ms`. */
+/**
+ * Resolves to the value of `promise`, or to undefined after `ms` (0 or less: at once). `promise` itself goes on.
+ *
+ * @throws what `promise` rejects with before the time-out; a later rejection is dropped.
+ */
 export async function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
+    if (ms > 0) timer = setTimeout(resolve, ms, undefined);
+    else resolve(undefined);
   });
   try {
     return await Promise.race([promise, late]);
@@ -28,8 +33,8 @@ export async function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T
 }
 
 /**
- * What `promise` comes to, as long as `signal` is not aborted; then it rejects with `cancelled()`, and what comes
- * too late is handed to `discard`.
+ * Settles as `promise` does unless `signal` aborts first; then it rejects with `cancelled()`, and a value that
+ * comes too late is passed to `discard`.
  */
 export function unlessAborted<T>(
   promise: Promise<T>,
@@ -40,7 +45,7 @@ export function unlessAborted<T>(
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       reject(cancelled());
-      // Its failure, should it fail as well, tells nobody anything new.
+      // A late rejection carries no news: the caller has its error.
       promise.then(discard, () => {});
     };
     if (signal.aborted) {
