@@ -7,7 +7,6 @@ import { GatewayError } from "../core/errors.js";
 import { unknownMethod } from "../core/refusal.js";
 import { principalNamed } from "../downstream/authenticate/api-keys.js";
 import type { Pipeline } from "../gateway/pipeline.js";
-import { CheckLimitError, describeViolation } from "../policy/checks/check-result.js";
 import type { Explanation } from "../policy/policy.js";
 import { withConfiguredArguments } from "../routing/configured-arguments.js";
 import { unfilteredCatalog } from "../routing/hidden-targets.js";
@@ -130,13 +129,7 @@ async function argumentsFault(
 ): Promise<string | undefined> {
   const server = config.servers.find(({ name }) => name === route.upstream);
   if (route.kind !== "tools" || server?.checks?.arguments !== true) return undefined;
-  try {
-    const found = await schemas.validate(route, "inputSchema", params.arguments);
-    return found && describeViolation(found);
-  } catch (error) {
-    if (error instanceof CheckLimitError) return error.message;
-    throw error;
-  }
+  return (await schemas.validate(route, "inputSchema", params.arguments))?.reason;
 }
 
 /**

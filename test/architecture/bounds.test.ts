@@ -159,8 +159,8 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     },
   },
   "policy/checks/tool-schemas.ts": {
-    file: "policy/checks/hostile.test.ts",
-    title: "is never heavier than it was weighed",
+    file: "policy/json-schema/pattern.test.ts",
+    title: "never has more instructions than estimated",
   },
   "policy/decision-log.ts": {
     mib: 2,

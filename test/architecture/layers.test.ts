@@ -22,7 +22,11 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   core: ["wire", "core/loopback.ts"],
   catalog: ["core", "wire"],
   telemetry: ["core", "wire"],
-  policy: ["core", "wire", "config", "telemetry"],
+  policy: ["core", "wire", "config", "telemetry", "policy/re2.ts", "policy/json-schema/compile.ts"],
+  // The public file of a validator that knows neither calls nor policies.
+  "policy/json-schema/compile.ts": ["policy/json-schema"],
+  "policy/json-schema": ["core", "wire", "policy/re2.ts"],
+  "policy/re2.ts": [],
   routing: ["core", "wire", "catalog"],
   "downstream/edge.ts": ["core", "wire"],
   "downstream/legacy": ["core", "wire", "downstream/edge.ts"],

@@ -13,7 +13,7 @@ import { isSame, type JsonObject } from "../../src/wire/json.js";
 import { parseJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 import { numberText } from "../support/number-texts.js";
-import { judged } from "./checks/support.js";
+import { validated } from "./json-schema/support.js";
 import { clientOf, policyOf, toolCall } from "./support.js";
 
 const parsed = (text: string): JsonNumber => parseJson(text) as JsonNumber;
@@ -85,16 +85,16 @@ describe("a schema", () => {
         return [key, Array.isArray(given) ? given.map(read) : read(given)];
       }),
     );
-    const said = await judged(exact, parseJson(value));
+    const said = await validated(exact, parseJson(value));
     expect(said === "fits" ? "fits" : "wrong", said).toBe(expected);
   });
 
   test("takes elements of equal worth for equal", async () => {
-    expect(await judged({ uniqueItems: true }, parseJson("[1, 1.0]"))).toContain("no two equal");
-    expect(await judged({ uniqueItems: true }, parseJson("[9007199254740992, 9007199254740993]"))).toBe(
+    expect(await validated({ uniqueItems: true }, parseJson("[1, 1.0]"))).toContain("no two equal");
+    expect(await validated({ uniqueItems: true }, parseJson("[9007199254740992, 9007199254740993]"))).toBe(
       "fits",
     );
-    expect(await judged({ uniqueItems: true }, parseJson("[1e400, 1e401]"))).toBe("fits");
+    expect(await validated({ uniqueItems: true }, parseJson("[1e400, 1e401]"))).toBe("fits");
   });
 });
 

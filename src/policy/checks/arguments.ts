@@ -1,17 +1,17 @@
-/** Refuses tool calls whose arguments their server would refuse, or that are larger than they may be. */
+/** Are the arguments of a tool call what the tool's input schema demands, and within the size limit? */
 import type { ChecksConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
 import { writeJson } from "../../wire/json-text.js";
-import { CheckLimitError, describeViolation } from "./check-result.js";
 import type { ToolSchemas } from "./tool-schemas.js";
 
 /**
- * Belongs below `configuredArguments`, so that it sees what the server would get, and above `access`: nobody is asked
- * to approve a call that cannot be made.
+ * Refuses a call whose arguments the server would refuse (`bad_request`) or that are too large (`too_large`). Stands
+ * below `configuredArguments`, to check what the server would get, and above `access`: no person approves a call that
+ * cannot be made.
  *
- * @param checks by the keys of the servers
+ * @param checks by server name
  */
 export function checkedArguments(
   checks: ReadonlyMap<string, ChecksConfig>,
@@ -20,30 +20,27 @@ export function checkedArguments(
   return (next) =>
     async function checkedArguments(call) {
       const { route } = call;
-      const wanted = route && call.method === "tools/call" ? checks.get(route.upstream) : undefined;
-      if (route === undefined || wanted === undefined) return next(call);
+      const check = route && call.method === "tools/call" ? checks.get(route.upstream) : undefined;
+      if (route === undefined || check === undefined) return next(call);
       const args = argumentsOf(call);
-      const { maxArgumentBytes: most } = wanted;
+      const { maxArgumentBytes: most } = check;
       if (most !== undefined && Buffer.byteLength(writeJson(args)) > most) {
         throw argumentsError("too_large", route, `may have at most ${most} bytes`);
       }
-      if (wanted.arguments) await validate(route, args);
+      if (check.arguments) await validate(route, args);
       return next(call);
     };
 
   async function validate(route: Route, args: unknown): Promise<void> {
-    const found = await schemas.validate(route, "inputSchema", args).catch((cause: unknown) => {
-      if (cause instanceof CheckLimitError)
-        throw argumentsError("too_large", route, "are too much to be checked", cause);
-      throw cause;
-    });
-    if (found !== undefined) {
-      throw argumentsError("bad_request", route, `are not what it asks for: ${describeViolation(found)}`);
-    }
+    const mismatch = await schemas.validate(route, "inputSchema", args);
+    if (mismatch?.outcome === "too_large")
+      throw argumentsError("too_large", route, "are too much to be checked");
+    if (mismatch !== undefined)
+      throw argumentsError("bad_request", route, `are not what it asks for: ${mismatch.reason}`);
   }
 }
 
-/** Left out they are none; a client may not send them as anything but an object, and hears so. */
+/** Absent arguments are an empty object; anything but an object is invalid. */
 const argumentsOf = ({ params }: Call): unknown =>
   Object.hasOwn(params, "arguments") ? params.arguments : {};
 
@@ -51,6 +48,4 @@ const argumentsError = (
   code: "bad_request" | "too_large",
   { exposed, upstream: server }: Route,
   why: string,
-  cause?: unknown,
-): GatewayError =>
-  new GatewayError(code, "downstream", `the arguments of "${exposed}" ${why}`, { server, cause });
+): GatewayError => new GatewayError(code, "downstream", `the arguments of "${exposed}" ${why}`, { server });

@@ -199,7 +199,7 @@ test("what of a schema cannot be checked is told once for each definition of a t
         schema: "inputSchema",
         unchecked: ["the pattern (?<!x)y is not one that RE2 takes"],
       },
-      "not all of a tool's schema can be checked; what cannot be is held against nobody",
+      "parts of a tool's JSON Schema are not supported; values are not checked against them",
     ],
   ]);
 });

@@ -1,12 +1,10 @@
-/** Schemas and values that are made to keep the gateway busy (security: attack 15): nobody else may notice. */
+/** Schemas and values that are made to block the event loop: no turn takes more than about 20 ms. */
 import { describe, expect, test } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { CheckRun } from "../../../src/policy/checks/check-result.js";
-import { compileUntrusted, instructionCount } from "../../../src/policy/checks/pattern.js";
 import { ToolSchemas } from "../../../src/policy/checks/tool-schemas.js";
 import { mostStepsInATurn } from "../../support/steps.js";
-import { judged } from "./support.js";
+import { validated } from "../json-schema/support.js";
 
 /**
  * The most steps in one turn of the event loop: some 20 ms of work. What native code takes, such as the regular
@@ -105,100 +103,34 @@ const CASES: Readonly<Record<string, readonly [schema: unknown, value: unknown]>
 
 describe("nobody else has to wait for", () => {
   test.each(Object.entries(CASES))("%s", async (_, [schema, value]) => {
-    let verdict = "";
+    let result = "";
     const held = await mostStepsInATurn(async () => {
-      verdict = await judged(schema, value);
+      result = await validated(schema, value);
     });
-    expect(verdict).not.toBe("");
+    expect(result).not.toBe("");
     expect(held).toBeLessThan(TURN);
   });
 });
-
-class Counting extends CheckRun {
-  work = 0;
-  override spend(work: number): void {
-    this.work += work;
-  }
-}
 
 /** The most steps in one turn when so many servers answer at once; every check is given up. */
 async function heldBy(servers: number): Promise<number> {
   const outputSchema = { anyOf: [needsX, needsX] };
   const value = nested(60);
-  const outcomes: string[] = [];
+  const outcomes: unknown[] = [];
   const held = await mostStepsInATurn(async () => {
     const schemas = new ToolSchemas(SILENT);
     const checks = times(servers, (at) => {
       const item = { name: "t", outputSchema: { ...outputSchema, $comment: String(at) } };
       const route: Route = { upstream: `s${at}`, target: "t", exposed: "t", kind: "tools", item };
-      return schemas
-        .validate(route, "outputSchema", value)
-        .catch((error: Error) => outcomes.push(error.name));
+      return schemas.validate(route, "outputSchema", value);
     });
-    await Promise.all(checks);
+    for (const mismatch of await Promise.all(checks)) outcomes.push(mismatch?.outcome);
   });
-  expect(outcomes.length).toBeGreaterThanOrEqual(servers);
-  expect([...new Set(outcomes)]).toEqual(["TooMuch"]);
+  expect(outcomes).toEqual(times(servers, () => "too_large"));
   return held;
 }
 
 test("nobody else has to wait for a hundred hostile servers that answer at once", async () => {
   const one = await heldBy(1);
   expect(await heldBy(100)).toBeLessThan(1.5 * one);
-});
-
-describe("a pattern of somebody else's", () => {
-  test.each([
-    ["abc", 3],
-    ["a{3}", 6],
-    ["(?:ab){2,10}", 60],
-    ["((a{1,30}){1,30})", 1_800],
-    ["[0-9a-f]{8}-[0-9a-f]{4}", 25],
-    ["\\d{1,3}", 6],
-    ["[)(]{2}[]]{3}", 10],
-  ])("%s is weighed before it is compiled", (source, least) => {
-    expect(instructionCount(source)).toBeGreaterThanOrEqual(least);
-    expect(instructionCount(source)).toBeLessThan(least * 2 + 20);
-  });
-
-  test.each([
-    "(?=a)",
-    "(a",
-    "((a{1,100}){1,100})",
-    `(${"a".repeat(900)}){30}`,
-    "(\\pL{1,1000})(\\pL{1,1000})(\\pL{1,1000})",
-    "\\Q[\\E((a{1,30}){1,30}){1,30}]",
-    "a".repeat(1_001),
-  ])("%s is not compiled", (source) => {
-    expect(compileUntrusted(source)).toBeUndefined();
-  });
-
-  test("is never heavier than it was weighed", () => {
-    for (const source of [
-      "^[a-z]+$",
-      "(?:a|b|ab)*c",
-      "((a{1,30}b?){1,30})",
-      "\\pL{1,500}",
-      "(a?){200}a{200}",
-      "x{,5}",
-      "a{2}{3}",
-    ]) {
-      const run = new Counting();
-      compileUntrusted(source)?.test("", run);
-      expect(run.work).toBeLessThanOrEqual(instructionCount(source) * 4 + 20);
-    }
-  });
-
-  test.each([
-    ["^[\\w.-]+@[\\w.-]+$", "a@b.c", true],
-    ["^\\u0041$", "A", true],
-    ["^a\\/b$", "a/b", true],
-    ["^(?<year>\\d{4})$", "2026", true],
-    ["b", "abc", true],
-    ["^.$", "😀", true],
-    ["^\\p{Lu}+$", "ÄÖ", true],
-    ["^b", "abc", false],
-  ])("%s means what it means in ECMAScript", (source, text, matches) => {
-    expect(compileUntrusted(source)?.test(text, new CheckRun())).toBe(matches);
-  });
 });

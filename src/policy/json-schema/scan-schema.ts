@@ -1,12 +1,12 @@
-/** What there is in a schema, seen before anybody compiles it. */
+/** What does a schema contain, and is it small enough to be compiled? */
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 
-/** More parts than any schema that a model could read. */
+/** Nodes; more than any schema that a model could read. */
 const MAX_NODES = 20_000;
 const MAX_CHARACTERS = 1_000_000;
 const MAX_DEPTH = 128;
 
-/** The names that a schema gives to its parts, every key in it, and whether parts of it have addresses of their own. */
+/** The anchors of a schema, every key in it, and whether subschemas have an `$id`. */
 export function scanSchema(root: unknown) {
   const anchors = new Map<string, JsonObject>();
   const keys = new Set<string>();
@@ -28,7 +28,7 @@ export function scanSchema(root: unknown) {
 
 const isContainer = (value: unknown): boolean => isObject(value) || Array.isArray(value);
 
-/** Whether it is of a size to be compiled; stops looking as soon as it is sure. */
+/** Whether the schema has at most `MAX_NODES`, `MAX_CHARACTERS` and `MAX_DEPTH`; stops at the first excess. */
 export function isWithinSizeLimits(root: unknown): boolean {
   let nodes = 0;
   let characters = 0;

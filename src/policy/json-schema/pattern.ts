@@ -1,19 +1,24 @@
-/** Patterns of other people's schemas: matched by RE2, and only those that are small enough to be compiled at all. */
+/** Which untrusted patterns are compiled? Only small ones, and only by RE2, which matches in linear time. */
 import { compileEcmaScript, type RE2JS } from "../re2.js";
 import type { CheckRun } from "./check-result.js";
 
+/** A compiled pattern. */
 export interface Pattern {
-  /** Whether it matches somewhere in the text. @throws TooMuch */
+  /**
+   * Whether it matches anywhere in the text.
+   *
+   * @throws CheckLimitError when the run has too little work left
+   */
   test(text: string, run: CheckRun): boolean;
 }
 
 const MAX_LENGTH = 1_000;
-/** Compiling costs some microseconds for each instruction. */
+/** Compiling takes some µs for each instruction. */
 const MAX_INSTRUCTIONS = 4_000;
 
-/** Undefined for what RE2 does not take, such as a look-ahead, and for what would be too large. */
+/** Undefined for what RE2 does not support, such as a look-ahead, and for what would be too large. */
 export function compileUntrusted(source: string): Pattern | undefined {
-  // Quoted text is RE2's own and not ECMAScript's; it would have to be weighed by other rules.
+  // `\Q…\E` is RE2's and not ECMAScript's; `instructionCount` does not know it.
   if (source.length > MAX_LENGTH || source.includes("\\Q") || instructionCount(source) > MAX_INSTRUCTIONS)
     return undefined;
   let pattern: RE2JS;
@@ -32,9 +37,9 @@ export function compileUntrusted(source: string): Pattern | undefined {
   };
 }
 
-/** How many instructions it may come to: counted repeats are written out, those inside each other many times. */
+/** An upper estimate of the compiled instructions: counted repeats are expanded, nested ones multiply. */
 export function instructionCount(source: string): number {
-  /** The weights of the groups that are open, and of the atom that a repeat would be about. */
+  /** The instructions before each open group; `atom` is what a following repeat applies to. */
   const open: number[] = [];
   let sum = 0;
   let atom = 0;
@@ -72,7 +77,7 @@ export function instructionCount(source: string): number {
 
 function endOfClass(source: string, start: number): number {
   let i = source[start + 1] === "^" ? start + 2 : start + 1;
-  // A bracket that comes first is a character like any other to RE2.
+  // RE2 reads a leading `]` as a literal.
   if (source[i] === "]") i += 1;
   for (; i < source.length && source[i] !== "]"; i += 1) if (source[i] === "\\") i += 1;
   return i;

@@ -1,41 +1,31 @@
-/**
- * Somebody else's JSON Schema as a function that says whether a value fits it (2020-12, and what older drafts write
- * otherwise). It is walked and not turned into program text: that takes a third of a millisecond for each part.
- */
-
+/** How does a JSON Schema become one function? Each subschema is compiled once, its keywords in a fixed order. */
 import { cooperativeYield } from "../../core/cooperative-yield.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";
-import { type Check, type CheckResult, EvaluatedKeys, UNKNOWN, violation } from "./check-result.js";
+import { type Check, EvaluatedKeys, inSequence, UNKNOWN, violation } from "./check-result.js";
 import { isolated, LOGIC } from "./logic.js";
 import { OBJECTS, unevaluatedProperties } from "./objects.js";
 import { compileUntrusted, type Pattern } from "./pattern.js";
 import { SCALARS } from "./scalars.js";
-import { isWithinSizeLimits, scanSchema } from "./scan-schema.js";
+import { scanSchema } from "./scan-schema.js";
 
-/** What one keyword, or several that belong together, say of a value; undefined where the schema has none of them. */
+/** Compiles one keyword, or several that belong together; undefined where the schema has none of them. */
 export type Keyword = (schema: JsonObject, compiler: Compiler) => Check | undefined;
 
-/** A pattern, from the moment when it is compiled; for ever undefined where it cannot be. */
+/** A pattern, once it is compiled; stays undefined where it cannot be. */
 export interface PatternHolder {
   current: Pattern | undefined;
 }
 
-export interface Compiled {
-  readonly check: Check;
-  /** What of it is not checked, and not held against anybody. */
-  readonly warnings: readonly string[];
-}
-
-/** More than any tool has a use for; each takes a moment to compile. */
+/** More than any tool has a use for; each takes up to 1 ms to compile. */
 const MAX_PATTERNS = 200;
-/** What it costs to put into words that something does not fit. */
+/** Work units for describing a mismatch. */
 const MISMATCH_COST = 4;
-/** So many parts are compiled before others get their turn. */
-const PARTS_PER_SLICE = 250;
+/** Subschemas compiled between two yields to the event loop. */
+const SUBSCHEMAS_PER_SLICE = 250;
 
-/** The last ones look at what those before them have seen. */
+/** The `unevaluated` keywords come last: they depend on what the others have evaluated. */
 const KEYWORDS: readonly Keyword[] = [
   ...SCALARS,
   ...OBJECTS,
@@ -45,32 +35,21 @@ const KEYWORDS: readonly Keyword[] = [
   unevaluatedItems,
 ];
 
-/**
- * Lets others go first now and then: a large schema, or a pattern, takes a moment. However many schemas are compiled at
- * once, one pattern is compiled in a turn.
- */
-export async function compileSchema(schema: unknown): Promise<Compiled> {
-  if (!isWithinSizeLimits(schema))
-    return { check: undecided, warnings: ["the schema is too large or nested too deeply"] };
-  const compiler = new Compiler(schema);
-  const check = compiler.schema(schema);
-  await compiler.finish();
-  return { check, warnings: [...compiler.warnings] };
-}
-
+/** Compiles the subschemas of one schema; `finish` completes them. */
 export class Compiler {
+  /** What is not checked, in words. */
   readonly warnings = new Set<string>();
   readonly #root: unknown;
   readonly #checks = new Map<JsonObject, Check>();
-  /** Schemas that somebody refers to and that are not compiled yet. */
-  readonly #waiting: (() => void)[] = [];
+  /** Compiles subschemas that are referenced and not compiled yet; a queue, because schemas may be recursive. */
+  readonly #pending: (() => void)[] = [];
   readonly #patterns = new Map<string, PatternHolder>();
   readonly #anchors: ReadonlyMap<string, JsonObject>;
-  /** Whether somebody will ask what was looked at; hardly any schema does. */
+  /** Whether an `unevaluated` keyword needs the evaluated members; hardly any schema has one. */
   readonly tracksEvaluated: boolean;
-  /** Where parts have addresses of their own, references mean other things than they seem to. */
+  /** Subschemas with an `$id` change what references resolve to; then no reference is followed. */
   readonly #hasIds: boolean;
-  /** Up to draft 7 nothing beside a reference counts. */
+  /** Up to draft 7, keywords beside `$ref` are ignored. */
   readonly #refsAlone: boolean;
 
   constructor(root: unknown) {
@@ -94,7 +73,7 @@ export class Compiler {
     let made: Check = undecided;
     const check: Check = (value, run, evaluated) => made(value, run, evaluated);
     this.#checks.set(schema, check);
-    this.#waiting.push(() => {
+    this.#pending.push(() => {
       made = this.#compile(schema);
     });
     return check;
@@ -108,7 +87,7 @@ export class Compiler {
     return this.tracksEvaluated ? checks.map(isolated) : checks;
   }
 
-  /** The check of what a reference leads to. Nothing is ever fetched. */
+  /** The check of the schema that a reference resolves to within this one. Nothing is ever fetched. */
   reference(ref: unknown): Check {
     const target = typeof ref === "string" && !this.#hasIds ? this.#target(ref) : undefined;
     if (target === undefined) {
@@ -118,7 +97,7 @@ export class Compiler {
     return this.schema(target.schema);
   }
 
-  /** A pattern, which is compiled later. */
+  /** A pattern, which `finish` compiles. */
   pattern(keyword: string, source: unknown): PatternHolder {
     const held = this.#patterns.get(String(source));
     if (held !== undefined) return held;
@@ -128,26 +107,26 @@ export class Compiler {
     return holder;
   }
 
-  /** A number of things; undefined where there is none. */
+  /** A limit such as `maxItems`; undefined where there is none. */
   count(keyword: string, given: unknown): number | undefined {
     if (given === undefined) return undefined;
     const count = numberOf(given);
     return count !== undefined && count >= 0 ? count : this.ignoreKeyword(keyword);
   }
 
-  /** Notes that a keyword makes no sense here, or cannot be followed. */
+  /** Warns that a keyword is malformed or not supported. */
   ignoreKeyword(keyword: string): undefined {
     this.warnings.add(`a "${keyword}" cannot be followed`);
     return undefined;
   }
 
-  /** Compiles all that was referred to. */
+  /** Compiles all pending subschemas, then the patterns; yields to the event loop in between. */
   async finish(): Promise<void> {
     let compiled = 0;
-    for (let compile = this.#waiting.pop(); compile !== undefined; compile = this.#waiting.pop()) {
+    for (let compile = this.#pending.pop(); compile !== undefined; compile = this.#pending.pop()) {
       compile();
       compiled += 1;
-      if (compiled % PARTS_PER_SLICE === 0) await cooperativeYield();
+      if (compiled % SUBSCHEMAS_PER_SLICE === 0) await cooperativeYield();
     }
     for (const [source, holder] of this.#patterns) {
       await cooperativeYield();
@@ -159,18 +138,17 @@ export class Compiler {
 
   #compile(schema: JsonObject): Check {
     const alone = this.#refsAlone && typeof schema.$ref === "string";
-    const looked = alone ? { $ref: schema.$ref } : schema;
-    const checks = KEYWORDS.flatMap((keyword) => keyword(looked, this) ?? []);
+    const effective = alone ? { $ref: schema.$ref } : schema;
+    const checks = KEYWORDS.flatMap((keyword) => keyword(effective, this) ?? []);
     const [first, ...others] = checks;
     if (first === undefined) return acceptAll;
     const whole = others.length === 0 ? first : inSequence(checks);
-    const asksWhatWasSeen =
+    const needsEvaluated =
       Object.hasOwn(schema, "unevaluatedProperties") || Object.hasOwn(schema, "unevaluatedItems");
     return (value, run, evaluated) => {
       run.enter();
-      const own = asksWhatWasSeen ? new EvaluatedKeys() : evaluated;
+      const own = needsEvaluated ? new EvaluatedKeys() : evaluated;
       const result = whole(value, run, own);
-      // To say no takes longer than to say yes.
       if (result !== undefined) run.spend(MISMATCH_COST);
       if (own !== evaluated && own !== undefined) evaluated?.addFrom(own);
       run.leave();
@@ -188,31 +166,19 @@ export class Compiler {
       const schema = this.#anchors.get(fragment);
       return schema && { schema };
     }
-    let place: unknown = this.#root;
+    let target: unknown = this.#root;
     for (const step of fragment.slice(1).split("/")) {
       const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
-      if ((!isObject(place) && !Array.isArray(place)) || !Object.hasOwn(place, key)) return undefined;
-      place = (place as JsonObject)[key];
+      if ((!isObject(target) && !Array.isArray(target)) || !Object.hasOwn(target, key)) return undefined;
+      target = (target as JsonObject)[key];
     }
-    return { schema: place };
+    return { schema: target };
   }
 }
 
-function inSequence(checks: readonly Check[]): Check {
-  return (value, run, evaluated) => {
-    let whole: CheckResult;
-    for (const check of checks) {
-      const result = check(value, run, evaluated);
-      if (result !== undefined && result !== UNKNOWN) return result;
-      whole ??= result;
-    }
-    return whole;
-  };
-}
-
 const acceptAll: Check = () => undefined;
-const undecided: Check = (_value, _run, evaluated) => {
-  // For all we know it looks at everything.
+/** The check of what is not supported: it may evaluate any member. */
+export const undecided: Check = (_value, _run, evaluated) => {
   evaluated?.addAll();
   return UNKNOWN;
 };

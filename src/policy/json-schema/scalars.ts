@@ -1,12 +1,11 @@
-/** The keywords that are about one value as it stands: its type, what it equals, how large or long it is. */
+/** What do the keywords about a single value demand: its type, bounds, length, pattern and format? */
 
 import { compareNumbers, isInteger, isNumber, type JsonNumber, toBigInt } from "../../wire/decimal.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
-import { writeJson } from "../../wire/json-text.js";
-import { type Check, CheckRun, UNKNOWN, violation } from "./check-result.js";
-import type { Keyword } from "./compile.js";
-import { fingerprint } from "./fingerprint.js";
+import { type CheckRun, shortened, UNKNOWN, violation } from "./check-result.js";
+import type { Keyword } from "./compiler.js";
+import { equality } from "./equality.js";
 import { formatTest } from "./formats.js";
 
 const IS_TYPE: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
@@ -31,53 +30,10 @@ const type: Keyword = ({ type: given, nullable }, compiler) => {
   return (value, run) => {
     spendDigits(value, run);
     for (const test of tests) if (test?.(value) === true) return undefined;
-    // OpenAPI's word, which many schemas that were made of one still have.
+    // `nullable` is OpenAPI's, and still stands in many schemas that were generated from one.
     return nullable === true && value === null ? undefined : wrong;
   };
 };
-
-const equality: Keyword = (schema, compiler) => {
-  const { enum: given } = schema;
-  const only = Object.hasOwn(schema, "const") ? [schema.const] : undefined;
-  if (given !== undefined && !Array.isArray(given)) compiler.ignoreKeyword("enum");
-  const sets = [
-    ...(only === undefined ? [] : [only]),
-    ...(Array.isArray(given) ? [given as readonly unknown[]] : []),
-  ];
-  if (sets.length === 0) return undefined;
-  const checks = sets.map(oneOfThese);
-  return (value, run) => {
-    for (const check of checks) {
-      const result = check(value, run);
-      if (result !== undefined) return result;
-    }
-    return undefined;
-  };
-};
-
-function oneOfThese(values: readonly unknown[]): Check {
-  const scalars = new Set(values.filter((value) => typeof value !== "object" || value === null));
-  // Numbers of equal worth are equal, however they were written.
-  const others = new Set(
-    values
-      .filter((value) => (typeof value === "object" && value !== null) || typeof value === "number")
-      .map((value) => fingerprint(value, new CheckRun())),
-  );
-  const wrong = violation(`must be ${values.length === 1 ? "" : "one of "}${shownValues(values)}`);
-  return (value, run) => {
-    if (scalars.has(value)) return undefined;
-    const looked = (typeof value === "object" && value !== null) || typeof value === "number";
-    return looked && others.size > 0 && others.has(fingerprint(value, run)) ? undefined : wrong;
-  };
-}
-
-/** What is allowed is no secret; but there may be much of it. */
-function shownValues(values: readonly unknown[]): string {
-  const shown = values.slice(0, 10).map((value) => cut(writeJson(value), 50));
-  return shown.join(", ") + (values.length > shown.length ? " …" : "");
-}
-
-const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 const BOUNDS: readonly (readonly [string, string, (value: JsonNumber, bound: JsonNumber) => boolean])[] = [
   ["minimum", "must be at least", (value, bound) => compareNumbers(value, bound) >= 0],
@@ -90,7 +46,7 @@ const BOUNDS: readonly (readonly [string, string, (value: JsonNumber, bound: Jso
 const bounds: Keyword = (schema, compiler) => {
   const found = BOUNDS.flatMap(([key, what, holds]) => {
     const given = schema[key];
-    // Draft 4 has a truth value there, which makes the other bound strict.
+    // In draft 4 the exclusive keywords are booleans that make the other bound strict.
     const [word, bound] = given === true ? strictBound(schema, key) : [what, given];
     if (bound === undefined || bound === false) return [];
     if (!isNumber(bound) || (key === "multipleOf" && Number(bound) <= 0)) {
@@ -107,7 +63,7 @@ const bounds: Keyword = (schema, compiler) => {
   };
 };
 
-/** A number may be as long as a message. */
+/** A number may have as many digits as a message has bytes. */
 function spendDigits(value: unknown, run: CheckRun): void {
   if (value instanceof ExactNumber) run.spend(value.source.length / 8);
 }
@@ -120,12 +76,12 @@ function isMultiple(value: JsonNumber, bound: JsonNumber): boolean {
     const [whole, divisor] = [toBigInt(value, MAX_DIGITS), toBigInt(bound, MAX_DIGITS)];
     if (whole !== undefined && divisor !== undefined) return whole % divisor === 0n;
   }
-  // Quotients of decimal fractions miss whole numbers by a little.
+  // Floating-point quotients of decimal fractions are not exact.
   const quotient = Number(value) / Number(bound);
   return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient));
 }
 
-/** Of a number that is divided; more of them take time. */
+/** The most digits of a number that is divided exactly. */
 const MAX_DIGITS = 1000;
 
 const lengths: Keyword = ({ minLength, maxLength }, compiler) => {
@@ -136,7 +92,7 @@ const lengths: Keyword = ({ minLength, maxLength }, compiler) => {
   const tooLong = violation(`must have at most ${most} characters`);
   return (value, run) => {
     if (typeof value !== "string") return undefined;
-    // A character takes one unit or two, so mostly nobody has to count.
+    // A character is one or two UTF-16 units, so characters are counted only between the two bounds.
     if (least !== undefined && value.length < least) return tooShort;
     if (least !== undefined && value.length < least * 2 && characters(value, run) < least) return tooShort;
     return most !== undefined && value.length > most && characters(value, run) > most ? tooLong : undefined;
@@ -155,7 +111,7 @@ const texts: Keyword = ({ pattern, format }, compiler) => {
   const wrongFormat = violation(`must be a text of format ${String(format)}`);
   if (pattern === undefined && test === undefined) return undefined;
   const matcher = pattern === undefined ? undefined : compiler.pattern("pattern", pattern);
-  const wrongPattern = violation(`must match the pattern ${cut(String(pattern), 100)}`);
+  const wrongPattern = violation(`must match the pattern ${shortened(String(pattern), 100)}`);
   return (value, run) => {
     if (typeof value !== "string") return undefined;
     if (test !== undefined) {
@@ -169,4 +125,5 @@ const texts: Keyword = ({ pattern, format }, compiler) => {
   };
 };
 
+/** In the order in which violations are reported. */
 export const SCALARS: readonly Keyword[] = [type, equality, bounds, lengths, texts];

@@ -1,8 +1,7 @@
-/** The keywords that are about arrays: how many elements they have, what those are, and that they differ. */
-
+/** What do the keywords about arrays demand: number of elements, their schemas, and that they differ? */
 import { atPath, type CheckResult, UNKNOWN, violation } from "./check-result.js";
-import type { Keyword } from "./compile.js";
-import { fingerprint } from "./fingerprint.js";
+import type { Keyword } from "./compiler.js";
+import { fingerprint } from "./equality.js";
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
@@ -29,7 +28,7 @@ const sizes: Keyword = ({ minItems, maxItems, uniqueItems }, compiler) => {
 
 const elements: Keyword = (schema, compiler) => {
   const { prefixItems, items } = schema;
-  // Until 2019-09 the list stood in `items` itself, and what comes after it in `additionalItems`.
+  // Up to 2019-09 the list stands in `items`, and the schema of the rest in `additionalItems`.
   const early = Array.isArray(items);
   const first = compiler.schemas(early ? "items" : "prefixItems", early ? items : prefixItems) ?? [];
   const rest = early ? "additionalItems" : "items";
@@ -38,8 +37,8 @@ const elements: Keyword = (schema, compiler) => {
   return (value, run, evaluated) => {
     if (!isList(value)) return undefined;
     let whole: CheckResult;
-    const looked = others === undefined ? Math.min(first.length, value.length) : value.length;
-    for (let i = 0; i < looked; i += 1) {
+    const checked = others === undefined ? Math.min(first.length, value.length) : value.length;
+    for (let i = 0; i < checked; i += 1) {
       const result = atPath(i, (first[i] ?? others)?.(value[i], run));
       evaluated?.add(i);
       if (result !== undefined && result !== UNKNOWN) return result;
@@ -74,9 +73,10 @@ const contents: Keyword = (schema, compiler) => {
   };
 };
 
+/** In the order in which violations are reported. */
 export const ARRAYS: readonly Keyword[] = [sizes, elements, contents];
 
-/** Comes after all others, which say what they have looked at. */
+/** Needs what all other keywords have evaluated. */
 export const unevaluatedItems: Keyword = (schema, compiler) => {
   if (!Object.hasOwn(schema, "unevaluatedItems")) return undefined;
   const check = compiler.schema(schema.unevaluatedItems);

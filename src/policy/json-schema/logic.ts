@@ -1,34 +1,26 @@
-/** The keywords that put schemas together: references, and all, any, one or none of several. */
+/** How do keywords combine schemas: references, all, any, one or none of several, and conditions? */
 import { isObject } from "../../wire/json.js";
 import {
   type Check,
   type CheckResult,
   EvaluatedKeys,
+  inSequence,
   UNKNOWN,
   type Violation,
   violation,
 } from "./check-result.js";
-import type { Keyword } from "./compile.js";
+import type { Keyword } from "./compiler.js";
 
 const reference: Keyword = ({ $ref }, compiler) =>
   $ref === undefined ? undefined : compiler.reference($ref);
 
-/** Where all of a schema is in one piece, it leads where a plain reference would. */
+/** Within a single schema resource it resolves as a plain reference does. */
 const dynamicReference: Keyword = ({ $dynamicRef }, compiler) =>
   $dynamicRef === undefined ? undefined : compiler.reference($dynamicRef);
 
 const all: Keyword = ({ allOf }, compiler) => {
   const checks = compiler.schemas("allOf", allOf);
-  if (checks === undefined) return undefined;
-  return (value, run, evaluated) => {
-    let whole: CheckResult;
-    for (const check of checks) {
-      const result = check(value, run, evaluated);
-      if (result !== undefined && result !== UNKNOWN) return result;
-      whole ??= result;
-    }
-    return whole;
-  };
+  return checks && inSequence(checks);
 };
 
 const any: Keyword = ({ anyOf }, compiler) => {
@@ -39,7 +31,7 @@ const any: Keyword = ({ anyOf }, compiler) => {
     let fits = false;
     for (const check of checks) {
       const result = check(value, run, evaluated);
-      // Whoever asks what was looked at must hear of every alternative that fits.
+      // Evaluated keys come from every alternative that fits, so none may be skipped.
       if (result === undefined && evaluated === undefined) return undefined;
       if (result === undefined) fits = true;
       else if (result !== UNKNOWN) against.push(result);
@@ -67,12 +59,12 @@ const one: Keyword = ({ oneOf }, compiler) => {
   };
 };
 
-/** Few alternatives are told apart, if each can be told in a word; more would be no help to anybody. */
+/** Up to three alternatives are described, and only where each is short and concerns the value itself. */
 function noneOf(against: readonly Violation[]): Violation {
   const plain =
     against.length <= 3 && against.every(({ path, message }) => path === undefined && message.length < 60);
-  const told = plain ? ` (${against.map(({ message }) => message).join("; ")})` : "";
-  return violation(`fits none of the ${against.length} alternatives${told}`);
+  const reasons = plain ? ` (${against.map(({ message }) => message).join("; ")})` : "";
+  return violation(`fits none of the ${against.length} alternatives${reasons}`);
 }
 
 const negation: Keyword = (schema, compiler) => {
@@ -90,9 +82,9 @@ const condition: Keyword = (schema, compiler) => {
   if (!Object.hasOwn(schema, "if")) return undefined;
   const optional = (key: "then" | "else"): Check | undefined =>
     Object.hasOwn(schema, key) ? compiler.schema(schema[key]) : undefined;
-  const [asks, yes, no] = [isolated(compiler.schema(schema.if)), optional("then"), optional("else")];
+  const [test, yes, no] = [isolated(compiler.schema(schema.if)), optional("then"), optional("else")];
   return (value, run, evaluated) => {
-    const met = asks(value, run, evaluated);
+    const met = test(value, run, evaluated);
     if (met === undefined) return yes?.(value, run, evaluated);
     if (met !== UNKNOWN) return no?.(value, run, evaluated);
     return yes?.(value, run, evaluated) === undefined && no?.(value, run, evaluated) === undefined
@@ -132,6 +124,7 @@ function requires(key: string, needs: readonly unknown[]): Check {
   };
 }
 
+/** In the order in which violations are reported. */
 export const LOGIC: readonly Keyword[] = [
   reference,
   dynamicReference,
@@ -143,7 +136,7 @@ export const LOGIC: readonly Keyword[] = [
   dependents,
 ];
 
-/** For a part of a schema whose look counts only if it fits. */
+/** Discards the evaluated keys of a check that fails. */
 export function isolated(check: Check): Check {
   return (value, run, evaluated) => {
     if (evaluated === undefined) return check(value, run);

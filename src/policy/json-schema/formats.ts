@@ -1,4 +1,4 @@
-/** The formats of texts that are checked (JSON Schema 2020-12, "Defined Formats"); every other one is only a hint. */
+/** Which formats of strings are checked (JSON Schema 2020-12, "Defined Formats")? Every other one is an annotation. */
 import { isIPv4, isIPv6 } from "node:net";
 
 type IsFormat = (text: string) => boolean;
@@ -22,7 +22,7 @@ const FORMATS: ReadonlyMap<string, IsFormat> = new Map<string, IsFormat>([
   ["json-pointer", matches(/^(?:\/(?:[^~/]|~[01])*)*$/)],
 ]);
 
-/** Undefined for a format that is only a hint. Takes time linear in the text. */
+/** Undefined for a format that is an annotation only. The test takes time linear in the text. */
 export const formatTest = (name: string): IsFormat | undefined => FORMATS.get(name);
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -35,7 +35,7 @@ function isDate(text: string): boolean {
   return days !== undefined && Number(day) >= 1 && Number(day) <= days;
 }
 
-/** RFC 3339, 5.6: full-time; a leap second is taken wherever a clock could have one. */
+/** RFC 3339, 5.6: full-time; a leap second is valid only where UTC is 23:59. */
 function isTime(text: string): boolean {
   const found = /^(\d\d):(\d\d):(\d\d)(?:\.\d{1,30})?(?:z|([+-])(\d\d):(\d\d))$/i.exec(text);
   if (found === null) return false;
@@ -57,7 +57,7 @@ function isEmail(text: string): boolean {
   return at > 0 && LOCAL_PART.test(text.slice(0, at)) && isHostname(text.slice(at + 1));
 }
 
-/** RFC 5321, 4.1.2: Dot-string; what people have between quotes, programs do not send. */
+/** RFC 5321, 4.1.2: Dot-string; quoted local parts are not valid here. */
 const LOCAL_PART = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}){0,31}$/i;
 
 function isHostname(text: string): boolean {

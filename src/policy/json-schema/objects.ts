@@ -1,4 +1,4 @@
-/** The keywords that are about objects: which members they have, and what those are. */
+/** What do the keywords about objects demand: which members, how many, and their schemas? */
 import { isObject, type JsonObject } from "../../wire/json.js";
 import {
   atPath,
@@ -9,10 +9,10 @@ import {
   UNKNOWN,
   violation,
 } from "./check-result.js";
-import type { Compiler, Keyword, PatternHolder } from "./compile.js";
+import type { Compiler, Keyword, PatternHolder } from "./compiler.js";
 
 const required: Keyword = ({ required: given }) => {
-  // Draft 3 and OpenAPI put a truth value on the member itself; that says nothing of this object.
+  // In draft 3 and OpenAPI a boolean `required` stands in the member's schema and demands nothing of this object.
   const names = Array.isArray(given) ? given.filter((name) => typeof name === "string") : [];
   if (names.length === 0) return undefined;
   return (value, run) => {
@@ -43,7 +43,7 @@ const sizes: Keyword = ({ minProperties, maxProperties }, compiler) => {
 interface MemberChecks {
   readonly named: ReadonlyMap<string, Check>;
   readonly matching: readonly { readonly pattern: PatternHolder; readonly check: Check }[];
-  /** For those that are neither. */
+  /** For members that neither names nor patterns cover. */
   readonly additional: Check | undefined;
 }
 
@@ -51,7 +51,7 @@ const members: Keyword = (schema, compiler) => {
   const checks = memberChecks(schema, compiler);
   const { named, matching, additional } = checks;
   if (named.size === 0 && matching.length === 0 && additional === undefined) return undefined;
-  // Mostly there are only names, and then nobody need look at what has others.
+  // The usual schema has only `properties`: other members are not visited.
   if (matching.length === 0 && additional === undefined) {
     return (value, run, evaluated) =>
       isObject(value) ? namedMembers(named, value, run, evaluated) : undefined;
@@ -62,8 +62,9 @@ const members: Keyword = (schema, compiler) => {
 function memberChecks(schema: JsonObject, compiler: Compiler): MemberChecks {
   const { properties, patternProperties } = schema;
   const { additionalProperties: rest } = schema;
-  // Whatever is welcome need not be looked at, unless somebody asks what was.
-  const looks = Object.hasOwn(schema, "additionalProperties") && (rest !== true || compiler.tracksEvaluated);
+  // `true` is checked only where an `unevaluated` keyword needs the evaluated keys.
+  const isChecked =
+    Object.hasOwn(schema, "additionalProperties") && (rest !== true || compiler.tracksEvaluated);
   return {
     named: new Map(
       Object.entries(isObject(properties) ? properties : {}).map(([name, inner]) => [
@@ -75,7 +76,7 @@ function memberChecks(schema: JsonObject, compiler: Compiler): MemberChecks {
       pattern: compiler.pattern("patternProperties", source),
       check: compiler.schema(inner),
     })),
-    additional: looks ? compiler.schema(rest) : undefined,
+    additional: isChecked ? compiler.schema(rest) : undefined,
   };
 }
 
@@ -166,9 +167,10 @@ const names: Keyword = (schema, compiler) => {
   };
 };
 
+/** In the order in which violations are reported. */
 export const OBJECTS: readonly Keyword[] = [required, sizes, members, names];
 
-/** Comes after all others, which say what they have looked at. */
+/** Needs what all other keywords have evaluated. */
 export const unevaluatedProperties: Keyword = (schema, compiler) => {
   if (!Object.hasOwn(schema, "unevaluatedProperties")) return undefined;
   const check = compiler.schema(schema.unevaluatedProperties);
