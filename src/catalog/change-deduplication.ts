@@ -1,5 +1,5 @@
 /** Tells a change of a server's list from the same change heard once more, for somebody else. */
-import type { ListKind } from "../core/upstream.js";
+import type { ListKind } from "../core/lists.js";
 
 /** How long (ms) after it was heard first a change may still be on its way to others. */
 const WINDOW_MS = 10_000;

@@ -1,7 +1,8 @@
 /** What the gateway says of itself to one client: the sum of what the servers in its view say of themselves. */
 import type { ServerDescription } from "../core/gateway-api.js";
 import { implementationFlaw } from "../core/list-entries.js";
-import type { ListKind, ServerFacts } from "../core/upstream.js";
+import { LISTS_OF_CAPABILITY, type ListKind } from "../core/lists.js";
+import type { ServerFacts } from "../core/upstream.js";
 import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 import { exposedPrefix, type Naming } from "./naming.js";
 import { readableCapabilities } from "./readable-capabilities.js";
@@ -17,13 +18,6 @@ export interface DescribedServer {
 }
 
 const NONE: JsonObject = {};
-
-/** The capabilities that promise lists, and the lists. */
-const LISTS: ReadonlyMap<string, readonly ListKind[]> = new Map<string, readonly ListKind[]>([
-  ["tools", ["tools"]],
-  ["prompts", ["prompts"]],
-  ["resources", ["resources", "resourceTemplates"]],
-]);
 
 export function describeServers(
   servers: readonly DescribedServer[],
@@ -56,7 +50,7 @@ function capabilitiesOf(servers: readonly DescribedServer[]): JsonObject {
   let union: JsonObject = {};
   for (const { facts, hasVisible } of servers) {
     for (const [key, value] of Object.entries(readableCapabilities(facts?.capabilities ?? NONE))) {
-      const kinds = LISTS.get(key);
+      const kinds = LISTS_OF_CAPABILITY.get(key);
       if (kinds !== undefined && !kinds.some(hasVisible)) continue;
       union = {
         ...union,
@@ -66,7 +60,7 @@ function capabilitiesOf(servers: readonly DescribedServer[]): JsonObject {
   }
   // Whoever was not met yet may bring any of these, and clients ask only for what was promised.
   const unmet = servers.some(({ facts }) => facts === undefined);
-  for (const key of LISTS.keys()) {
+  for (const key of LISTS_OF_CAPABILITY.keys()) {
     if (unmet || Object.hasOwn(union, key)) {
       union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
     }

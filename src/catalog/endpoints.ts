@@ -1,5 +1,5 @@
 /** The parts of the gateway that can be seen: all of it, one server as it is, or a profile. */
-import type { ListKind } from "../core/upstream.js";
+import type { ListKind } from "../core/lists.js";
 import { type Filters, listFilter, type ServerNamespace, withoutPrefix } from "./server-namespace.js";
 
 /** A named subset: some servers, and filters over exposed names. */

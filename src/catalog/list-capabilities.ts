@@ -1,15 +1,8 @@
 /** Which lists a server says it offers, and when one that was heard should be looked at again. */
-import { LIST_KINDS, type ListKind, type ServerFacts } from "../core/upstream.js";
+import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
+import type { ServerFacts } from "../core/upstream.js";
 import { objectAt } from "../wire/json.js";
 import type { CachedList } from "./scoped-lists.js";
-
-/** The capability that stands for a list. */
-const CAPABILITY: Readonly<Record<ListKind, string>> = {
-  tools: "tools",
-  prompts: "prompts",
-  resources: "resources",
-  resourceTemplates: "resources",
-};
 
 /** A server that announces changes is asked anyway once in a while (ms), because announcements get lost. */
 const REFRESH_AFTER_MS = { announced: 300_000, silent: 30_000 } as const;
@@ -20,7 +13,7 @@ const MAX_AGE_MS = 3_600_000;
 
 /** Whether the server offers a list; one that was never met may. */
 export function offersList(facts: ServerFacts | undefined, kind: ListKind): boolean {
-  return facts === undefined || objectAt(facts.capabilities, CAPABILITY[kind]) !== undefined;
+  return facts === undefined || objectAt(facts.capabilities, LISTS[kind].capability) !== undefined;
 }
 
 /** The lists that are older at `now` than their own freshness and our patience allow. */
@@ -38,6 +31,6 @@ export function expiredLists(
 
 function maxAgeMs({ hasTtl, freshness }: CachedList, facts: ServerFacts | undefined, kind: ListKind): number {
   if (hasTtl) return Math.min(Math.max(freshness.ttlMs, MIN_AGE_MS), MAX_AGE_MS);
-  const announced = objectAt(facts?.capabilities, CAPABILITY[kind])?.listChanged === true;
+  const announced = objectAt(facts?.capabilities, LISTS[kind].capability)?.listChanged === true;
   return announced ? REFRESH_AFTER_MS.announced : REFRESH_AFTER_MS.silent;
 }

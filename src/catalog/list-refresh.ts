@@ -3,9 +3,10 @@
 import PQueue from "p-queue";
 import { inBackground } from "../core/background.js";
 import { GatewayError } from "../core/errors.js";
+import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
-import { LIST_KINDS, type ListKind, type ServerList, type Upstream } from "../core/upstream.js";
+import type { ServerList, Upstream } from "../core/upstream.js";
 import type { ConnectionLists } from "./scoped-lists.js";
 
 export interface ListRefreshOptions {

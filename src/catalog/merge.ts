@@ -1,13 +1,13 @@
 /** Puts the lists of several servers together under exposed names, in the order of the config. */
 import type { Route } from "../core/call.js";
-import type { ListKind } from "../core/upstream.js";
+import { LISTS, type ListKind } from "../core/lists.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
 import { type NameOwners, NO_OWNERS } from "./name-owners.js";
 import { exposedName, hashedName, type Naming } from "./naming.js";
 import type { OverriddenTool } from "./overrides.js";
 import type { ServerNamespace } from "./server-namespace.js";
-import { type ExposedItem, LIST_MEMBERS, Snapshot } from "./snapshot.js";
+import { type ExposedItem, Snapshot } from "./snapshot.js";
 import { mapUiReferences } from "./ui-references.js";
 
 /** What one server adds to a list: entries that can be named, each name once (see `visibleItems`). */
@@ -26,7 +26,7 @@ export function mergeLists(
   naming: Naming,
   owners: NameOwners = NO_OWNERS,
 ): Snapshot {
-  const { key } = LIST_MEMBERS[kind];
+  const { key } = LISTS[kind];
   const sources = contributions.flatMap(({ space, items }) =>
     items.map((item): Source => {
       const target = stringAt(item, key) ?? "";
@@ -99,7 +99,7 @@ function assignNames(
  * that each route knows exactly what the whole calls it.
  */
 export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Naming): Snapshot {
-  const { key } = LIST_MEMBERS[whole.kind];
+  const { key } = LISTS[whole.kind];
   const overrides = whole.kind === "tools" ? space.overrides : undefined;
   const taken = new Set<string>();
   const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {

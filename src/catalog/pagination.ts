@@ -1,5 +1,5 @@
 /** Cursors into a list: which list, which revision of it, how far, and after what. */
-import { LIST_KINDS, type ListKind } from "../core/upstream.js";
+import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
 /** So many items go on one page; the catalogs of most gateways fit on one. */

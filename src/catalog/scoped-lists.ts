@@ -9,7 +9,8 @@ import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
 import { type Client, clientInfoLength } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
-import { LIST_KINDS, type ListKind, type ListScope, SHARED_SCOPE } from "../core/upstream.js";
+import { LIST_KINDS, type ListKind } from "../core/lists.js";
+import { type ListScope, SHARED_SCOPE } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 

@@ -3,11 +3,10 @@
 import type { Freshness } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
+import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { withTimeout } from "../core/timeouts.js";
 import {
-  LIST_KINDS,
-  type ListKind,
   type ListScope,
   type ServerFacts,
   type ServerList,

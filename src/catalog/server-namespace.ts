@@ -1,12 +1,11 @@
 /** What the config says about one server's names: its prefix and which of its things are shown. */
 
 import { type NameFilter, nameMatcher } from "../core/globs.js";
-import type { ListKind } from "../core/upstream.js";
+import { LISTS, type ListKind } from "../core/lists.js";
 import { uriTest } from "../core/uri-globs.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
-import { LIST_MEMBERS } from "./snapshot.js";
 import { type UriNamespace, uriNamespace } from "./uri-namespace.js";
 
 /** Globs over names; those for resources are over URIs, and count for templates and reading too. */
@@ -74,7 +73,7 @@ export function visibleItems(
 ): readonly JsonObject[] {
   const seen = new Set<string>();
   return items.filter((item) => {
-    const own = stringAt(item, LIST_MEMBERS[kind].key);
+    const own = stringAt(item, LISTS[kind].key);
     if (own === undefined || seen.has(own) || !space.passes(kind, own)) return false;
     seen.add(own);
     return true;

@@ -1,7 +1,7 @@
 /** One merged list as a client sees it, with the route of every exposed name; it never changes. */
 import { createHash } from "node:crypto";
 import type { Route } from "../core/call.js";
-import type { ListKind } from "../core/upstream.js";
+import type { ListKind } from "../core/lists.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
@@ -12,14 +12,6 @@ export interface ExposedItem {
   readonly route: Route;
   readonly item: JsonObject;
 }
-
-/** The member of a list entry that names it, and the member of a result that holds the list. */
-export const LIST_MEMBERS: Readonly<Record<ListKind, { readonly key: string; readonly list: string }>> = {
-  tools: { key: "name", list: "tools" },
-  prompts: { key: "name", list: "prompts" },
-  resources: { key: "uri", list: "resources" },
-  resourceTemplates: { key: "uriTemplate", list: "resourceTemplates" },
-};
 
 /** What is remembered of a list by those who shall hear that it changed: not the list, which may be large. */
 export interface ListVersion {
@@ -112,7 +104,7 @@ export class Snapshot {
         ? writeCursor({ kind: this.kind, revision: this.revision, offset: end, after: last.route.exposed })
         : undefined;
     const tail = next === undefined ? "" : `,"nextCursor":${writeJson(next)}`;
-    const text = `{${writeJson(LIST_MEMBERS[this.kind].list)}:${this.#itemsText(start)}${tail}}`;
+    const text = `{${writeJson(this.kind)}:${this.#itemsText(start)}${tail}}`;
     return Payload.ofText(Buffer.from(text, "utf8"));
   }
 

@@ -1,7 +1,7 @@
 /** What one client sees at one moment: its lists, and the owner of everything it may name. */
 import type { Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { ListKind } from "../core/upstream.js";
+import { isUriList, type ListKind } from "../core/lists.js";
 import type { AppPageAccess } from "./app-page-access.js";
 import type { Endpoint } from "./endpoints.js";
 import type { LearnedUris } from "./learned-uris.js";
@@ -64,7 +64,7 @@ export class CatalogView {
   find(kind: ListKind, name: string): Route | undefined {
     const found = this.#lists[kind].find(name);
     if (found !== undefined) return found;
-    const isUri = kind === "resources" || kind === "resourceTemplates";
+    const isUri = isUriList(kind);
     // What several servers list under one address has no owner, whatever else it looks like.
     const routed = isUri && !this.#lists[kind].has(name) ? this.#byForm(kind, name) : undefined;
     if (routed !== undefined) return routed;

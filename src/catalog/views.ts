@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
 import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../core/client.js";
-import { LIST_KINDS, type ListKind } from "../core/upstream.js";
+import { isUriList, LIST_KINDS, type ListKind } from "../core/lists.js";
 import { writeJson } from "../wire/json-text.js";
 import type { AppPageAccess } from "./app-page-access.js";
 import type { Endpoint } from "./endpoints.js";
@@ -136,7 +136,7 @@ export class Views {
       if (filter === undefined && scope.name !== "") {
         return only === undefined ? emptySnapshot(kind) : withOwnNames(whole, only, this.#options.naming);
       }
-      const isUri = kind === "resources" || kind === "resourceTemplates";
+      const isUri = isUriList(kind);
       const { owners } = this.#options;
       const names = new Set(namespaces.map(({ name }) => name));
       const passes = ({ exposed, unambiguousName = exposed }: Route): boolean =>

@@ -1,5 +1,5 @@
 /** `cardea list`: what a host will see, and from which server. */
-import type { ListKind } from "../core/upstream.js";
+import type { ListKind } from "../core/lists.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";

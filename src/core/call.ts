@@ -4,8 +4,8 @@ import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Payload } from "../wire/payload.js";
 import type { Client } from "./client.js";
+import type { ListKind } from "./lists.js";
 import type { StopSignal } from "./stop.js";
-import type { ListKind } from "./upstream.js";
 
 /** Log levels, least severe first (RFC 5424, as MCP uses them). */
 export const LOG_LEVELS = [

@@ -1,7 +1,7 @@
 /** What clients may hear about between their calls. */
 import type { RpcError } from "../wire/envelope.js";
 import type { Client } from "./client.js";
-import type { ListKind } from "./upstream.js";
+import type { ListKind } from "./lists.js";
 
 export type Change =
   | { readonly kind: "list"; readonly list: ListKind }

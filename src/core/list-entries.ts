@@ -5,8 +5,8 @@
  */
 import { numberOf } from "../wire/exact-number.js";
 import { isObject, stringAt } from "../wire/json.js";
+import { LISTS, type ListKind } from "./lists.js";
 import { outputSchemaFlaw } from "./output-schema.js";
-import type { ListKind } from "./upstream.js";
 
 /** What is wrong with a value: where in it, and why. */
 export interface Flaw {
@@ -39,22 +39,13 @@ export const taskFlaw = (task: unknown): Flaw | undefined => TASK(task, "");
 
 /** What is told of an entry with a flaw; one without a name is told by its place in the list, from 0. */
 export function malformedEntry(list: ListKind, entry: unknown, place: number, flaw: Flaw): MalformedEntry {
-  const said = isObject(entry) ? NAMES[list].map((key) => stringAt(entry, key)) : [];
-  const name = said.find((one) => one !== undefined);
+  const name = isObject(entry) ? (stringAt(entry, LISTS[list].key) ?? stringAt(entry, "name")) : undefined;
   if (name !== undefined) return { list, name: name.slice(0, MAX_NAME_LENGTH), ...flaw };
   const inside = flaw.member === "" ? "" : `.${flaw.member}`;
   return { list, ...flaw, member: `${list}[${place}]${inside}` };
 }
 
 const MAX_NAME_LENGTH = 200;
-
-/** The members that name an entry, the best one first. */
-const NAMES: Readonly<Record<ListKind, readonly string[]>> = {
-  tools: ["name"],
-  prompts: ["name"],
-  resources: ["uri", "name"],
-  resourceTemplates: ["uriTemplate", "name"],
-};
 
 const flawOf = (what: string, value: unknown, member: string): Flaw => ({
   member,

@@ -2,15 +2,7 @@
 import type { JsonObject } from "../wire/json.js";
 import { objectAt, stringAt } from "../wire/json.js";
 import type { NamedTarget, Route } from "./call.js";
-import type { ListKind } from "./upstream.js";
-
-/** List methods are answered from the catalog. */
-export const LIST_METHODS: Readonly<Record<string, ListKind>> = {
-  "tools/list": "tools",
-  "prompts/list": "prompts",
-  "resources/list": "resources",
-  "resources/templates/list": "resourceTemplates",
-};
+import type { ListKind } from "./lists.js";
 
 /** What a server may ask of a client, by the name of the capability under which the client allows it. */
 export type QuestionKind = "sampling" | "elicitation" | "roots";

@@ -4,7 +4,7 @@ import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Call, Reply, RouteKind } from "./call.js";
 import { ERRORS, type ErrorCode, GatewayError } from "./errors.js";
-import type { ListKind } from "./upstream.js";
+import { LISTS, type ListKind } from "./lists.js";
 
 /** What stands in `data.cardea` of an error, and in `_meta["cardea/refusal"]` of a tool's result. */
 export interface Refusal {
@@ -70,7 +70,7 @@ export const refusalText = (error: GatewayError): string =>
 /** The one wording for a target that is not there, or not there for this client. */
 export function unknownTarget(kind: RouteKind, name: string): GatewayError {
   if (kind === "methods") return unknownMethod(name);
-  return new GatewayError("unknown_target", "downstream", `unknown ${KIND_NOUN[kind]}: ${shortened(name)}`, {
+  return new GatewayError("unknown_target", "downstream", `unknown ${LISTS[kind].noun}: ${shortened(name)}`, {
     // Since 2026-07-28 a missing resource is invalid parameters and names its URI (server/resources, "Error Handling").
     ...(kind === "resources" && { data: { uri: name } }),
   });
@@ -79,7 +79,7 @@ export function unknownTarget(kind: RouteKind, name: string): GatewayError {
 /** What several servers list under one name belongs to none of them; at the path of one alone it is that one's. */
 export function ambiguousTarget(kind: ListKind, name: string, servers: readonly string[]): GatewayError {
   const { code, source, options } = unknownTarget(kind, name);
-  const message = `several servers have the ${KIND_NOUN[kind]} ${shortened(name)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
+  const message = `several servers have the ${LISTS[kind].noun} ${shortened(name)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
   return new GatewayError(code, source, message, options);
 }
 
@@ -96,13 +96,6 @@ export function ambiguousMethod(method: string, servers: readonly string[]): Gat
   const message = `several servers could be meant by method ${shortened(method)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
   return new GatewayError(code, source, message, options);
 }
-
-const KIND_NOUN: Readonly<Record<ListKind, string>> = {
-  tools: "tool",
-  prompts: "prompt",
-  resources: "resource",
-  resourceTemplates: "resource template",
-};
 
 const isProtocolError = ({ code, options }: GatewayError): boolean =>
   code === "unknown_target" ||

@@ -7,11 +7,9 @@ import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { Handler } from "./handler.js";
 import type { MalformedEntry } from "./list-entries.js";
+import type { ListKind } from "./lists.js";
 import type { StopSignal } from "./stop.js";
 import type { TaskListener, TaskSubscription } from "./tasks.js";
-
-export const LIST_KINDS = ["tools", "prompts", "resources", "resourceTemplates"] as const;
-export type ListKind = (typeof LIST_KINDS)[number];
 
 /** What a server says of itself when it is first met. */
 export interface ServerFacts {

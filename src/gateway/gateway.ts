@@ -11,9 +11,9 @@ import type { Reply } from "../core/call.js";
 import { ANONYMOUS, type ClientDirectory } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
+import type { ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { MemoryBudget } from "../core/memory-budget.js";
-import type { ListKind } from "../core/upstream.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { principalNamed } from "../downstream/authenticate/api-keys.js";
 import {

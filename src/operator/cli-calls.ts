@@ -1,7 +1,7 @@
 /** What the command line asks of the gateway without being a host: the lists it would show, a call, and why. */
 import { nextCallId, type Reply } from "../core/call.js";
+import type { ListKind } from "../core/lists.js";
 import { Stop } from "../core/stop.js";
-import type { ListKind } from "../core/upstream.js";
 import { CLI_CLIENT } from "../gateway/cli-client.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { ServerRuntime } from "../gateway/server-runtime.js";

@@ -2,6 +2,7 @@
 import type { ServerConfig } from "../config/config.js";
 import type { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
+import { LIST_KINDS } from "../core/lists.js";
 import type { ServerList } from "../core/upstream.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
@@ -67,7 +68,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     const tools = await upstream.list("tools", undefined, signal);
     // A server whose other lists fail is none that hosts cannot use.
     const [prompts, ...others] = await Promise.all(
-      OTHER_KINDS.map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
+      LIST_KINDS.slice(1).map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
     );
     const malformed = [tools, prompts, ...others].flatMap((list) => list?.malformed ?? []);
     const names = { tools: namesIn(tools), prompts: namesIn(prompts) };
@@ -83,8 +84,6 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     await upstream.close();
   }
 }
-
-const OTHER_KINDS = ["prompts", "resources", "resourceTemplates"] as const;
 
 const namesIn = (list: ServerList | undefined): readonly string[] =>
   (list?.items ?? []).flatMap((item) => stringAt(item, "name") ?? []);

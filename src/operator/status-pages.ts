@@ -2,7 +2,7 @@
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import type { Readiness } from "../admin/server.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
-import type { ListKind } from "../core/upstream.js";
+import type { ListKind } from "../core/lists.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";

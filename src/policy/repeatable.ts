@@ -1,11 +1,11 @@
 /** Whether doing a call a second time can do no harm. */
 import type { Call } from "../core/call.js";
-import { LIST_METHODS } from "../core/methods.js";
+import { LIST_METHODS } from "../core/lists.js";
 import { objectAt } from "../wire/json.js";
 
 /** Methods that only ask. What a method does that is not known here, nobody can say. */
 const READS: ReadonlySet<string> = new Set([
-  ...Object.keys(LIST_METHODS),
+  ...LIST_METHODS.keys(),
   "prompts/get",
   "resources/read",
   "resources/directory/read",

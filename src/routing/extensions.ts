@@ -1,5 +1,6 @@
 /** Which methods may go to a server though the gateway does not know them, and which servers declare one. */
-import { LIST_METHODS, TARGETED_METHODS } from "../core/methods.js";
+import { LIST_METHODS } from "../core/lists.js";
+import { TARGETED_METHODS } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 
@@ -13,7 +14,7 @@ export const isForwardableMethod = (method: string): boolean =>
 /** The methods that MCP defines, in any case: a server that ignores case must not get one of them as a stranger. */
 const MCP_METHODS: ReadonlySet<string> = new Set(
   [
-    ...[...Object.keys(TARGETED_METHODS), ...Object.keys(LIST_METHODS), ...TASK_METHODS],
+    ...[...Object.keys(TARGETED_METHODS), ...LIST_METHODS.keys(), ...TASK_METHODS],
     ...["tasks/list", "skills/list", "initialize", "ping", "logging/setLevel", "server/discover"],
     ...["subscriptions/listen", "sampling/createMessage", "elicitation/create", "roots/list"],
   ].map((method) => method.toLowerCase()),

@@ -3,15 +3,14 @@ import type { Catalog } from "../catalog/catalog.js";
 import { type Cursor, readCursor } from "../catalog/pagination.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler } from "../core/handler.js";
-import { LIST_METHODS } from "../core/methods.js";
-import type { ListKind } from "../core/upstream.js";
+import { LIST_METHODS, type ListKind } from "../core/lists.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 
 /** @throws GatewayError with -32602 for a cursor that this gateway did not write. */
 export function listHandler(catalog: Pick<Catalog, "view" | "prepare" | "freshness">): Handler {
   return async function answerLists(call) {
-    const kind = LIST_METHODS[call.method];
+    const kind = LIST_METHODS.get(call.method);
     if (kind === undefined) throw new TypeError(`${call.method} is not a list`);
     const cursor = cursorOf(kind, call.params);
     await catalog.prepare(call.client);

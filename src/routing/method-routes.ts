@@ -5,10 +5,10 @@ import type { Snapshot } from "../catalog/snapshot.js";
 import type { CatalogView } from "../catalog/view.js";
 import type { Call, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import { LIST_METHODS, methodRoute, TARGETED_METHODS } from "../core/methods.js";
+import { LIST_KINDS, LIST_METHODS } from "../core/lists.js";
+import { methodRoute, TARGETED_METHODS } from "../core/methods.js";
 import { ambiguousMethod, unknownMethod, unknownTarget } from "../core/refusal.js";
 import { supportsTasks, TASK_METHODS } from "../core/tasks.js";
-import { LIST_KINDS } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { declaresMethod, isForwardableMethod } from "./extensions.js";
@@ -22,9 +22,7 @@ const ROUTED_OTHERWISE: ReadonlySet<string> = new Set([...TASK_METHODS, "tasks/l
 
 /** Whether a call is one of those that this page is about. */
 export const hasNoTarget = (method: string): boolean =>
-  !Object.hasOwn(TARGETED_METHODS, method) &&
-  !Object.hasOwn(LIST_METHODS, method) &&
-  !ROUTED_OTHERWISE.has(method);
+  !Object.hasOwn(TARGETED_METHODS, method) && !LIST_METHODS.has(method) && !ROUTED_OTHERWISE.has(method);
 
 export class MethodRoutes {
   readonly #catalog: RouteCatalog;

@@ -3,7 +3,8 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
-import { LIST_METHODS, methodRoute, retarget, TARGETED_METHODS, targetOf } from "../core/methods.js";
+import { LIST_METHODS } from "../core/lists.js";
+import { methodRoute, retarget, TARGETED_METHODS, targetOf } from "../core/methods.js";
 import { ambiguousTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { JsonObject } from "../wire/json.js";
@@ -91,7 +92,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
 
   async function routed(call: Call): Promise<Reply> {
     const { method, route } = call;
-    if (Object.hasOwn(LIST_METHODS, method)) return lists(call);
+    if (LIST_METHODS.has(method)) return lists(call);
     if (TASK_METHODS.has(method)) return ofTasks.request(call);
     if (method === "tasks/list") return ofTasks.list(call);
     if (method === "skills/list") return ofSkills.list(call);

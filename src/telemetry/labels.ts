@@ -1,11 +1,12 @@
 /** Label values from closed sets: whatever a caller sends, the number of series stays bounded. */
 import type { Call, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
-import { LIST_METHODS, TARGETED_METHODS } from "../core/methods.js";
+import { LIST_METHODS } from "../core/lists.js";
+import { TARGETED_METHODS } from "../core/methods.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
 
 const METHODS: ReadonlySet<string> = new Set([
-  ...Object.keys(LIST_METHODS),
+  ...LIST_METHODS.keys(),
   ...Object.keys(TARGETED_METHODS),
   "initialize",
   "ping",

@@ -1,8 +1,9 @@
 /** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { ListKind } from "../core/lists.js";
 import type { QuestionKind } from "../core/methods.js";
 import type { LoadShedKind } from "../core/pressure.js";
-import type { ListKind, RestartReason } from "../core/upstream.js";
+import type { RestartReason } from "../core/upstream.js";
 import { GAUGES, type GaugeLabels } from "./gauges.js";
 import { LabeledMetric } from "./labeled-metrics.js";
 import { CappedLabel } from "./labels.js";

@@ -4,11 +4,11 @@ import { inBackground } from "../core/background.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import type { ListKind } from "../core/lists.js";
 import type { StopSignal } from "../core/stop.js";
 import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/tasks.js";
 import { unlessAborted } from "../core/timeouts.js";
 import {
-  type ListKind,
   type ListScope,
   type ServerFacts,
   type ServerList,

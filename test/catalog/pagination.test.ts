@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
 import { type Cursor, PAGE_SIZE, readCursor, writeCursor } from "../../src/catalog/pagination.js";
 import { serverNamespace } from "../../src/catalog/server-namespace.js";
-import { LIST_KINDS } from "../../src/core/upstream.js";
+import { LIST_KINDS } from "../../src/core/lists.js";
 import fc from "../support/fast-check.js";
 import { server, tool } from "./support.js";
 

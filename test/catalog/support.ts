@@ -2,7 +2,7 @@
 import { onTestFinished } from "vitest";
 import { type Catalog, type CatalogOptions, createCatalog } from "../../src/catalog/catalog.js";
 import type { CatalogServer } from "../../src/catalog/server-namespace.js";
-import type { ListKind } from "../../src/core/upstream.js";
+import type { ListKind } from "../../src/core/lists.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { type FakeUpstream, fakeClient } from "../support/fake-upstream.js";
 

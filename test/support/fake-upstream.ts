@@ -3,8 +3,8 @@ import type { Call, Freshness, Reply } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { Handler } from "../../src/core/handler.js";
+import type { ListKind } from "../../src/core/lists.js";
 import {
-  type ListKind,
   type ListScope,
   type ServerFacts,
   type ServerList,

@@ -2,8 +2,8 @@
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { ServerDescription } from "../../core/gateway-api.js";
+import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
-import type { ListKind } from "../../core/upstream.js";
 import {
   approximateJsonLength,
   isEmpty,
@@ -56,13 +56,9 @@ export function initializeResult(revision: Revision, introduction: ServerDescrip
 
 /** The lists whose changes these server capabilities promise to tell of. */
 export function advertisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
-  const listsOf = (key: string, ...kinds: ListKind[]) =>
-    objectAt(capabilities, key)?.listChanged === true ? kinds : [];
-  return new Set([
-    ...listsOf("tools", "tools"),
-    ...listsOf("prompts", "prompts"),
-    ...listsOf("resources", "resources", "resourceTemplates"),
-  ]);
+  return new Set(
+    LIST_KINDS.filter((kind) => objectAt(capabilities, LISTS[kind].capability)?.listChanged === true),
+  );
 }
 
 function clientCapabilities(declared: JsonObject, revision: Revision): JsonObject {

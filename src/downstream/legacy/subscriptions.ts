@@ -2,8 +2,8 @@
 import type { Change, ChangeFeed, ChangeFilter } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { LISTS, type ListKind } from "../../core/lists.js";
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/memory-budget.js";
-import type { ListKind } from "../../core/upstream.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { noticeText } from "./message-text.js";
@@ -157,7 +157,7 @@ export class Subscriptions {
   }
 
   #notify(change: Change): void {
-    if (change.kind === "list") this.sink.send(noticeText(LIST_CHANGED[change.list]));
+    if (change.kind === "list") this.sink.send(noticeText(LISTS[change.list].changed));
     else if (change.kind === "resource")
       this.sink.send(noticeText("notifications/resources/updated", { uri: change.uri }));
     // This era has no word for it; a client that subscribes once more is told why not.
@@ -191,11 +191,3 @@ const absent = (uri: string): GatewayError =>
 /** Each session has subscriptions, and most follow nothing. */
 const EMPTY_SET: ReadonlySet<never> = new Set();
 const noStop = (): void => {};
-
-const LIST_CHANGED: Readonly<Record<ListKind, string>> = {
-  tools: "notifications/tools/list_changed",
-  prompts: "notifications/prompts/list_changed",
-  resources: "notifications/resources/list_changed",
-  // Templates have no notification of their own; hosts list both again.
-  resourceTemplates: "notifications/resources/list_changed",
-};

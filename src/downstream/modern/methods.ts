@@ -1,4 +1,5 @@
 /** What this era knows of methods beyond passing them on; a method that stands nowhere here is just passed on. */
+import { LIST_METHODS } from "../../core/lists.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 
 /** Answered at this edge; the gateway behind it never sees them. */
@@ -33,10 +34,7 @@ export const RESUMABLE_METHODS: ReadonlySet<string> = new Set([
 /** Requests whose results carry caching hints (server/utilities/caching, "Cacheable Results"; for skills SEP-2640). */
 export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   "server/discover",
-  "tools/list",
-  "prompts/list",
-  "resources/list",
-  "resources/templates/list",
+  ...LIST_METHODS.keys(),
   "resources/read",
   "skills/list",
   "skills/get",

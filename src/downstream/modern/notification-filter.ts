@@ -1,15 +1,14 @@
 /** Which notifications may reach a client on the stream of its own request. */
 import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+import { CHANGED_LISTS } from "../../core/lists.js";
 import type { MessageId } from "../../wire/message-id.js";
 
 /** Notifications that belong elsewhere, or to the other era. */
-const NOT_ON_REQUEST_STREAM: ReadonlySet<string> = new Set([
+const NOT_ON_REQUEST_STREAM: ReadonlySet<unknown> = new Set([
   "notifications/cancelled",
   "notifications/initialized",
   "notifications/resources/updated",
-  "notifications/resources/list_changed",
-  "notifications/tools/list_changed",
-  "notifications/prompts/list_changed",
+  ...CHANGED_LISTS.keys(),
   "notifications/roots/list_changed",
   "notifications/elicitation/complete",
   "notifications/subscriptions/acknowledged",

@@ -2,7 +2,7 @@
 import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { LIST_KINDS, type ListKind } from "../../core/upstream.js";
+import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import type { Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -18,19 +18,8 @@ export interface Filter {
   readonly tasks: readonly string[];
 }
 
-/** Members of the filter that ask for a list; templates have no kind of their own and go with the resources. */
-const LISTS_OF: Readonly<Record<string, readonly ListKind[]>> = {
-  toolsListChanged: ["tools"],
-  promptsListChanged: ["prompts"],
-  resourcesListChanged: ["resources", "resourceTemplates"],
-};
-
-const NOTIFICATION_OF: Readonly<Record<ListKind, string>> = {
-  tools: "notifications/tools/list_changed",
-  prompts: "notifications/prompts/list_changed",
-  resources: "notifications/resources/list_changed",
-  resourceTemplates: "notifications/resources/list_changed",
-};
+/** The member of the filter for this list; templates have none of their own and go with the resources. */
+const filterMember = (kind: ListKind) => `${LISTS[kind].capability}ListChanged`;
 
 /**
  * Reads the filter of a listen request.
@@ -41,7 +30,7 @@ export function readFilter(request: Request, maxUris: number): Filter {
   const sent = objectAt(request.params, "notifications");
   if (sent === undefined) throw malformed("notifications must be there and be an object");
   return {
-    lists: new Set(LIST_KINDS.filter((kind) => includesList(sent, kind))),
+    lists: new Set(LIST_KINDS.filter((kind) => sent[filterMember(kind)] === true)),
     uris: readNames(sent, "resourceSubscriptions", maxUris),
     tasks: readNames(sent, "taskIds", maxUris),
   };
@@ -55,9 +44,6 @@ function readNames(sent: JsonObject, member: string, most: number): readonly str
   if (names.length > most) throw malformed(`one subscription may name at most ${most} in ${member}`);
   return [...new Set(names)];
 }
-
-const includesList = (sent: JsonObject, kind: ListKind): boolean =>
-  Object.entries(LISTS_OF).some(([member, kinds]) => sent[member] === true && kinds.includes(kind));
 
 /** Who listens, and where it is told. */
 export interface Subscriber {
@@ -165,7 +151,7 @@ function notifyChange(
   change: Exclude<Change, { readonly kind: "unfollowed" }>,
   say: (method: string, params: JsonObject) => void,
 ): void {
-  if (change.kind === "list") say(NOTIFICATION_OF[change.list], {});
+  if (change.kind === "list") say(LISTS[change.list].changed, {});
   else say("notifications/resources/updated", { uri: change.uri });
 }
 
@@ -174,9 +160,8 @@ function acknowledgedFilter(
   uris: readonly string[],
   tasks: readonly string[],
 ): JsonObject {
-  const members = Object.entries(LISTS_OF).filter(([, kinds]) => kinds.some((kind) => lists.has(kind)));
   return {
-    ...Object.fromEntries(members.map(([member]) => [member, true])),
+    ...Object.fromEntries([...lists].map((kind) => [filterMember(kind), true])),
     ...(uris.length > 0 && { resourceSubscriptions: uris }),
     ...(tasks.length > 0 && { taskIds: tasks }),
   };

@@ -2,7 +2,8 @@
 import { namePrefix, uriPrefix } from "../../config/collisions.js";
 import type { Config, MatcherConfig, ServerConfig } from "../../config/config.js";
 import { glob } from "../../core/globs.js";
-import { LIST_METHODS, TARGETED_METHODS } from "../../core/methods.js";
+import { LIST_METHODS } from "../../core/lists.js";
+import { TARGETED_METHODS } from "../../core/methods.js";
 import { TASK_METHODS } from "../../core/tasks.js";
 import type { PolicyFault } from "./rule.js";
 
@@ -42,7 +43,7 @@ const NEVER_EVALUATED: ReadonlyMap<string, string> = new Map([
     const key = method === "completion/complete" ? "prompts or resources" : kind;
     return [method, `${method} is judged by what it is about: write ${key}`];
   }),
-  ...Object.keys(LIST_METHODS).map((method): readonly [string, string] => [
+  ...[...LIST_METHODS.keys()].map((method): readonly [string, string] => [
     method,
     `${method} is answered by the gateway, with what the caller may see: a rule that hides takes out of it`,
   ]),

@@ -3,6 +3,7 @@
  * whose name begins with the prefix of another server.
  */
 import type { Route } from "../../core/call.js";
+import { isUriList } from "../../core/lists.js";
 import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 
 /** As `UriReadings`, with a route in the place of each URI. */
@@ -17,7 +18,7 @@ export interface RouteReadings {
 export const nameForRules = (route: Route): string => route.aggregateName ?? route.exposed;
 
 /** Whether a route is found by a URI. */
-export const hasUri = ({ kind }: Route): boolean => kind === "resources" || kind === "resourceTemplates";
+export const hasUri = ({ kind }: Route): boolean => isUriList(kind);
 
 const made = new WeakMap<Route, RouteReadings>();
 const originalNames = new WeakMap<Route, string>();

@@ -1,8 +1,8 @@
 /** What a notification of a legacy server is about: everybody, one call, one session, or nobody any more. */
 import type { Notice } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
+import { CHANGED_LISTS } from "../../core/lists.js";
 import type { Logger } from "../../core/logger.js";
-import type { ListKind } from "../../core/upstream.js";
 import type { Notification } from "../../wire/envelope.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
 import type { ConnectionObserver } from "../connection.js";
@@ -27,12 +27,6 @@ export interface NotificationSettings {
   readonly onTaskStatus: (notice: Notice) => void;
 }
 
-const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
-  "notifications/tools/list_changed": ["tools"],
-  "notifications/prompts/list_changed": ["prompts"],
-  "notifications/resources/list_changed": ["resources", "resourceTemplates"],
-};
-
 export class NotificationRouter {
   readonly #settings: NotificationSettings;
 
@@ -47,8 +41,8 @@ export class NotificationRouter {
     if (method === "notifications/resources/updated") {
       const uri = stringAt(params, "uri");
       if (uri !== undefined) observer.resourceUpdated(uri);
-    } else if (Object.hasOwn(CHANGED, method)) {
-      for (const kind of CHANGED[method] ?? []) observer.listChanged(kind);
+    } else if (CHANGED_LISTS.has(method)) {
+      for (const kind of CHANGED_LISTS.get(method) ?? []) observer.listChanged(kind);
     } else if (method === "notifications/progress") {
       // The token says whose it is, whatever stream it came on.
       const call = calls.byProgressToken(params);

@@ -5,9 +5,10 @@ import type { Call, Freshness, InputResponses, Reply } from "../../core/call.js"
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
+import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
-import { LIST_KINDS, type ListKind, type ServerFacts, type ServerList } from "../../core/upstream.js";
+import type { ServerFacts, ServerList } from "../../core/upstream.js";
 import { canonicalText } from "../../wire/canonical.js";
 import {
   codeOf,
@@ -26,7 +27,7 @@ import { cancelReason } from "../protocol/cancel-reason.js";
 import { isModernRefusal } from "../protocol/hop-errors.js";
 import { nextId } from "../protocol/ids.js";
 import { OpenCall, OpenCalls } from "../protocol/open-calls.js";
-import { LISTS, listAllPages } from "../protocol/pagination.js";
+import { listAllPages } from "../protocol/pagination.js";
 import { displayNameOf, presentQuestions } from "../protocol/questions.js";
 import { invalidQuestionError, isAmbiguous, readQuestions } from "../protocol/read-questions.js";
 import type { ProtocolSettings } from "../protocol/settings.js";

@@ -1,8 +1,8 @@
 /** The one `subscriptions/listen` stream of a connection, whose filter is the union of what anybody wants to hear. */
 import { inBackground } from "../../core/background.js";
 import type { GatewayError } from "../../core/errors.js";
+import { CHANGED_LISTS, LISTS_OF_CAPABILITY } from "../../core/lists.js";
 import type { Logger } from "../../core/logger.js";
-import type { ListKind } from "../../core/upstream.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
@@ -37,18 +37,6 @@ interface Stream extends OpenStream {
 }
 
 type StreamError = { readonly code: unknown; readonly message: string };
-
-const LISTS: Readonly<
-  Record<string, { readonly key: string; readonly method: string; readonly kinds: readonly ListKind[] }>
-> = {
-  tools: { key: "toolsListChanged", method: "notifications/tools/list_changed", kinds: ["tools"] },
-  prompts: { key: "promptsListChanged", method: "notifications/prompts/list_changed", kinds: ["prompts"] },
-  resources: {
-    key: "resourcesListChanged",
-    method: "notifications/resources/list_changed",
-    kinds: ["resources", "resourceTemplates"],
-  },
-};
 
 /** Changes of the filter that come so close together (ms) make one new stream. */
 const BATCH_MS = 20;
@@ -214,8 +202,8 @@ export class Subscriptions {
   #filter(): JsonObject | undefined {
     const capabilities = this.#settings.capabilities();
     const filter: Record<string, unknown> = {};
-    for (const [capability, { key }] of Object.entries(LISTS)) {
-      if (objectAt(capabilities, capability)?.listChanged === true) filter[key] = true;
+    for (const capability of LISTS_OF_CAPABILITY.keys()) {
+      if (objectAt(capabilities, capability)?.listChanged === true) filter[`${capability}ListChanged`] = true;
     }
     const uris = this.#requestedUris();
     if (objectAt(capabilities, "resources")?.subscribe === true && uris.length > 0) {
@@ -242,8 +230,7 @@ export class Subscriptions {
       const uri = stringAt(params, "uri");
       if (uri !== undefined) observer.resourceUpdated(uri);
     } else {
-      const list = Object.values(LISTS).find((known) => known.method === method);
-      for (const kind of list?.kinds ?? []) observer.listChanged(kind);
+      for (const kind of CHANGED_LISTS.get(method) ?? []) observer.listChanged(kind);
     }
   }
 
@@ -300,7 +287,7 @@ export class Subscriptions {
   #notifyMissedChanges(): void {
     const { observer } = this.#settings;
     const capabilities = this.#settings.capabilities();
-    for (const [capability, { kinds }] of Object.entries(LISTS)) {
+    for (const [capability, kinds] of LISTS_OF_CAPABILITY) {
       if (objectAt(capabilities, capability)?.listChanged !== true) continue;
       for (const kind of kinds) observer.listChanged(kind);
     }

@@ -1,25 +1,11 @@
 /** Walks all pages of a list that a server hands out piece by piece, and knows when to stop. */
 import { GatewayError } from "../../core/errors.js";
 import { entryFlaw, type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
+import { LISTS, type ListKind } from "../../core/lists.js";
 import type { Logger } from "../../core/logger.js";
-import type { ListKind } from "../../core/upstream.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
-
-/** The method that lists each kind, the key its items stand under, and the capability that offers it. */
-export const LISTS: Readonly<
-  Record<ListKind, { readonly method: string; readonly key: string; readonly capability: string }>
-> = {
-  tools: { method: "tools/list", key: "tools", capability: "tools" },
-  prompts: { method: "prompts/list", key: "prompts", capability: "prompts" },
-  resources: { method: "resources/list", key: "resources", capability: "resources" },
-  resourceTemplates: {
-    method: "resources/templates/list",
-    key: "resourceTemplates",
-    capability: "resources",
-  },
-};
 
 /** A server that still has a cursor after so many pages is taken to be going round in circles. */
 const MAX_PAGES = 1_000;
@@ -93,11 +79,11 @@ async function readPage(
   { server, kind, request }: PaginationSettings,
   cursor: string | undefined,
 ): Promise<{ readonly page: JsonObject; readonly found: readonly unknown[] }> {
-  const { method, key } = LISTS[kind];
+  const { method } = LISTS[kind];
   const { error, result: page = {} } = await request(method, cursor === undefined ? undefined : { cursor });
   // Servers with resources and no templates often do not know the method at all.
   if (error?.code === CODE.methodNotFound) return { page, found: [] };
-  const found = page[key];
+  const found = page[kind];
   if (error === undefined && Array.isArray(found)) return { page, found };
   const how = error === undefined ? "without a list" : `with an error: ${error.message}`;
   throw new GatewayError("upstream_closed", "upstream", `${server} answered ${method} ${how}`, { server });
