@@ -22,8 +22,10 @@ export interface Connection {
    * each request, those of `client` do.
    */
   list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
-  /** Asks to hear about one resource; call the returned function to stop. Reference-counted. */
-  subscribe(uri: string): () => void;
+  /** Subscribes to one resource, which must not be subscribed to already: the caller counts references. */
+  subscribe(uri: string): void;
+  /** Ends the subscription to one resource. */
+  unsubscribe(uri: string): void;
   /** The error with which the server refused to tell of a resource that is followed; waits for its word. */
   subscriptionError(uri: string): Promise<RpcError | undefined>;
   /** See `Upstream`; absent where the revision knows no way to ask. */

@@ -20,7 +20,6 @@ import {
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { addOwnHop, filterLoopedItems } from "./hops.js";
-import { ClientSubscriptions } from "./leases/client-subscriptions.js";
 import { EVICT_AFTER_MS, ExclusiveConnections, MAX_PER_PRINCIPAL } from "./leases/exclusive-connections.js";
 import {
   type Lease,
@@ -30,7 +29,7 @@ import {
   requestListScope,
   SESSION_LIST_SCOPE,
 } from "./leases/lease.js";
-import { PersistentSubscriptions } from "./leases/persistent-subscriptions.js";
+import { ClientSubscriptions, ConnectionSubscriptions } from "./leases/resource-subscriptions.js";
 import { SessionChoice } from "./leases/session-choice.js";
 import { callIdentity } from "./legacy/parked-calls.js";
 import { visitedLinkIds } from "./legacy/url-elicitation.js";
@@ -61,8 +60,8 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #settings: UpstreamSettings;
   readonly #eraCache = new EraCache();
   readonly #events: UpstreamEvents;
-  readonly #sharedSubscriptions = new PersistentSubscriptions();
-  readonly #clientSubscriptions: ClientSubscriptions;
+  readonly #sharedSubscriptions = new ConnectionSubscriptions();
+  readonly #clientSubscriptions = new ClientSubscriptions((client) => this.#subscriptionsOf(client));
   readonly #shared: Supervisor;
   readonly #leases: Leases;
   readonly #exclusive: ExclusiveConnections;
@@ -85,15 +84,10 @@ class SupervisedUpstream implements StartableUpstream {
       onRefused: () => {
         // To end them now keeps them from being opened again.
         this.#endLeases();
-        this.#clientSubscriptions.resubscribeAll();
+        this.#resubscribeAll();
       },
     });
     this.#events = new UpstreamEvents(settings.log);
-    this.#clientSubscriptions = new ClientSubscriptions({
-      server: server.name,
-      log: settings.log,
-      subscribe: (uri, client) => this.#subscribe(uri, client),
-    });
     this.#shared = this.#supervise(undefined, settings.after);
     this.#leases = new Leases({
       server,
@@ -246,17 +240,23 @@ class SupervisedUpstream implements StartableUpstream {
     await this.#settings.closeChannels();
   }
 
-  #subscribe(uri: string, client: Client | undefined): () => void {
+  /** Of the connection that `client` uses; one that is kept for few clients is opened. */
+  #subscriptionsOf(client: Client | undefined): ConnectionSubscriptions {
     const lease = client === undefined ? undefined : this.#leaseFor(client);
-    if (lease === undefined) return this.#sharedSubscriptions.subscribe(uri);
-    const stop = lease.subscriptions.subscribe(uri);
+    if (lease === undefined) return this.#sharedSubscriptions;
     lease.supervisor.connection().catch((error: unknown) => {
       this.#settings.log.debug(
         { server: this.name, error },
-        "a resource is followed when the server is back",
+        "not connected: the resource subscription is sent after the reconnect",
       );
     });
-    return stop;
+    return lease.subscriptions;
+  }
+
+  #resubscribeAll(): void {
+    this.#clientSubscriptions.resubscribeAll((error) =>
+      this.#settings.log.warn({ server: this.name, error }, "a resource subscription was lost"),
+    );
   }
 
   /** Whether `client` is served in a session although the shared connection keeps none. */
@@ -367,7 +367,7 @@ class SupervisedUpstream implements StartableUpstream {
           if (connected.era === "modern" && before !== "modern") this.#endLeases();
         }
         this.#events.opened(leaseKey, connected, subscriptions.moveTo(connected.connection));
-        if (before !== undefined && before !== this.#era) this.#clientSubscriptions.resubscribeAll();
+        if (before !== undefined && before !== this.#era) this.#resubscribeAll();
       },
       onUnavailable: (cause) => this.#events.unavailable(leaseKey, cause),
       onRestart: onRestart,

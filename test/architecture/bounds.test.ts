@@ -58,7 +58,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "upstream/leases.test.ts",
     title: "one principal that uses all it can get leaves room for others, who are not disturbed",
   },
-  "upstream/leases/client-subscriptions.ts": {
+  "upstream/leases/resource-subscriptions.ts": {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },

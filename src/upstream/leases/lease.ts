@@ -9,7 +9,7 @@ import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { capabilityClass, includesClientFeatures } from "../protocol/advertised-capabilities.js";
 import type { Supervisor } from "../supervision/supervisor.js";
-import { PersistentSubscriptions } from "./persistent-subscriptions.js";
+import { ConnectionSubscriptions } from "./resource-subscriptions.js";
 
 /** For whom a connection is kept. */
 export interface LeaseKey {
@@ -21,7 +21,7 @@ export interface LeaseKey {
   readonly session: Client | undefined;
   /** True for a second connection of the same tenants, which only keeps their calls apart. */
   readonly spare: boolean;
-  readonly subscriptions: PersistentSubscriptions;
+  readonly subscriptions: ConnectionSubscriptions;
 }
 
 /** The connection that is kept for some clients alone. */
@@ -164,7 +164,7 @@ export class Leases {
     if (this.#closed) throw stopped(this.#settings.server);
     const own = this.#evictionCandidates(leaseKey);
     if (own !== undefined) this.#evict(own, leaseKey.session === undefined ? this.#settings.evictAfterMs : 0);
-    const whole = { ...leaseKey, subscriptions: new PersistentSubscriptions() };
+    const whole = { ...leaseKey, subscriptions: new ConnectionSubscriptions() };
     const supervisor = this.#settings.supervise(whole, this.#closing.get(key) ?? Promise.resolve());
     const entry: LeaseEntry = {
       ...whole,

@@ -190,8 +190,12 @@ export class LegacyConnection implements Connection {
     return { items, freshness: UNKNOWN_FRESHNESS, malformed };
   }
 
-  subscribe(uri: string): () => void {
-    return this.#subscriptions.subscribe(uri);
+  subscribe(uri: string): void {
+    this.#subscriptions.subscribe(uri);
+  }
+
+  unsubscribe(uri: string): void {
+    this.#subscriptions.unsubscribe(uri);
   }
 
   subscriptionError(uri: string): Promise<RpcError | undefined> {

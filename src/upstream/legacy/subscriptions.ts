@@ -1,29 +1,22 @@
-/** Which resources are followed on one connection: one `resources/subscribe` each, however many want to hear. */
-
+/** How are resources followed in a session? By `resources/subscribe` (2025-11-25, server/resources, "Subscriptions"). */
 import type { RpcError } from "../../wire/envelope.js";
-import type { JsonObject } from "../../wire/json.js";
-import { objectAt } from "../../wire/json.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
+
+type SubscribeMethod = "resources/subscribe" | "resources/unsubscribe";
 
 export interface SubscriptionSettings {
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;
-  /** Sends one or the other, and resolves to the error that it is answered with; never rejects. */
-  readonly send: (
-    method: "resources/subscribe" | "resources/unsubscribe",
-    uri: string,
-  ) => Promise<RpcError | undefined>;
+  /** Sends one or the other, and resolves to the error that the server answers with; never rejects. */
+  readonly send: (method: SubscribeMethod, uri: string) => Promise<RpcError | undefined>;
 }
 
-interface Subscription {
-  count: number;
-  /** What the server says to it. */
-  answer: Promise<RpcError | undefined>;
-}
-
+/** The resources followed in one session; each is subscribed to once. */
 export class ResourceSubscriptions {
-  readonly #subscriptions = new Map<string, Subscription>();
-  /** What a resource's server has yet to answer; over HTTP the next message could get there before it. */
-  readonly #unanswered = new Map<string, Promise<unknown>>();
+  /** By URI: the server's answer to the subscription. */
+  readonly #answers = new Map<string, Promise<RpcError | undefined>>();
+  /** By URI: the last request not answered yet. Over HTTP the next one could overtake it. */
+  readonly #pending = new Map<string, Promise<unknown>>();
   readonly #settings: SubscriptionSettings;
 
   constructor(settings: SubscriptionSettings) {
@@ -32,54 +25,40 @@ export class ResourceSubscriptions {
 
   /** The resources that are followed now. */
   get uris(): readonly string[] {
-    return [...this.#subscriptions.keys()];
+    return [...this.#answers.keys()];
   }
 
-  /** Counts one more follower of `uri`; call the returned function once to stop. */
-  subscribe(uri: string): () => void {
-    const subscription = this.#subscriptions.get(uri) ?? {
-      count: 0,
-      answer: this.#send("resources/subscribe", uri),
-    };
-    subscription.count += 1;
-    this.#subscriptions.set(uri, subscription);
-    let stopped = false;
-    return () => {
-      if (stopped) return;
-      stopped = true;
-      subscription.count -= 1;
-      if (subscription.count > 0) return;
-      this.#subscriptions.delete(uri);
-      // It was said, or there is nobody any more to whom it could be.
-      this.#send("resources/unsubscribe", uri).catch(() => {});
-    };
+  subscribe(uri: string): void {
+    this.#answers.set(uri, this.#send("resources/subscribe", uri));
+  }
+
+  unsubscribe(uri: string): void {
+    this.#answers.delete(uri);
+    // The answer changes nothing: no client follows the resource any more.
+    this.#send("resources/unsubscribe", uri).catch(() => {});
   }
 
   /** The error with which the server refused; waits for its answer. */
   async subscriptionError(uri: string): Promise<RpcError | undefined> {
-    return this.#subscriptions.get(uri)?.answer;
+    return this.#answers.get(uri);
   }
 
-  /** The server has forgotten everything (a new session): tells it again what is followed. */
+  /** Subscribes to all resources again, in a new session. */
   resubscribe(): void {
-    for (const [uri, subscription] of this.#subscriptions)
-      subscription.answer = this.#send("resources/subscribe", uri);
+    for (const uri of this.#answers.keys()) this.subscribe(uri);
   }
 
-  async #send(
-    method: "resources/subscribe" | "resources/unsubscribe",
-    uri: string,
-  ): Promise<RpcError | undefined> {
-    // A server that never offered it would answer with an error; asking is no use.
+  async #send(method: SubscribeMethod, uri: string): Promise<RpcError | undefined> {
+    // A server that did not advertise `subscribe` would answer with an error.
     if (objectAt(this.#settings.capabilities(), "resources")?.subscribe !== true) return undefined;
-    const before = this.#unanswered.get(uri);
+    const before = this.#pending.get(uri);
     const { send } = this.#settings;
     const answer = before === undefined ? send(method, uri) : before.then(() => send(method, uri));
-    this.#unanswered.set(uri, answer);
+    this.#pending.set(uri, answer);
     try {
       return await answer;
     } finally {
-      if (this.#unanswered.get(uri) === answer) this.#unanswered.delete(uri);
+      if (this.#pending.get(uri) === answer) this.#pending.delete(uri);
     }
   }
 }

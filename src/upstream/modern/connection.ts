@@ -126,8 +126,12 @@ export class ModernConnection implements Connection {
     return { items: tools.items, freshness, hasTtl, malformed: [...malformed, ...tools.malformed] };
   }
 
-  subscribe(uri: string): () => void {
-    return this.#listenStreams.subscribe(uri);
+  subscribe(uri: string): void {
+    this.#listenStreams.subscribe(uri);
+  }
+
+  unsubscribe(uri: string): void {
+    this.#listenStreams.unsubscribe(uri);
   }
 
   subscriptionError(uri: string): Promise<RpcError | undefined> {

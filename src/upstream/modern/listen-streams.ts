@@ -1,14 +1,14 @@
 /**
- * Who listens for changes at a server: one stream for everybody. A gateway tells each kind of client of its own lists
- * and connections, so there one more stream for each kind that lists.
+ * Which `subscriptions/listen` streams does a connection keep open? One for all clients; where the server is a gateway,
+ * which notifies by the capabilities of the client that listens, one more per capability class.
  */
 import { canonicalText } from "../../wire/canonical.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { type ListenSettings, Subscriptions } from "./subscriptions.js";
 
-export interface ListenStreamsSettings extends Omit<ListenSettings, "open"> {
-  /** `advertised` is what the client that listens can do; undefined for the gateway itself. */
+export interface ListenStreamsSettings extends Omit<ListenSettings, "open" | "uris"> {
+  /** `advertised` is what the listening client can do; undefined for the gateway itself. */
   readonly open: (
     params: JsonObject,
     onMessage: (message: Envelope) => void,
@@ -17,29 +17,24 @@ export interface ListenStreamsSettings extends Omit<ListenSettings, "open"> {
   readonly isGateway: () => boolean;
 }
 
-/** Capabilities come in few combinations; the stream that was needed longest ago makes room. */
+/** Clients use few combinations of capabilities; the least recently used stream is closed for another one. */
 const MAX_CAPABILITY_CLASSES = 8;
 
-interface ListenSubscription {
-  readonly uri: string;
-  /** One for each stream that listens for it. */
-  readonly stops: Map<Subscriptions, () => void>;
-}
-
+/** All listen streams of one connection. A followed resource is in the filter of each of them. */
 export class ListenStreams {
   readonly #settings: ListenStreamsSettings;
+  readonly #uris = new Set<string>();
   readonly #shared: Subscriptions;
   readonly #byCapabilities = new Map<string, Subscriptions>();
-  readonly #subscriptions = new Set<ListenSubscription>();
   #stopped = false;
 
   constructor(settings: ListenStreamsSettings) {
     this.#settings = settings;
-    this.#shared = new Subscriptions(settings);
+    this.#shared = new Subscriptions({ ...settings, uris: this.#uris });
     this.#shared.start();
   }
 
-  /** A client with these capabilities lists, and wants to know when that changes. */
+  /** A client with these capabilities lists; the changes of its lists must be notified. */
   ensureStreamFor(advertised: JsonObject): void {
     if (this.#stopped || !this.#settings.isGateway() || Object.keys(advertised).length === 0) return;
     const kind = canonicalText(advertised);
@@ -52,25 +47,23 @@ export class ListenStreams {
     const [kindOfOldest, evicted] = oldest;
     evicted.stop();
     this.#byCapabilities.delete(kindOfOldest);
-    for (const { stops } of this.#subscriptions) stops.delete(evicted);
   }
 
-  /** Whoever follows hears what any of the streams tells of it. Call the returned function to stop. */
-  subscribe(uri: string): () => void {
-    const stops = new Map(this.#all().map((stream) => [stream, stream.subscribe(uri)]));
-    const subscription: ListenSubscription = { uri, stops };
-    this.#subscriptions.add(subscription);
-    return () => {
-      if (!this.#subscriptions.delete(subscription)) return;
-      for (const stop of stops.values()) stop();
-    };
+  subscribe(uri: string): void {
+    this.#uris.add(uri);
+    for (const stream of this.#all()) stream.subscribed();
+  }
+
+  unsubscribe(uri: string): void {
+    this.#uris.delete(uri);
+    for (const stream of this.#all()) stream.unsubscribed(uri);
   }
 
   subscriptionError(uri: string): Promise<RpcError | undefined> {
     return this.#shared.subscriptionError(uri);
   }
 
-  /** Takes a message that carries a subscription id; false when it belongs to no stream of ours. */
+  /** Takes a message that carries a subscription id; false when it belongs to none of these streams. */
   receive(message: Envelope): boolean {
     return this.#all().some((stream) => stream.receive(message));
   }
@@ -93,9 +86,9 @@ export class ListenStreams {
     const { open } = this.#settings;
     const stream = new Subscriptions({
       ...this.#settings,
+      uris: this.#uris,
       open: (params, onMessage) => open(params, onMessage, advertised),
     });
-    for (const { uri, stops } of this.#subscriptions) stops.set(stream, stream.subscribe(uri));
     stream.start();
     return stream;
   }

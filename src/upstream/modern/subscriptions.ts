@@ -1,4 +1,4 @@
-/** The one `subscriptions/listen` stream of a connection, whose filter is the union of what anybody wants to hear. */
+/** How are changes listened for at a 2026-07-28 server? By one `subscriptions/listen` stream, replaced when its filter changes. */
 import { inBackground } from "../../core/background.js";
 import type { GatewayError } from "../../core/errors.js";
 import { CHANGED_LISTS, LISTS_OF_CAPABILITY } from "../../core/lists.js";
@@ -16,9 +16,11 @@ export interface ListenSettings {
   readonly capabilities: () => JsonObject;
   readonly observer: ConnectionObserver;
   readonly log: Logger;
-  /** Sends the request and tells its id at once; `close` ends the stream the way the transport wants it. */
+  /** The resources that are followed now. */
+  readonly uris: ReadonlySet<string>;
+  /** Sends the request and returns its id at once; `close` ends the stream in the way of the transport. */
   readonly open: (params: JsonObject, onMessage: (message: Envelope) => void) => OpenStream;
-  /** Told when the server listens again that had ended its stream: it may have been started anew. */
+  /** Called when a stream that the server had ended is acknowledged again: the server may have been restarted. */
   readonly onReopened: () => void;
 }
 
@@ -28,45 +30,46 @@ export interface OpenStream {
   close(): void;
 }
 
-/** A stream as it stands: what it was opened for, and whether the server has said that it listens. */
+/** One stream: what it was opened for, and what the server acknowledged of it. */
 interface Stream extends OpenStream {
   acknowledged: boolean;
   readonly requested: ReadonlySet<string>;
-  /** Of the resources it was opened for, those that the server will tell nothing of. */
+  /** The requested resources that the server left out of its acknowledgement. */
   refused: ReadonlySet<string>;
 }
 
 type StreamError = { readonly code: unknown; readonly message: string };
 
-/** Changes of the filter that come so close together (ms) make one new stream. */
+/** Changes of the filter within this time (ms) open one new stream. */
 const BATCH_MS = 20;
+/** The backoff (ms) after a stream has ended, doubled up to the longest. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Listening is best effort: a server may offer `listChanged` and still not know the method, or end the stream
- * before it acknowledged it. Neither is a failure of the server; lists are then only as fresh as they are asked for.
+ * One stream, its successor and its retries. Listening is best effort: a server may advertise `listChanged` and still
+ * not know the method, or end the stream before it acknowledges it. Neither counts as a failure of the server; lists
+ * are then refreshed only when a client lists.
  */
 export class Subscriptions {
   readonly #settings: ListenSettings;
-  readonly #followers = new Map<string, number>();
-  /** Who waits for what the server says of the streams that are opened. */
+  /** `subscriptionError` calls that wait for an acknowledgement. */
   readonly #waiters = new Set<() => void>();
-  /** Resources for which the server refused a whole stream, which is asked for without them as long as they are followed. */
+  /** Resources for which the server refused a whole stream; later streams leave them out while they are followed. */
   readonly #rejected = new Map<string, RpcError>();
-  /** Resources of the streams that the server acknowledged: not they are why it refuses another. */
+  /** Resources of the last acknowledged stream: they cannot be why the server refuses another one. */
   #acknowledgedUris: ReadonlySet<string> = new Set();
   #stream: Stream | undefined;
-  /** The stream that still delivers while its successor is not acknowledged yet. */
+  /** The stream before, which stays open until its successor is acknowledged. */
   #previous: Stream | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** When the timer fires, by `performance.now()`; undefined while none is set. */
   #dueAt: number | undefined;
   #backoffMs = FIRST_WAIT_MS;
-  /** No stream is opened before this time, by `performance.now()`, whatever the filter would be. */
+  /** The end of the backoff, by `performance.now()`; changes of the filter wait for it too. */
   #notBefore = 0;
   #missed = false;
-  /** The server does not know the method at all, and is not asked again before it may be another one. */
+  /** The server answered that it does not know the method; no retry until it may have been replaced. */
   #unsupported = false;
   #stopped = false;
 
@@ -78,51 +81,42 @@ export class Subscriptions {
     this.#schedule(0);
   }
 
-  /** The server offers other things than before: it may tell of others, and may be another one. */
+  /** The capabilities have changed: opens a stream with a new filter, and forgets refusals. */
   refilter(): void {
     this.#resetRefusals();
     this.#schedule(BATCH_MS);
   }
 
-  /** Counts one more follower of `uri`; call the returned function once to stop. */
-  subscribe(uri: string): () => void {
-    const count = this.#followers.get(uri) ?? 0;
-    this.#followers.set(uri, count + 1);
-    if (count === 0) this.#schedule(BATCH_MS);
-    let stopped = false;
-    return () => {
-      if (stopped) return;
-      stopped = true;
-      const left = (this.#followers.get(uri) ?? 1) - 1;
-      if (left > 0) {
-        this.#followers.set(uri, left);
-      } else {
-        this.#followers.delete(uri);
-        this.#rejected.delete(uri);
-        this.#wakeWaiters();
-        this.#schedule(BATCH_MS);
-      }
-    };
+  /** A resource was added to `uris`. */
+  subscribed(): void {
+    this.#schedule(BATCH_MS);
+  }
+
+  /** `uri` was removed from `uris`. */
+  unsubscribed(uri: string): void {
+    this.#rejected.delete(uri);
+    this.#wakeWaiters();
+    this.#schedule(BATCH_MS);
   }
 
   /**
-   * The error that it comes to when the server leaves `uri` out of what it will tell; waits until it has said, or
-   * nobody follows `uri` any more.
+   * The error where the server refuses `uri` or leaves it out of an acknowledgement. Waits for an acknowledged stream
+   * that asked for it, or until `uri` is not followed any more.
    */
   async subscriptionError(uri: string): Promise<RpcError | undefined> {
-    while (!this.#stopped && !this.#unsupported && this.#followers.has(uri)) {
+    while (!this.#stopped && !this.#unsupported && this.#settings.uris.has(uri)) {
       const rejected = this.#rejected.get(uri);
       if (rejected !== undefined) return rejected;
-      const told = [this.#stream, this.#previous].find(
+      const acknowledged = [this.#stream, this.#previous].find(
         (open) => open?.acknowledged && open.requested.has(uri),
       );
-      if (told !== undefined) return told.refused.has(uri) ? NOT_SUBSCRIBED : undefined;
+      if (acknowledged !== undefined) return acknowledged.refused.has(uri) ? NOT_SUBSCRIBED : undefined;
       await new Promise<void>((resolve) => this.#waiters.add(resolve));
     }
     return this.#unsupported ? NOT_SUBSCRIBED : undefined;
   }
 
-  /** Takes a message that carries a subscription id; false when it belongs to no stream of ours. */
+  /** Takes a message that carries a subscription id; false when it belongs to neither stream. */
   receive(message: Envelope): boolean {
     const id = objectAt(message.params, "_meta")?.[META.subscriptionId] ?? message.params?.requestId;
     const stream = [this.#stream, this.#previous].find((open) => open !== undefined && open.id === id);
@@ -131,7 +125,7 @@ export class Subscriptions {
     return true;
   }
 
-  /** Listens anew: whoever answers now may be another, who lists other things. */
+  /** Opens a new stream at once: the server's address has changed, and another process may answer. */
   reopen(): void {
     if (this.#stream?.acknowledged === false) return;
     this.#missed ||= this.#stream !== undefined;
@@ -148,7 +142,7 @@ export class Subscriptions {
     this.#wakeWaiters();
   }
 
-  /** Opens a stream after `ms`, but not before the server may be asked again; one that is due sooner stays due. */
+  /** Opens a stream after `ms` and after the backoff; one that is due sooner stays due. */
   #schedule(ms: number): void {
     if (this.#stopped || this.#unsupported) return;
     const now = performance.now();
@@ -163,14 +157,14 @@ export class Subscriptions {
     this.#timer.unref();
   }
 
-  /** Forgets what the server refused, as whoever answers now may be another. */
+  /** The server may have been replaced: what it refused counts no more. */
   #resetRefusals(): void {
     this.#unsupported = false;
     this.#notBefore = 0;
     this.#rejected.clear();
   }
 
-  /** Opens a stream for what is wanted now; the one before goes on until the new one is acknowledged. */
+  /** Opens a stream with the current filter; the one before stays open until the new one is acknowledged. */
   #openStream(): void {
     const filter = this.#filter();
     const previous = this.#stream;
@@ -196,7 +190,7 @@ export class Subscriptions {
       (answer) => this.#ended(stream, answer.message.error),
       (error: GatewayError) => this.#ended(stream, error),
     );
-    inBackground(ended, this.#settings.log, "taking in the end of a stream of changes");
+    inBackground(ended, this.#settings.log, "handling the end of a subscriptions/listen stream");
   }
 
   #filter(): JsonObject | undefined {
@@ -214,7 +208,7 @@ export class Subscriptions {
 
   /** The resources that are followed, without those that the server rejected. */
   #requestedUris(): readonly string[] {
-    return [...this.#followers.keys()].filter((uri) => !this.#rejected.has(uri));
+    return [...this.#settings.uris].filter((uri) => !this.#rejected.has(uri));
   }
 
   #receive(stream: Stream, message: Envelope): void {
@@ -226,7 +220,7 @@ export class Subscriptions {
       stream.close();
       this.#ended(stream, undefined);
     } else if (method === "notifications/resources/updated") {
-      // It may be a part of the resource that is followed, not the resource itself.
+      // The URI may be that of a sub-resource of a followed one.
       const uri = stringAt(params, "uri");
       if (uri !== undefined) observer.resourceUpdated(uri);
     } else {
@@ -261,29 +255,32 @@ export class Subscriptions {
       this.#wakeWaiters();
       log.info(
         { server },
-        "the server offers changes and knows no subscriptions/listen; it is not asked again",
+        "the server advertises listChanged or subscribe, but not the method subscriptions/listen; no retry",
       );
       return;
     }
     if (error !== undefined && numberOf(error.code) === CODE.invalidParams && !stream.acknowledged)
       this.#reject(stream, error);
-    log.debug({ server, error: error?.message }, "the stream of changes ended; it is opened again");
+    log.debug(
+      { server, error: error?.message },
+      "the subscriptions/listen stream ended; it is opened again after a backoff",
+    );
     this.#missed ||= stream.acknowledged;
     this.#notBefore = performance.now() + this.#backoffMs;
     this.#backoffMs = Math.min(this.#backoffMs * 2, LONGEST_WAIT_MS);
     this.#schedule(0);
   }
 
-  /** Of what the stream was asked for, what is new since the last acknowledgement may be why it was refused. */
+  /** The server refused the stream: the resources that are new since the last acknowledged one may be why. */
   #reject({ requested }: Stream, { message }: StreamError): void {
     for (const uri of requested) {
-      if (this.#acknowledgedUris.has(uri) || !this.#followers.has(uri)) continue;
+      if (this.#acknowledgedUris.has(uri) || !this.#settings.uris.has(uri)) continue;
       this.#rejected.set(uri, { code: CODE.invalidParams, message });
     }
     this.#wakeWaiters();
   }
 
-  /** While nobody listened anything may have changed. */
+  /** While no stream was open, anything may have changed. */
   #notifyMissedChanges(): void {
     const { observer } = this.#settings;
     const capabilities = this.#settings.capabilities();
@@ -305,10 +302,10 @@ const NOT_SUBSCRIBED: RpcError = {
   message: "the server tells of no updates of this resource",
 };
 
-/** Whoever says nothing of what it honours is taken to honour everything. */
+/** An acknowledgement without a filter honours the whole request. */
 function refusedUris(requested: ReadonlySet<string>, honoured: JsonObject | undefined): ReadonlySet<string> {
   if (honoured === undefined) return new Set();
   const { resourceSubscriptions } = honoured;
-  const told: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
-  return new Set([...requested].filter((uri) => !told.includes(uri)));
+  const accepted: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
+  return new Set([...requested].filter((uri) => !accepted.includes(uri)));
 }
