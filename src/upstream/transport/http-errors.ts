@@ -3,7 +3,7 @@ import { GatewayError } from "../../core/errors.js";
 import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
 import { explainNetworkError } from "./network-errors.js";
-import { type ResponseHeaders, retryAfter } from "./response-headers.js";
+import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./response-headers.js";
 
 const BODY_EXCERPT_BYTES = 4096;
 
@@ -44,7 +44,11 @@ export interface ErrorResponse {
  */
 export function statusError(target: HttpTarget, answered: ErrorResponse): GatewayError {
   const { status, headers, body = NO_BODY, what = describeStatus(target, status, headers) } = answered;
-  const cause = new HttpStatusError(status, body.toString("utf8", 0, BODY_EXCERPT_BYTES), headers.all);
+  const cause = new HttpStatusError(
+    status,
+    body.toString("utf8", 0, BODY_EXCERPT_BYTES),
+    singleValued(headers),
+  );
   const sentence = `${target.name} ${what}`;
   const server = target.name;
   if (isRejection(answered)) {
@@ -72,7 +76,7 @@ const NO_BODY = Buffer.alloc(0);
 
 function describeStatus(target: HttpTarget, status: number, headers: ResponseHeaders): string {
   if (status >= 300 && status < 400)
-    return `redirects elsewhere${describeRedirect(target, headers.get("location"))}`;
+    return `redirects elsewhere${describeRedirect(target, headerOf(headers, "location"))}`;
   switch (status) {
     case 401:
       return "answered 401: it wants credentials, or others than it was given";

@@ -20,7 +20,7 @@ import {
 import type { HttpTarget } from "./http-target.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 import { textOf } from "./message-text.js";
-import { isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
+import { headerOf, isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
 import { deliverSafely, type UnmatchedHandlers } from "./unmatched-messages.js";
 
 export interface ExchangeOwner {
@@ -204,7 +204,7 @@ export class HttpExchange implements HttpReceiver {
   #appendLarge(chunk: Buffer): void {
     if (this.#large === undefined) {
       this.#large = new BoundedBuffer(MAX_ANSWER_BYTES);
-      this.#large.reserve(Number(this.#responseHeaders.get("content-length")));
+      this.#large.reserve(Number(headerOf(this.#responseHeaders, "content-length")));
       for (const earlier of this.#chunks) this.#large.append(earlier);
       this.#chunks = [];
     }

@@ -1,10 +1,9 @@
 /** The connections to one HTTP server, kept open between requests; several channels to it may share them. */
 import { lookup } from "node:dns";
 import { isIP } from "node:net";
-import type { Dispatcher } from "undici";
+import { buildConnector, type Dispatcher } from "undici";
 import { HttpConnections, type PooledRequest } from "./http-connections.js";
 import { SHARED_READ } from "./shared-read.js";
-import { buildConnector } from "./undici-client.js";
 
 export interface HttpPoolOptions {
   readonly url: string;

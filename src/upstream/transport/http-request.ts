@@ -3,11 +3,12 @@
  * its origin, never decompressed, and abortable at any moment.
  */
 
+import type { Dispatcher } from "undici";
 import { batchCompletion } from "./batched-completions.js";
 import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-connections.js";
 import type { HttpTarget } from "./http-target.js";
-import { ResponseHeaders } from "./response-headers.js";
+import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
 export interface OutgoingRequest {
   readonly method: "POST" | "GET" | "DELETE";
@@ -31,17 +32,13 @@ const LARGE_BYTES = 65_536;
 const MAX_REDIRECTS = 3;
 const aborted = new Error("the request was given up");
 
-/**
- * The handler is of undici's older kind. For the newer one undici makes a controller and an object of the headers,
- * and that of every answer (1.5 µs a call); this version takes either.
- */
 export class HttpRequest implements PooledRequest {
   /** The one that it uses, until undici has told its end. */
   connection: HttpConnection | undefined;
   readonly #target: HttpTarget;
   #outgoing: OutgoingRequest;
   readonly #receiver: HttpReceiver;
-  #abort: ((reason: Error) => void) | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
   /** Handed to the pool, without a connection so far. */
   #waiting = false;
   #done = false;
@@ -65,7 +62,7 @@ export class HttpRequest implements PooledRequest {
     if (this.#done) return;
     this.#done = true;
     this.#settled();
-    this.#abort?.(aborted);
+    this.#controller?.abort(aborted);
   }
 
   #dispatch(path: string): void {
@@ -90,44 +87,40 @@ export class HttpRequest implements PooledRequest {
     this.#target.pool.settled();
   }
 
-  onConnect(abort: (reason: Error) => void): void {
+  onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#done) {
-      abort(aborted);
+      controller.abort(aborted);
       return;
     }
     this.#settled();
-    this.#abort = abort;
+    this.#controller = controller;
     this.#sent = true;
   }
 
-  /** True, like what `onData` returns: go on reading. */
-  onHeaders(status: number, raw: Buffer[]): boolean {
-    if (this.#done || status < 200) return true;
-    const headers = new ResponseHeaders(raw);
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (this.#done || status < 200) return;
     if (status === 307 || status === 308) {
-      this.#redirectTo = this.#pathOfRedirect(status, headers.get("location"));
-      if (this.#redirectTo !== undefined) return true;
+      this.#redirectTo = this.#pathOfRedirect(status, headerOf(headers, "location"));
+      if (this.#redirectTo !== undefined) return;
     }
-    const encoding = headers.get("content-encoding");
+    const encoding = headerOf(headers, "content-encoding");
     if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
       // It was asked not to. A small compressed body may stand for any amount of text, so nothing is inflated.
-      this.#fail(new Error(`it compressed its response (${encoding}) although asked not to`));
-      this.#abort?.(aborted);
-      return true;
+      this.fail(new Error(`it compressed its response (${encoding}) although asked not to`));
+      this.#controller?.abort(aborted);
+      return;
     }
     // It will not be sent again, wherever it may be that the answer waits for.
     if (this.#outgoing.body !== undefined && this.#outgoing.body.length >= LARGE_BYTES)
       this.#outgoing = { ...this.#outgoing, body: "" };
     this.#receiver.head(status, headers);
-    return true;
   }
 
-  onData(chunk: Buffer): boolean {
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (!this.#done && this.#redirectTo === undefined) this.#receiver.data(chunk);
-    return true;
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     this.#releaseConnection();
     if (this.#done) return;
     const path = this.#redirectTo;
@@ -136,7 +129,7 @@ export class HttpRequest implements PooledRequest {
       return;
     }
     this.#redirectTo = undefined;
-    this.#abort = undefined;
+    this.#controller = undefined;
     this.#dispatch(path);
   }
 
@@ -151,9 +144,9 @@ export class HttpRequest implements PooledRequest {
     }
   }
 
-  onError(error: Error): void {
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#releaseConnection();
-    this.#fail(error);
+    this.fail(error);
   }
 
   #releaseConnection(): void {
@@ -162,7 +155,7 @@ export class HttpRequest implements PooledRequest {
     connection?.release();
   }
 
-  #fail(error: Error): void {
+  fail(error: Error): void {
     if (this.#done) return;
     this.#done = true;
     this.#settled();

@@ -9,7 +9,7 @@ import {
 } from "../../wire/envelope.js";
 import { readMessages, readMessagesInSteps } from "../../wire/message.js";
 import type { ChannelResponse } from "./channel.js";
-import type { ResponseHeaders } from "./response-headers.js";
+import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
 export class HttpResponse implements ChannelResponse {
   readonly message: Envelope;
@@ -23,7 +23,7 @@ export class HttpResponse implements ChannelResponse {
   }
 
   header(name: string): string | undefined {
-    return this.#headers.get(name);
+    return headerOf(this.#headers, name);
   }
 }
 
