@@ -31,12 +31,6 @@ const ENTRANCES = [
   "upstream/transport/stdio.ts",
 ];
 
-/** Loaded by a file of the path, and never run by a call. */
-const ASIDE: ReadonlySet<string> = new Set([
-  // Reads keys of issuers, once in a while and in the background of requests that wait for them anyway.
-  "downstream/authenticate/fetch-json.ts",
-]);
-
 const FORBIDDEN_PACKAGES = [
   /^zod$/,
   /^@modelcontextprotocol\//,
@@ -46,7 +40,7 @@ const FORBIDDEN_PACKAGES = [
   // Only the entry point is undici's public API.
   /^undici\//,
 ];
-/** Globals of the web platform that cost 9 to 143 µs a call (performance.md, "Where the microseconds go"). */
+/** Globals of the web platform that cost 9 to 143 µs a call. */
 const FORBIDDEN_WORDS =
   /\bfetch\(|\bnew (?:Request|Response|Headers|ReadableStream|WritableStream|TransformStream)\b|\bAbortSignal\.any\b|\b(?:read|write|append)FileSync\b|\bexecSync\b/;
 
@@ -55,7 +49,7 @@ function reachable(imports: readonly Import[], entrances: readonly string[]): Re
   const found = new Set<string>();
   const waiting = [...entrances];
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
-    if (found.has(file) || ASIDE.has(file)) continue;
+    if (found.has(file)) continue;
     found.add(file);
     for (const { file: from, target, typeOnly } of imports) {
       if (from === file && !typeOnly) waiting.push(target);

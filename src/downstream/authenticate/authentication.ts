@@ -137,14 +137,19 @@ function lazyTokenVerifier(
   let verifier: Promise<(text: string) => Promise<CheckedToken>> | undefined;
   const start = async () => {
     if (jwt === undefined) throw new TypeError("no tokens are taken here");
-    const [{ checkToken }, { IssuerKeys }, { fetchJson }] = await Promise.all([
+    const [{ checkToken }, { issuerKeys }, { fetchJson }] = await Promise.all([
       import("./tokens.js"),
       import("./issuer-keys.js"),
       import("./fetch-json.js"),
     ]);
-    const issuerKeys = new IssuerKeys({ jwt, fetch: fetchJson, logger });
     const audience = jwt.audience.length > 0 ? jwt.audience : [resource ?? url()];
-    const settings = { jwt, audience, requiredScopes, reservedIds, keyOf: issuerKeys.find };
+    const settings = {
+      jwt,
+      audience,
+      requiredScopes,
+      reservedIds,
+      keyOf: issuerKeys({ jwt, fetch: fetchJson, logger }),
+    };
     return (text: string) => checkToken(text, settings);
   };
   return async (text: string): Promise<CheckedToken> => {

@@ -3,7 +3,7 @@ import { errors } from "jose";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LogFields } from "../../../src/core/logger.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { IssuerKeys, KeysUnavailable } from "../../../src/downstream/authenticate/issuer-keys.js";
+import { issuerKeys, KeysUnavailable } from "../../../src/downstream/authenticate/issuer-keys.js";
 import { issuer } from "../../support/issuer.js";
 import { authenticationOf, bearer, jwtConfig, outcome } from "./support.js";
 
@@ -21,7 +21,7 @@ interface Served {
   readonly asked: string[];
 }
 
-function issuerKeys(jwksUri: string | undefined = KEYS) {
+function keysOf(jwksUri: string | undefined = KEYS) {
   const served: Served = { kids: ["one"], failing: undefined, asked: [] };
   const said: string[] = [];
   const fetch = async (url: string): Promise<unknown> => {
@@ -30,11 +30,11 @@ function issuerKeys(jwksUri: string | undefined = KEYS) {
     return { keys: served.kids.map((kid) => ({ ...EC, ...POINT, kid })) };
   };
   const logger = { ...SILENT, warn: (_: LogFields, sentence: string) => void said.push(sentence) };
-  const keys = new IssuerKeys({ jwt: { issuer: ISSUER, jwksUri }, fetch, logger });
+  const keys = issuerKeys({ jwt: { issuer: ISSUER, jwksUri }, fetch, logger });
   /** The name of what came of it. */
   const find = async (kid: string): Promise<string> => {
     try {
-      await keys.find({ alg: "ES256", kid }, { payload: "", signature: "" });
+      await keys({ alg: "ES256", kid }, { payload: "", signature: "" });
       return "found";
     } catch (error) {
       return error instanceof KeysUnavailable
@@ -52,14 +52,14 @@ afterEach(() => void vi.useRealTimers());
 
 describe("the keys of an issuer", () => {
   test("are fetched with the first token, once for all that come at once", async () => {
-    const { served, find } = issuerKeys();
+    const { served, find } = keysOf();
     expect(served.asked).toEqual([]);
     expect(await Promise.all([find("one"), find("one"), find("one")])).toEqual(["found", "found", "found"]);
     expect(served.asked).toEqual([KEYS]);
   });
 
   test("are fetched once more for a key that nobody knows, and then not for a while", async () => {
-    const { served, find } = issuerKeys();
+    const { served, find } = keysOf();
     await find("one");
     expect([await find("two"), served.asked.length]).toEqual(["none", 1]);
     vi.advanceTimersByTime(30_000);
@@ -70,7 +70,7 @@ describe("the keys of an issuer", () => {
   });
 
   test("are not fetched more often because strangers make up names of keys", async () => {
-    const { served, find } = issuerKeys();
+    const { served, find } = keysOf();
     await find("one");
     for (let second = 0; second < 120; second += 1) {
       vi.advanceTimersByTime(1_000);
@@ -81,7 +81,7 @@ describe("the keys of an issuer", () => {
   });
 
   test("are fetched anew when they have grown old, while nobody waits for that", async () => {
-    const { served, find } = issuerKeys();
+    const { served, find } = keysOf();
     await find("one");
     vi.advanceTimersByTime(10 * 60_000 - 1);
     await find("one");
@@ -92,7 +92,7 @@ describe("the keys of an issuer", () => {
   });
 
   test("that are known go on being used for an hour while the issuer cannot be reached, and no longer", async () => {
-    const { served, find, said } = issuerKeys();
+    const { served, find, said } = keysOf();
     await find("one");
     served.failing = "connection refused";
     vi.advanceTimersByTime(59 * 60_000);
@@ -109,7 +109,7 @@ describe("the keys of an issuer", () => {
   });
 
   test("that cannot be had are not asked for by every token", async () => {
-    const { served, find, said } = issuerKeys();
+    const { served, find, said } = keysOf();
     served.failing = "no";
     for (let at = 0; at < 50; at += 1) expect(await find("one")).toBe("unavailable");
     expect([served.asked.length, said.length]).toEqual([1, 1]);
@@ -119,7 +119,7 @@ describe("the keys of an issuer", () => {
   });
 
   test("that cannot be fetched when a new one is needed leave it open whether the token is good", async () => {
-    const { served, find } = issuerKeys();
+    const { served, find } = keysOf();
     await find("one");
     vi.advanceTimersByTime(30_000);
     served.failing = "no";
@@ -184,7 +184,7 @@ describe("what an issuer may answer", () => {
   });
 
   test("a new key between two tokens: the second is taken too", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
+    vi.useFakeTimers({ toFake: ["performance", "Date"] });
     const from = await issuer();
     const authentication = authenticationOf({ jwt: jwtConfig(from.url) });
     await outcome(authentication, bearer(await from.token()));
@@ -209,7 +209,7 @@ describe("where the keys are", () => {
   });
 
   test("with a path in the issuer's name there are three places", async () => {
-    const { served, find } = issuerKeys();
+    const { served, find } = keysOf();
     expect(await find("one")).toBe("found");
     expect(served.asked).toEqual([KEYS]);
     const asked: string[] = [];
@@ -217,10 +217,8 @@ describe("where the keys are", () => {
       asked.push(url);
       throw new Error("no");
     };
-    const keys = new IssuerKeys({ jwt: { issuer: `${ISSUER}/tenant/` }, fetch, logger: SILENT });
-    await expect(keys.find({ alg: "ES256" }, { payload: "", signature: "" })).rejects.toThrow(
-      KeysUnavailable,
-    );
+    const keys = issuerKeys({ jwt: { issuer: `${ISSUER}/tenant/` }, fetch, logger: SILENT });
+    await expect(keys({ alg: "ES256" }, { payload: "", signature: "" })).rejects.toThrow(KeysUnavailable);
     expect(asked).toEqual([
       `${ISSUER}/.well-known/oauth-authorization-server/tenant`,
       `${ISSUER}/.well-known/openid-configuration/tenant`,
