@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The process: what it was asked, what surrounds it, and how it ends. */
-import "./telemetry/v8-flags.js";
+import "./runtime/v8-flags.js";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";

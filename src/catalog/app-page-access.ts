@@ -1,7 +1,7 @@
 /** Whose pages (MCP Apps, `ui://…`) a client has fetched: an app that runs there calls tools by its server's own names. */
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
-import { entryLimit } from "../core/lru-limits.js";
+import { entryLimit } from "../runtime/cache-limits.js";
 import { objectAt } from "../wire/json.js";
 
 /** Remembered per client, and bounded: an app of a page that is forgotten has to call tools by names that are nobody else's. */

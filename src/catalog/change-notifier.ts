@@ -1,9 +1,8 @@
 /** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
 
-import { inBackground } from "../core/background.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/timeouts.js";
 import type { ListScope } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";

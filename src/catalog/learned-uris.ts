@@ -1,6 +1,6 @@
 /** Which server gave a client an address that does not say by its form whose it is. */
 import { LRUCache } from "lru-cache";
-import { entryAndKeyLimit } from "../core/lru-limits.js";
+import { entryAndKeyLimit } from "../runtime/cache-limits.js";
 import { MAX_NAME_LENGTH } from "../wire/length-limits.js";
 
 /** One server's key, or several that gave the same address. */

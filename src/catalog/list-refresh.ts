@@ -1,10 +1,9 @@
 /** Asks one server for its lists: one refresh at a time, many announcements in one, and again later when it fails. */
 
 import PQueue from "p-queue";
-import { inBackground } from "../core/background.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import type { ServerList, Upstream } from "../core/upstream.js";
 import type { ConnectionLists } from "./scoped-lists.js";

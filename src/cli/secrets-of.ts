@@ -4,8 +4,7 @@
  */
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
-import { isNonSecretValue } from "../telemetry/non-secret-values.js";
-import { isSecretName, mayBeSecretName } from "../telemetry/secret-names.js";
+import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secret-names.js";
 
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [

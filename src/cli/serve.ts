@@ -5,7 +5,7 @@ import { workersConflict } from "../config/workers.js";
 import { callCount } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
-import { collectWhenIdle } from "../telemetry/idle-collection.js";
+import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log, WorkersRequest } from "./command-context.js";
 import { messageOf } from "./error-facts.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";

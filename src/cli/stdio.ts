@@ -2,7 +2,7 @@
 import { configOfUrl } from "../config/from-command.js";
 import { callCount } from "../core/call.js";
 import type { Gateway } from "../gateway/gateway.js";
-import { collectWhenIdle } from "../telemetry/idle-collection.js";
+import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, orphanPolicyFrom, type ReapFlag } from "./flags.js";

@@ -1,6 +1,6 @@
 /** What is allowed in a config, and may still surprise whoever wrote it. */
 import { basename } from "node:path";
-import { isLoopback } from "../core/loopback.js";
+import { isLoopback } from "../http/loopback.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import type { Config, ServerConfig } from "./config.js";
 import type { Path } from "./tree.js";

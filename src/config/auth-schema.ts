@@ -1,6 +1,6 @@
 /** The shape of `auth`: who may come in over HTTP, by key or by token. */
 import { z } from "zod";
-import { isLoopback } from "../core/loopback.js";
+import { isLoopback } from "../http/loopback.js";
 
 /** Signatures made with a private key. `none` and the HS family are not among them and cannot be configured. */
 const TOKEN_ALGORITHMS = [

@@ -1,5 +1,5 @@
 /** Makes `auth` of the file complete, and finds what contradicts itself in it. */
-import { isLoopback } from "../core/loopback.js";
+import { isLoopback } from "../http/loopback.js";
 import type { AuthShape } from "./auth-schema.js";
 import type { AuthConfig, ListenConfig } from "./config.js";
 import type { Findings } from "./findings.js";

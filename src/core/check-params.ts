@@ -1,11 +1,96 @@
-/** Parameters and answers of hosts that could be read in several ways, or hide what is judged, are refused. */
+/**
+ * Whether parameters can be read in one way only. A server whose JSON reader ignores case takes `Name` for `name`, and
+ * the last of the two for the one that counts; what policy has judged would not be what it acts on.
+ */
 
 import type { Envelope } from "../wire/envelope.js";
-import type { JsonObject } from "../wire/json.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
-import { membersFault, paramsFault } from "./ambiguous-members.js";
 import { GatewayError } from "./errors.js";
-import { INPUT_RESPONSE, type Members } from "./members.js";
+import { COMMON_PARAMS, INPUT_RESPONSE, type Members, type NestedMember, PARAMS } from "./members.js";
+
+/**
+ * What is wrong with the parameters of a request or notification of either side, as a sentence that names the member;
+ * undefined where each member is what it is for every reader.
+ *
+ * In methods that MCP defines no member may fold to one that is defined, and `arguments` must be an object. In all
+ * others a member may be called as their authors like, but none may stand beside its twin.
+ */
+export function paramsFault(method: string, params: JsonObject | undefined): string | undefined {
+  if (params === undefined) return undefined;
+  const members = PARAMS.get(method);
+  return members === undefined ? duplicateFault(params) : membersFault(params, members, "");
+}
+
+/**
+ * The same for any object of whose members some are defined.
+ *
+ * @param path where the object stands, with a dot behind it; in front of the member that the sentence names
+ */
+export function membersFault(object: JsonObject, members: Members, path: string): string | undefined {
+  for (const key in object) {
+    const inner = members.names.get(key);
+    const fault =
+      inner !== undefined
+        ? innerFault(object[key], inner, path)
+        : members.names.has(key)
+          ? undefined
+          : spellingFault(key, members, path);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function spellingFault(key: string, { folded }: Members, path: string): string | undefined {
+  const meant = folded.match(key);
+  return meant === undefined
+    ? undefined
+    : `${quotedPath(path, key)} could be read as ${quotedPath(path, meant)}`;
+}
+
+function innerFault(value: unknown, inner: NestedMember, path: string): string | undefined {
+  if (value === undefined) return undefined;
+  if (inner.mustBeObject && !isObject(value)) return `${quotedPath(path, inner.name)} must be an object`;
+  if (inner.members === undefined) return undefined;
+  if (Array.isArray(value)) {
+    return inner.appliesTo === "itself"
+      ? undefined
+      : eachFault(value, inner.members, `${path}${inner.name}.`);
+  }
+  if (!isObject(value)) return undefined;
+  const look = inner.appliesTo === "values" ? eachFault : membersFault;
+  return look(value, inner.members, `${path}${inner.name}.`);
+}
+
+function eachFault(
+  values: JsonObject | readonly unknown[],
+  members: Members,
+  path: string,
+): string | undefined {
+  for (const [key, value] of Object.entries(values)) {
+    const fault = isObject(value) ? membersFault(value, members, `${path}${key}.`) : undefined;
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function duplicateFault(params: JsonObject): string | undefined {
+  for (const key in params) {
+    const meant = COMMON_PARAMS.match(key);
+    if (meant !== undefined && meant !== key && Object.hasOwn(params, meant)) {
+      return `${quotedPath("", key)} could be read as ${quotedPath("", meant)}`;
+    }
+  }
+  return undefined;
+}
+
+const quotedPath = (path: string, key: string): string => {
+  const name = `${path}${key}`;
+  return writeJson(name.length <= MAX_QUOTED_LENGTH ? name : `…${name.slice(-MAX_QUOTED_LENGTH)}`);
+};
+/** In characters. */
+const MAX_QUOTED_LENGTH = 200;
 
 /** @throws GatewayError -32602 that names the member, for a request or a notification */
 export function checkParams(method: string, params: JsonObject | undefined): void {

@@ -18,3 +18,8 @@ export interface Logger {
 
 /** Says nothing; for tests, and for parts that run without a log. */
 export const SILENT: Logger = { error() {}, warn() {}, info() {}, debug() {} };
+
+/** Lets `work` go on; `what` it is stands in the log where it fails, which only a fault of the gateway makes it. */
+export function inBackground(work: Promise<unknown>, log: Pick<Logger, "error">, what: string): void {
+  work.catch((error: unknown) => log.error({ error }, `${what} failed: a fault of the gateway`));
+}

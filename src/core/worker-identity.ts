@@ -22,3 +22,16 @@ export function workerSocket(
   // On Windows such sockets have a name space of their own.
   return process.platform === "win32" ? `\\\\.\\pipe\\${basename(folder)}-${name}` : join(folder, name);
 }
+
+const WORKER_PREFIX = /^(\d{1,3})-/;
+
+/** @param worker its number; absent where there is one process */
+export const withWorkerPrefix = (worker: number | undefined, text: string): string =>
+  worker === undefined ? text : `${worker}-${text}`;
+
+export function workerOf(text: string): number | undefined {
+  const number = WORKER_PREFIX.exec(text)?.[1];
+  return number === undefined ? undefined : Number(number);
+}
+
+export const withoutWorkerPrefix = (text: string): string => text.replace(WORKER_PREFIX, "");

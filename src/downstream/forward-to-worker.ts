@@ -6,8 +6,7 @@ import { Agent, type IncomingMessage, request as openRequest, type ServerRespons
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { TASK_METHODS } from "../core/tasks.js";
-import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
-import { workerOf } from "../core/worker-prefix.js";
+import { type WorkerIdentity, workerOf, workerSocket } from "../core/worker-identity.js";
 import type { Envelope } from "../wire/envelope.js";
 import { stringAt } from "../wire/json.js";
 import type { MessageId } from "../wire/message-id.js";

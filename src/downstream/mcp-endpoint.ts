@@ -1,8 +1,8 @@
 /** The endpoint that speaks MCP: one request, checked from the cheap to the dear, and handed to its era. */
 import type { IncomingMessage } from "node:http";
-import { LARGE_BYTES, runSteps } from "../core/cooperative-yield.js";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
+import { LARGE_BYTES, runSteps } from "../runtime/cooperative-yield.js";
 import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/depth.js";
 import {
   type Batch,

@@ -2,8 +2,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { StringDecoder } from "node:string_decoder";
-import { LARGE_BYTES, runSteps, type Steps } from "../core/cooperative-yield.js";
 import { GatewayError } from "../core/errors.js";
+import { LARGE_BYTES, runSteps, type Steps } from "../runtime/cooperative-yield.js";
 import { FrameError } from "../wire/envelope.js";
 
 /**

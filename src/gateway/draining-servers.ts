@@ -1,7 +1,6 @@
 /** Servers that are not configured any more and have calls to finish: they end afterwards, unless they are wanted again. */
 import type { ServerConfig } from "../config/config.js";
-import { inBackground } from "../core/background.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import type { ServerRuntime } from "./server-runtime.js";
 
 /** So long (ms) may calls take to finish. */

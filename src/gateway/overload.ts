@@ -2,9 +2,9 @@
 import type { Logger } from "../core/logger.js";
 import type { LoadShedKind, Pressure } from "../core/pressure.js";
 import { SharedStreamQuota } from "../downstream/stream-quota.js";
-import { MemoryPressure } from "../telemetry/memory-pressure.js";
+import { MemoryPressure } from "../runtime/memory-pressure.js";
+import { watchStalls } from "../runtime/stall-watch.js";
 import type { Metrics } from "../telemetry/metrics.js";
-import { watchStalls } from "../telemetry/stall-watch.js";
 
 export interface OverloadMonitor {
   readonly pressure: Pressure;

@@ -1,10 +1,10 @@
 /** Gives a call up when its server has shown no sign of life for too long. */
 
 import type { Call, Notice, Reply } from "../core/call.js";
-import { CoarseTimers } from "../core/coarse-timers.js";
 import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { Stop } from "../core/stop.js";
+import { CoarseTimers } from "../runtime/coarse-timers.js";
 import { isSafeToRepeat } from "./repeatable.js";
 
 export interface DeadlineSettings {

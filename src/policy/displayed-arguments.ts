@@ -1,6 +1,6 @@
 /** What a person who is asked for an approval sees of the arguments: all of them, or what matters most of them. */
 import { createHash } from "node:crypto";
-import { cooperativeYield } from "../core/cooperative-yield.js";
+import { cooperativeYield } from "../runtime/cooperative-yield.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";

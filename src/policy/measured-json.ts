@@ -1,7 +1,6 @@
 /** How long the JSON text of a large value is, and its digest, without holding others up. */
 import { createHash } from "node:crypto";
-import { runSteps, type Steps } from "../core/cooperative-yield.js";
-import { Work } from "../core/steps.js";
+import { runSteps, type Steps, Work } from "../runtime/cooperative-yield.js";
 import { ExactNumber } from "../wire/exact-number.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";

@@ -1,8 +1,8 @@
 /** What a server said a while ago, as long as it said that it would hold (2026-07-28: server/utilities/caching). */
 import { LRUCache } from "lru-cache";
 import type { Call, Reply } from "../core/call.js";
-import { canonicalDigest } from "../core/canonical-digest.js";
 import type { Handler, Middleware } from "../core/handler.js";
+import { canonicalDigest } from "../runtime/canonical-digest.js";
 import { objectAt, without } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { Payload } from "../wire/payload.js";

@@ -1,10 +1,9 @@
 /** Tells a client what becomes of its tasks, as soon as their servers say that something has. */
 import type { Catalog } from "../catalog/catalog.js";
-import { inBackground } from "../core/background.js";
 import { type Call, nextCallId } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Handler } from "../core/handler.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import { Stop } from "../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { Upstream } from "../core/upstream.js";

@@ -12,7 +12,7 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 import type { Client } from "../core/client.js";
-import { withoutWorkerPrefix, withWorkerPrefix } from "../core/worker-prefix.js";
+import { withoutWorkerPrefix, withWorkerPrefix } from "../core/worker-identity.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
 /** A task as its server knows it. */

@@ -2,7 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { ANONYMOUS, type Client } from "../core/client.js";
-import { entryAndKeyLimit } from "../core/lru-limits.js";
+import { entryAndKeyLimit } from "../runtime/cache-limits.js";
 import { type Task, TaskHandles } from "./task-handles.js";
 
 /** A task that somebody was told of a while ago. */

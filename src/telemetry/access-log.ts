@@ -3,8 +3,7 @@ import type { Call } from "../core/call.js";
 import type { Observer } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { targetOf } from "../core/methods.js";
-import { unavailableServer } from "./labels.js";
-import { outcomeOf } from "./outcome.js";
+import { outcomeOf, unavailableServer } from "./labels.js";
 
 /** Outcomes of a day on which all is well; everything else is worth a look. */
 const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);

@@ -3,9 +3,8 @@ import type { Call, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
 import type { Handler, Middleware, Observer } from "../core/handler.js";
 import { codeOf } from "../wire/envelope.js";
-import { errorType, methodLabel, serverLabel } from "./labels.js";
+import { errorType, methodLabel, type Outcome, outcomeOf, serverLabel } from "./labels.js";
 import type { FinishedCall, Metrics } from "./metrics.js";
-import { type Outcome, outcomeOf } from "./outcome.js";
 
 /**
  * Belongs outside `rescue`, so that refusals are counted as what they are. A round that ends in

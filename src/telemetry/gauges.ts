@@ -1,4 +1,5 @@
 /** The metrics that nobody counts: what they say is asked of its owner when somebody scrapes. */
+import type { Metrics } from "./metrics.js";
 
 /** The labels of each. */
 export interface GaugeLabels {
@@ -45,3 +46,23 @@ export const GAUGES: {
   heapLimit: ["cardea_heap_limit_bytes", "How large the heap of the process may become."],
   parkedCalls: ["cardea_parked_calls", "Calls waiting here for an answer to their server's question."],
 };
+
+type Kind = GaugeLabels["streamsOpen"]["kind"];
+
+export class OpenStreams {
+  readonly #open: Record<Kind, number> = { response: 0, session: 0, subscription: 0, sse: 0 };
+
+  constructor(metrics: Metrics) {
+    for (const kind of ["response", "session", "subscription", "sse"] as const) {
+      metrics.gauge("streamsOpen", { kind }, () => this.#open[kind]);
+    }
+  }
+
+  opened(kind: Kind): void {
+    this.#open[kind] += 1;
+  }
+
+  closed(kind: Kind): void {
+    this.#open[kind] -= 1;
+  }
+}

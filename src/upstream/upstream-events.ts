@@ -1,8 +1,8 @@
 /** What a server's connections have to say, told to those who watch, and for whose lists it counts. */
-import { inBackground } from "../core/background.js";
+
 import type { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import { type ListScope, SHARED_SCOPE, type UpstreamObserver } from "../core/upstream.js";
 import type { ConnectionObserver } from "./connection.js";
 import type { LeaseKey } from "./leases/lease.js";

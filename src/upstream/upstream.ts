@@ -1,10 +1,10 @@
 /** One server behind the gateway as the rest of the program sees it: its calls, lists, news and state. */
 import type { ServerConfig } from "../config/config.js";
-import { inBackground } from "../core/background.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
+import { inBackground } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/tasks.js";
 import { unlessAborted } from "../core/timeouts.js";

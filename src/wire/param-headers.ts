@@ -2,7 +2,7 @@
  * Which arguments of a tool travel in `Mcp-Param-*` headers too, as the `x-mcp-header` annotations of its input
  * schema say (2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters").
  */
-import { isObject, type JsonObject } from "./json.js";
+import { isObject, type JsonObject, stringAt } from "./json.js";
 import { HEADER } from "./names.js";
 
 interface ParamHeader {
@@ -122,4 +122,20 @@ function subschemas(schema: JsonObject, { path, reachable }: SchemaNode): readon
     ...NON_ARGUMENT_KEYWORDS.flatMap((key) => inside(key) ?? []).map(aside),
     ...NON_ARGUMENT_MAPS.flatMap(named).map(([, inner]) => aside(inner)),
   ].reverse();
+}
+
+/** Where it stands in the parameters; the tasks extension adds its own methods. */
+const NAME_MEMBERS: ReadonlyMap<string, string> = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
+]);
+
+/** `undefined` when the request has no name to say. */
+export function mirroredName(method: string, params: JsonObject): string | undefined {
+  const key = NAME_MEMBERS.get(method);
+  return key === undefined ? undefined : stringAt(params, key);
 }

@@ -1,8 +1,7 @@
 /** Keeps so many workers running: starts each again that ends by itself, and stops them all together. */
 import { rm } from "node:fs/promises";
 import type { ListenConfig } from "../config/config.js";
-import { inBackground } from "../core/background.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 

@@ -4,10 +4,12 @@ import { filesOf } from "./imports.js";
 
 /** Files and folders whose JSON is no peer's, or has no numbers to lose. */
 const ALLOWED: ReadonlyMap<string, string> = new Map([
-  ["wire/json-text.ts", "is the one that keeps numbers"],
+  [
+    "wire/json-text.ts",
+    "is the one that keeps numbers; its canonical text writes strings, and numbers that are not exact ones",
+  ],
   ["wire/parse-exact.ts", "reads the strings of a text, one by one"],
   ["wire/write-exact.ts", "writes what it has looked at, one by one"],
-  ["wire/canonical.ts", "writes strings, and numbers that are not exact ones"],
   ["upstream/transport/pid-file-registry.ts", "reads and writes files of the gateway's own"],
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],
   ["downstream/legacy/http-edge.ts", "quotes a header in a message"],

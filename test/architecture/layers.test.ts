@@ -4,8 +4,9 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 
 /** Everything that the wiring in `gateway/` puts together. */
 const BELOW_GATEWAY = [
-  ...["admin", "catalog", "config", "core", "core/loopback.ts", "downstream", "downstream/edge.ts"],
-  ...["downstream/legacy", "downstream/modern", "policy", "routing", "telemetry", "wire", "workers"],
+  ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
+  ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
+  ...["workers"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
 ];
 
@@ -17,24 +18,32 @@ const BELOW_GATEWAY = [
 const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   wire: [],
   // One definition, so that a config which passes its check is one that is served.
-  "core/loopback.ts": [],
-  config: ["core/loopback.ts"],
-  core: ["wire", "core/loopback.ts"],
-  catalog: ["core", "wire"],
-  telemetry: ["core", "wire"],
-  policy: ["core", "wire", "config", "telemetry", "policy/re2.ts", "policy/json-schema/compile.ts"],
+  "http/loopback.ts": [],
+  config: ["http/loopback.ts"],
+  core: ["wire"],
+  // What the gateway needs of Node and V8: yields, timers, digests, caches, memory.
+  runtime: ["core", "wire"],
+  // What both listeners check of an HTTP request.
+  http: ["core", "wire", "http/loopback.ts"],
+  catalog: ["core", "wire", "runtime"],
+  telemetry: ["core", "wire", "runtime"],
+  policy: [
+    ...["core", "wire", "runtime", "config", "telemetry", "policy/re2.ts", "policy/json-schema/compile.ts"],
+  ],
   // The public file of a validator that knows neither calls nor policies.
   "policy/json-schema/compile.ts": ["policy/json-schema"],
-  "policy/json-schema": ["core", "wire", "policy/re2.ts"],
+  "policy/json-schema": ["core", "wire", "runtime", "policy/re2.ts"],
   "policy/re2.ts": [],
-  routing: ["core", "wire", "catalog"],
+  routing: ["core", "wire", "runtime", "catalog"],
   "downstream/edge.ts": ["core", "wire"],
-  "downstream/legacy": ["core", "wire", "downstream/edge.ts"],
-  "downstream/modern": ["core", "wire", "downstream/edge.ts"],
+  "downstream/legacy": ["core", "wire", "runtime", "downstream/edge.ts"],
+  "downstream/modern": ["core", "wire", "runtime", "downstream/edge.ts"],
   downstream: [
     "core",
-    "core/loopback.ts",
     "wire",
+    "runtime",
+    "http",
+    "http/loopback.ts",
     "config",
     "telemetry",
     "downstream/edge.ts",
@@ -42,14 +51,14 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "downstream/modern",
   ],
   "upstream/connection.ts": ["core", "wire"],
-  "upstream/transport": ["core", "wire"],
+  "upstream/transport": ["core", "wire", "runtime"],
   // What both eras need to hold a conversation; they share it, and never look at each other.
-  "upstream/protocol": ["core", "wire", "upstream/transport", "upstream/connection.ts"],
+  "upstream/protocol": ["core", "wire", "runtime", "upstream/transport", "upstream/connection.ts"],
   "upstream/legacy": [
-    ...["core", "wire", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
+    ...["core", "wire", "runtime", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
   ],
   "upstream/modern": [
-    ...["core", "wire", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
+    ...["core", "wire", "runtime", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
   ],
   "upstream/supervision": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
@@ -62,6 +71,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   upstream: [
     "core",
     "wire",
+    "runtime",
     "config",
     "telemetry",
     "upstream/transport",
@@ -72,7 +82,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
-  admin: ["core", "core/loopback.ts", "telemetry"],
+  admin: ["core", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   gateway: BELOW_GATEWAY,
   operator: [...BELOW_GATEWAY, "gateway"],
@@ -81,11 +91,11 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],
   cli: [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["config", "telemetry", "core", "wire"],
+    ...["config", "telemetry", "runtime", "core", "wire"],
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["cli", "config", "telemetry", "core", "workers"],
+    ...["cli", "config", "telemetry", "runtime", "core", "workers"],
   ],
 };
 

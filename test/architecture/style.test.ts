@@ -40,6 +40,10 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     words: false,
     docs: false,
   },
+  http: {
+    words: false,
+    docs: false,
+  },
   operator: {
     words: false,
     docs: false,
@@ -49,6 +53,10 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: false,
   },
   routing: {
+    words: false,
+    docs: false,
+  },
+  runtime: {
     words: false,
     docs: false,
   },

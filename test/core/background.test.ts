@@ -1,6 +1,6 @@
 /** Work that nobody waits for. */
 import { expect, test } from "vitest";
-import { inBackground } from "../../src/core/background.js";
+import { inBackground } from "../../src/core/logger.js";
 
 test("that fails is told to the log, with what it was", async () => {
   const said: [object, string][] = [];

@@ -1,7 +1,6 @@
 /** Rules, checks, approvals and what is kept by arguments judge the very numbers that the server will be sent. */
 import { describe, expect, test } from "vitest";
 import { compileExpression } from "../../src/policy/rules/expression.js";
-import { canonicalText } from "../../src/wire/canonical.js";
 import {
   canonicalDecimal,
   compareNumbers,
@@ -10,7 +9,7 @@ import {
   toBigInt,
 } from "../../src/wire/decimal.js";
 import { isSame, type JsonObject } from "../../src/wire/json.js";
-import { parseJson } from "../../src/wire/json-text.js";
+import { canonicalText, parseJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 import { numberText } from "../support/number-texts.js";
 import { validated } from "./json-schema/support.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canonicalText } from "../../src/wire/canonical.js";
+import { canonicalText } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 
 /** The same value with the keys of every object in the opposite order. */

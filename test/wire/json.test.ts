@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { canonicalText } from "../../src/wire/canonical.js";
 import { isSame } from "../../src/wire/json.js";
+import { canonicalText } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 
 test.each([

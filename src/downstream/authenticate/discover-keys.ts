@@ -1,5 +1,5 @@
 /** Finds out where an issuer's public keys are, from the metadata it publishes. */
-import { isLoopback } from "../../core/loopback.js";
+import { isLoopback } from "../../http/loopback.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import type { fetchJson, Reach } from "./fetch-json.js";
 

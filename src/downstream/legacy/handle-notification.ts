@@ -1,6 +1,6 @@
 /** What a session makes of a client's notification. */
 
-import { paramsFault } from "../../core/ambiguous-members.js";
+import { paramsFault } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Notification } from "../../wire/envelope.js";
 import { stringAt } from "../../wire/json.js";

@@ -1,12 +1,11 @@
 /** Serves legacy sessions over Streamable HTTP: POST, GET and DELETE on one path. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { paramsFault } from "../../core/ambiguous-members.js";
-import { invalidParams, responseFault } from "../../core/check-params.js";
-import { CoarseTimers } from "../../core/coarse-timers.js";
+import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
-import { withWorkerPrefix } from "../../core/worker-prefix.js";
+import { withWorkerPrefix } from "../../core/worker-identity.js";
+import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
   type Batch,
   type Envelope,

@@ -8,7 +8,7 @@ import { GatewayError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { refusalError } from "../../core/refusal.js";
 import { withTimeout } from "../../core/timeouts.js";
-import { withWorkerPrefix } from "../../core/worker-prefix.js";
+import { withWorkerPrefix } from "../../core/worker-identity.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import {

@@ -3,9 +3,9 @@
  * has to be sent before them, or when the responses are long in coming.
  */
 import type { ServerResponse } from "node:http";
-import type { CoarseTimer, CoarseTimers } from "../../core/coarse-timers.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
+import type { CoarseTimer, CoarseTimers } from "../../runtime/coarse-timers.js";
 import { sendJson } from "../../wire/json-response.js";
 import type { MessageId } from "../../wire/message-id.js";
 import type { EventStream } from "./event-stream.js";

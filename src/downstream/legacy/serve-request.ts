@@ -1,8 +1,7 @@
 /** Serves one request of a session, whatever brought it: by the session itself, or by what is behind the gateway. */
 
-import { paramsFault } from "../../core/ambiguous-members.js";
 import type { Reply } from "../../core/call.js";
-import { invalidParams } from "../../core/check-params.js";
+import { invalidParams, paramsFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";

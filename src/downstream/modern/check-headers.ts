@@ -9,9 +9,8 @@ import type { Request } from "../../wire/envelope.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { decodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
-import { mirroredName } from "../../wire/mirrored-name.js";
 import { CODE, HEADER } from "../../wire/names.js";
-import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
+import { argumentAt, mirroredName, paramHeaders } from "../../wire/param-headers.js";
 
 /** @throws GatewayError -32020 unless `MCP-Protocol-Version` is there and equals the claim of the body. */
 export function checkVersionHeader(headers: IncomingHttpHeaders, claimed: string): void {

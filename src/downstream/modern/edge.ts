@@ -1,9 +1,10 @@
 /** The 2026-07-28 way of serving HTTP and pipes: every request stands for itself. */
-import { CoarseTimers } from "../../core/coarse-timers.js";
+
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { MemoryBudget } from "../../core/memory-budget.js";
+import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import { isBatch, isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import {

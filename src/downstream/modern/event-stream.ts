@@ -3,9 +3,9 @@
  * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
  */
 import type { ServerResponse } from "node:http";
-import type { CoarseTimer, CoarseTimers } from "../../core/coarse-timers.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
+import type { CoarseTimer, CoarseTimers } from "../../runtime/coarse-timers.js";
 import { sendJson } from "../../wire/json-response.js";
 import type { ResponseSink } from "./response-sink.js";
 import type { SerializedResponse } from "./write-reply.js";

@@ -1,6 +1,6 @@
 /** The modern side of a pipe: requests run side by side, and a notification is what cancels one. */
 
-import { paramsFault } from "../../core/ambiguous-members.js";
+import { paramsFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
 import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";

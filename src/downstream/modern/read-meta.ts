@@ -5,8 +5,7 @@ import { checkMembers, invalidParams } from "../../core/check-params.js";
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
-import { boundedKey } from "../../core/retained-text.js";
-import { canonicalText } from "../../wire/canonical.js";
+import { boundedKey } from "../../runtime/cache-limits.js";
 import {
   approximateJsonLength,
   isEmpty,
@@ -15,7 +14,7 @@ import {
   objectAt,
   without,
 } from "../../wire/json.js";
-import { writeJson } from "../../wire/json-text.js";
+import { canonicalText, writeJson } from "../../wire/json-text.js";
 import { isProgressToken, type MessageId } from "../../wire/message-id.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 

@@ -4,11 +4,11 @@
  */
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
 import type { Call, Reply } from "../../core/call.js";
-import { canonicalDigest } from "../../core/canonical-digest.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Middleware } from "../../core/handler.js";
 import { targetOf } from "../../core/methods.js";
-import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../../core/worker-prefix.js";
+import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../../core/worker-identity.js";
+import { canonicalDigest } from "../../runtime/canonical-digest.js";
 import { writeJson } from "../../wire/json-text.js";
 
 export interface SealSettings {

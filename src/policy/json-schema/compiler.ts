@@ -1,5 +1,5 @@
 /** How does a JSON Schema become one function? Each subschema is compiled once, its keywords in a fixed order. */
-import { cooperativeYield } from "../../core/cooperative-yield.js";
+import { cooperativeYield } from "../../runtime/cooperative-yield.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";

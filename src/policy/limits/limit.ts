@@ -2,9 +2,8 @@
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
-import { entryLimit } from "../../core/lru-limits.js";
-import { boundedKey } from "../../core/retained-text.js";
 import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
+import { boundedKey, entryLimit } from "../../runtime/cache-limits.js";
 import { compileMatcher, type Matcher } from "../rules/matcher.js";
 import { hasUri } from "../rules/route-readings.js";
 import type { PolicyFault } from "../rules/rule.js";

@@ -1,8 +1,8 @@
 /** Rounds that were paid for: a call that comes back with answers is the same call, and costs nothing more. */
 import { LRUCache } from "lru-cache";
 import type { Call, Route } from "../../core/call.js";
-import { canonicalDigest } from "../../core/canonical-digest.js";
-import { entryLimit } from "../../core/lru-limits.js";
+import { entryLimit } from "../../runtime/cache-limits.js";
+import { canonicalDigest } from "../../runtime/canonical-digest.js";
 import { methodArguments } from "../rules/method-inputs.js";
 import { argsOf } from "../rules/rule-set.js";
 

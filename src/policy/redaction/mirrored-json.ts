@@ -2,7 +2,7 @@
  * Servers write what stands in `structuredContent` once more into a text, as JSON, for hosts that read nothing else
  * (2025-06-18 and later: server/tools, "Structured Content"). What a path takes out there goes here too.
  */
-import type { Steps } from "../../core/cooperative-yield.js";
+import type { Steps } from "../../runtime/cooperative-yield.js";
 import { exceedsDepth } from "../../wire/depth.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 

@@ -1,7 +1,6 @@
 /** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
 import type { RedactionConfig } from "../../config/config.js";
-import { runSteps, type Steps } from "../../core/cooperative-yield.js";
-import { atOnce, Work } from "../../core/steps.js";
+import { atOnce, runSteps, type Steps, Work } from "../../runtime/cooperative-yield.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import type { JsonObject } from "../../wire/json.js";
 import { compilePattern } from "../rules/patterns.js";

@@ -2,8 +2,7 @@
  * What a path takes out of `structuredContent` goes from the texts of the same result too, in whatever form they say it: a
  * block for each element, several documents, YAML, a sentence.
  */
-import type { Steps } from "../../core/cooperative-yield.js";
-import type { Work } from "../../core/steps.js";
+import type { Steps, Work } from "../../runtime/cooperative-yield.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";

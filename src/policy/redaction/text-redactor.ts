@@ -1,6 +1,5 @@
 /** Takes whatever a pattern matches out of texts, so that no text holds others up for long. */
-import type { Steps } from "../../core/cooperative-yield.js";
-import type { Work } from "../../core/steps.js";
+import type { Steps, Work } from "../../runtime/cooperative-yield.js";
 import type { RE2JS } from "../re2.js";
 
 /** RE2 is linear, but not fast: a longer text is taken out as a whole. */

@@ -1,6 +1,6 @@
 /** What is judged of a call of a method that has no target: the method itself, and everything that it names. */
 import type { Call, Route } from "../../core/call.js";
-import { cooperativeYield } from "../../core/cooperative-yield.js";
+import { cooperativeYield } from "../../runtime/cooperative-yield.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
 import {
   type Decision,

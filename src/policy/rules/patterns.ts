@@ -1,6 +1,6 @@
 /** The patterns of the config, each compiled once by an engine that cannot be made to hang (RE2). */
 import { LRUCache } from "lru-cache";
-import { entryLimit } from "../../core/lru-limits.js";
+import { entryLimit } from "../../runtime/cache-limits.js";
 import { compileRe2, type RE2JS } from "../re2.js";
 
 /** All patterns are literals of the config; the bound only keeps many reloads from adding up. */

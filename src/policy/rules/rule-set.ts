@@ -2,8 +2,8 @@
 import type { InteractionKind, PolicyConfig, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../core/client.js";
-import { cooperativeYield } from "../../core/cooperative-yield.js";
 import { PARAMS } from "../../core/members.js";
+import { cooperativeYield } from "../../runtime/cooperative-yield.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { ConditionResult, Facts } from "./expression.js";
 import { namesKinds } from "./matcher.js";

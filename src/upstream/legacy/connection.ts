@@ -1,10 +1,10 @@
 /** One open conversation with a server that was opened by `initialize`. */
 
-import { inBackground } from "../../core/background.js";
 import type { Call, InputResponses, LogLevel, Notice, Reply } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
+import { inBackground } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { unlessAborted } from "../../core/timeouts.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";

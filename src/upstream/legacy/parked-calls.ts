@@ -1,10 +1,10 @@
 /** Calls that wait, in this process, for an answer to something their server asked. */
 import { randomBytes } from "node:crypto";
 import type { Call, InputResponses, Reply } from "../../core/call.js";
-import { canonicalDigest } from "../../core/canonical-digest.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import { targetOf } from "../../core/methods.js";
+import { canonicalDigest } from "../../runtime/canonical-digest.js";
 
 export interface ParkingLimits {
   /** Calls that may be parked at once: in all (0: none at all), for one principal, and at one server. */

@@ -1,9 +1,8 @@
 /** Which call, or which client, a question of a legacy server belongs to. Never a guess: else it is refused. */
 
-import { inBackground } from "../../core/background.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Logger } from "../../core/logger.js";
+import { inBackground, type Logger } from "../../core/logger.js";
 import { questionKind } from "../../core/methods.js";
 import { missingCapability } from "../../core/missing-capability.js";
 import type { StopSignal } from "../../core/stop.js";

@@ -1,15 +1,14 @@
 /** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
 
-import { inBackground } from "../../core/background.js";
 import type { Call, Freshness, InputResponses, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
+import { inBackground } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";
-import { canonicalText } from "../../wire/canonical.js";
 import {
   codeOf,
   type Envelope,
@@ -18,6 +17,7 @@ import {
   type RpcError,
 } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { canonicalText } from "../../wire/json-text.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE, MODERN_REVISION } from "../../wire/names.js";
 import { paramHeaders } from "../../wire/param-headers.js";

@@ -2,9 +2,10 @@
  * Which `subscriptions/listen` streams does a connection keep open? One for all clients; where the server is a gateway,
  * which notifies by the capabilities of the client that listens, one more per capability class.
  */
-import { canonicalText } from "../../wire/canonical.js";
+
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
+import { canonicalText } from "../../wire/json-text.js";
 import { type ListenSettings, Subscriptions } from "./subscriptions.js";
 
 export interface ListenStreamsSettings extends Omit<ListenSettings, "open" | "uris"> {

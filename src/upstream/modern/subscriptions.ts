@@ -1,8 +1,7 @@
 /** How are changes listened for at a 2026-07-28 server? By one `subscriptions/listen` stream, replaced when its filter changes. */
-import { inBackground } from "../../core/background.js";
 import type { GatewayError } from "../../core/errors.js";
 import { CHANGED_LISTS, LISTS_OF_CAPABILITY } from "../../core/lists.js";
-import type { Logger } from "../../core/logger.js";
+import { inBackground, type Logger } from "../../core/logger.js";
 import type { Envelope, RpcError } from "../../wire/envelope.js";
 import { numberOf } from "../../wire/exact-number.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";

@@ -5,9 +5,8 @@ import { PREPARED_META, type Request } from "../../wire/envelope.js";
 import { encodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { mirroredName } from "../../wire/mirrored-name.js";
 import { HEADER, META, MODERN_REVISION } from "../../wire/names.js";
-import { argumentAt, paramHeaders } from "../../wire/param-headers.js";
+import { argumentAt, mirroredName, paramHeaders } from "../../wire/param-headers.js";
 import { withProgressToken } from "../protocol/open-calls.js";
 import type { Headers } from "../transport/channel.js";
 

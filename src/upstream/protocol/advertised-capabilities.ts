@@ -1,9 +1,9 @@
 /** What of a client's capabilities is promised to a server: its own, of those that the gateway can relay. */
 import type { Client } from "../../core/client.js";
-import { boundedKey } from "../../core/retained-text.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
-import { canonicalText } from "../../wire/canonical.js";
+import { boundedKey } from "../../runtime/cache-limits.js";
 import { isEmpty, isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
+import { canonicalText } from "../../wire/json-text.js";
 
 /**
  * What the gateway can relay to a server of any revision of what `client` declared, whichever revision it declared

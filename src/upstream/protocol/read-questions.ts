@@ -2,7 +2,7 @@
  * What a server asks, as far as it may be asked of anybody at all: a question that a revision knows, in which each member
  * is what it is for every reader. A link is the plain address of its page; whether it is one is for the policy to judge.
  */
-import { membersFault, paramsFault } from "../../core/ambiguous-members.js";
+import { membersFault, paramsFault } from "../../core/check-params.js";
 import { INPUT_REQUEST, INPUT_REQUIRED_RESULT, URL_ELICITATIONS } from "../../core/members.js";
 import { questionKind } from "../../core/methods.js";
 import type { Notification, RpcError } from "../../wire/envelope.js";

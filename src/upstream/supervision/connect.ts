@@ -1,9 +1,9 @@
 /** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
 
 import type { ServerConfig } from "../../config/config.js";
-import { inBackground } from "../../core/background.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { inBackground } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { type Settled, settle, unlessAborted, withTimeout } from "../../core/timeouts.js";
 import type { JsonObject } from "../../wire/json.js";

@@ -1,8 +1,7 @@
 /** Notices that a server has gone without a word: one that is quiet for long is asked for a sign of life. */
 
-import { inBackground } from "../../core/background.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Logger } from "../../core/logger.js";
+import { inBackground, type Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Connection } from "../connection.js";
 

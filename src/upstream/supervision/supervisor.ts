@@ -1,8 +1,7 @@
 /** Keeps one connection to a server: opens it, watches it, and opens it again when it is gone. */
 
-import { inBackground } from "../../core/background.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Logger } from "../../core/logger.js";
+import { inBackground, type Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { RestartReason, UpstreamState } from "../../core/upstream.js";
 import { backoff } from "../protocol/backoff.js";

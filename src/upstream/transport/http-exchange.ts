@@ -3,8 +3,8 @@
  * message of an event stream, which is resumed when it drops and the server gave its events ids.
  */
 
-import { LARGE_BYTES, runSteps } from "../../core/cooperative-yield.js";
 import { GatewayError } from "../../core/errors.js";
+import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
 import { BoundedBuffer } from "../../wire/bounded-buffer.js";
 import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
 import type { ChannelResponse, ExchangeOptions, Headers } from "./channel.js";

@@ -1,11 +1,11 @@
 /** Every path of the main listener, as strangers find it; and what whoever has a token is told over HTTP. */
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import { rebindingProtection } from "../../../src/core/rebinding-protection.js";
 import { NO_AUTHENTICATION } from "../../../src/downstream/authenticate/authentication.js";
 import { BodyBudget } from "../../../src/downstream/body-budget.js";
 import { routeTable } from "../../../src/downstream/http-routes.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
+import { rebindingProtection } from "../../../src/http/rebinding-protection.js";
 import { fakePort, textReply } from "../../support/fake-port.js";
 import { modernRequest, raw, type Sent, send } from "../../support/http-host.js";
 import { issuer } from "../../support/issuer.js";

@@ -1,7 +1,7 @@
 /** Whether an HTTP request may be looked at at all, on whichever listener it came, judged by its head alone. */
 import type { IncomingMessage } from "node:http";
+import { GatewayError } from "../core/errors.js";
 import { CODE } from "../wire/names.js";
-import { GatewayError } from "./errors.js";
 import { cannotBeRebound, isOwnOrigin, type RebindingProtection } from "./rebinding-protection.js";
 
 /**

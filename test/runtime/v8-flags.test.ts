@@ -1,7 +1,7 @@
 /** What V8 is told about a gateway. */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { V8_FLAGS } from "../../src/telemetry/v8-flags.js";
+import { V8_FLAGS } from "../../src/runtime/v8-flags.js";
 
 test("V8 knows everything that it is told, or it would complain at every start", () => {
   const { status, stderr } = spawnSync(process.execPath, [...V8_FLAGS, "-e", "0"], { encoding: "utf8" });

@@ -1,7 +1,7 @@
 /** Large messages wait for each other, and small ones do not wait for all of them. */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { cooperativeYield, runSteps, scheduleStep } from "../../src/core/cooperative-yield.js";
+import { cooperativeYield, runSteps, scheduleStep } from "../../src/runtime/cooperative-yield.js";
 
 test("of pieces that come together one is done in each turn of the event loop, in the order in which they came", async () => {
   const done: string[] = [];

@@ -1,7 +1,7 @@
 /** When the memory counts as short: by what is left after a collection, and not for a moment only. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
-import { MemoryPressure, type MemoryReading } from "../../src/telemetry/memory-pressure.js";
+import { MemoryPressure, type MemoryReading } from "../../src/runtime/memory-pressure.js";
 
 beforeEach(() => {
   vi.useFakeTimers();

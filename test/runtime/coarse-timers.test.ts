@@ -1,6 +1,6 @@
 /** Alarms ring when a timer would, and cost one only when their time is near. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CoarseTimers } from "../../src/core/coarse-timers.js";
+import { CoarseTimers } from "../../src/runtime/coarse-timers.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 /** A cache that is bounded in number, and takes no room before there is something in it. */
 import { LRUCache } from "lru-cache";
 import { expect, test } from "vitest";
-import { entryAndKeyLimit, entryLimit } from "../../src/core/lru-limits.js";
+import { entryAndKeyLimit, entryLimit } from "../../src/runtime/cache-limits.js";
 
 test("the entry that was not used for the longest time makes room for one too many", () => {
   const cache = new LRUCache<string, number>(entryLimit(3));

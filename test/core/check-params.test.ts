@@ -1,6 +1,6 @@
 /** Members that a reader could take for others, and the table of those that MCP defines. */
 import { describe, expect, test } from "vitest";
-import { paramsFault } from "../../src/core/ambiguous-members.js";
+import { paramsFault } from "../../src/core/check-params.js";
 import { type Members, PARAMS } from "../../src/core/members.js";
 import { CaseFoldedNames } from "../../src/wire/case-folding.js";
 import type { JsonObject } from "../../src/wire/json.js";

@@ -2,7 +2,7 @@
 import { getHeapSpaceStatistics } from "node:v8";
 import { afterEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
-import { collectWhenIdle, V8_COLLECTOR } from "../../src/telemetry/idle-collection.js";
+import { collectWhenIdle, V8_COLLECTOR } from "../../src/runtime/idle-collection.js";
 
 const MIB = 1024 * 1024;
 
