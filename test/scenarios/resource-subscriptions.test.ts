@@ -123,14 +123,16 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       ]);
       await until("one subscription", () => openAt(server, upstream, "memo://one") === 1);
       await touch(one, upstream, "memo://one");
-      await until("both to be told", () => followers.every(({ told }) => told().length === 1));
-      expect(followers.map(({ told }) => told())).toEqual([[exposed("memo://one")], [exposed("memo://one")]]);
+      // A stream that was opened again tells of each resource once more, as a change may have been missed.
+      await until("both to be told", () => followers.every(({ told }) => told().length > 0));
+      for (const { told } of followers) expect(new Set(told())).toEqual(new Set([exposed("memo://one")]));
 
       await followers[0].stop();
       await until("one subscription still", () => openAt(server, upstream, "memo://one") === 1);
+      const [before, after] = followers.map(({ told }) => told().length);
       await touch(one, upstream, "memo://one");
-      await until("the other to be told", () => followers[1].told().length === 2);
-      expect(followers[0].told()).toHaveLength(1);
+      await until("the other to be told", () => followers[1].told().length > Number(after));
+      expect(followers[0].told()).toHaveLength(Number(before));
 
       await followers[1].stop();
       await until("no subscription any more", () => openAt(server, upstream, "memo://one") === 0);
