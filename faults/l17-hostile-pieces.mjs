@@ -68,7 +68,7 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
   const { formatTest } = await import("../dist/policy/json-schema/formats.js");
   const { compile } = await import("../dist/policy/json-schema/compile.js");
   const { compileExpression } = await import("../dist/policy/rules/expression.js");
-  const { glob } = await import("../dist/core/globs.js");
+  const { glob } = await import("../dist/patterns/globs.js");
 
   /** The worst of several pieces, as one figure. */
   const worst = (what, aim, pieces) => {

@@ -1,8 +1,8 @@
 /** What the config says about one server's names: its prefix and which of its things are shown. */
 
-import { type NameFilter, nameMatcher } from "../core/globs.js";
 import { LISTS, type ListKind } from "../core/lists.js";
-import { uriTest } from "../core/uri-globs.js";
+import { type NameFilter, nameMatcher } from "../patterns/globs.js";
+import { uriTest } from "../patterns/uri-globs.js";
 import type { JsonObject } from "../wire/json.js";
 import { stringAt } from "../wire/json.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";

@@ -1,6 +1,7 @@
 /** Takes whatever a pattern matches out of texts, so that no text holds others up for long. */
+
+import type { RE2JS } from "../../patterns/re2.js";
 import type { Steps, Work } from "../../runtime/cooperative-yield.js";
-import type { RE2JS } from "../re2.js";
 
 /** RE2 is linear, but not fast: a longer text is taken out as a whole. */
 const MAX_TEXT_LENGTH = 262_144;

@@ -1,6 +1,6 @@
 /** Rules that will never have a say: right by themselves, and most likely not what was meant. */
 import type { RuleConfig } from "../../config/config.js";
-import { glob } from "../../core/globs.js";
+import { glob } from "../../patterns/globs.js";
 import { type AdvisedConfig, deadMatchers } from "./dead-matchers.js";
 import { compileExpression } from "./expression.js";
 import type { PolicyFault } from "./rule.js";

@@ -1,10 +1,10 @@
 /** What a rule or a limit may ask for and no call will ever have: names, URIs, groups and scopes. */
 import { namePrefix, uriPrefix } from "../../config/collisions.js";
 import type { Config, MatcherConfig, ServerConfig } from "../../config/config.js";
-import { glob } from "../../core/globs.js";
 import { LIST_METHODS } from "../../core/lists.js";
 import { TARGETED_METHODS } from "../../core/methods.js";
 import { TASK_METHODS } from "../../core/tasks.js";
+import { glob } from "../../patterns/globs.js";
 import type { PolicyFault } from "./rule.js";
 
 /** What of a config there is to know for it. */

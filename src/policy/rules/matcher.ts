@@ -2,8 +2,8 @@
 import type { MatcherConfig } from "../../config/config.js";
 import type { Route } from "../../core/call.js";
 import { type Principal, tokenScopes } from "../../core/client.js";
-import { glob, type NameMatcher } from "../../core/globs.js";
-import { UriGlobs } from "../../core/uri-globs.js";
+import { glob, type NameMatcher } from "../../patterns/globs.js";
+import { UriGlobs } from "../../patterns/uri-globs.js";
 import { objectAt } from "../../wire/json.js";
 import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./route-readings.js";
 

@@ -1,7 +1,7 @@
 /** The patterns of the config, each compiled once by an engine that cannot be made to hang (RE2). */
 import { LRUCache } from "lru-cache";
+import { compileRe2, type RE2JS } from "../../patterns/re2.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
-import { compileRe2, type RE2JS } from "../re2.js";
 
 /** All patterns are literals of the config; the bound only keeps many reloads from adding up. */
 const compiled = new LRUCache<string, RE2JS>(entryLimit(5_000));

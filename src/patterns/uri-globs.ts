@@ -1,8 +1,10 @@
-/** Globs over URIs: whether they match one, in whatever way it is read. */
-import { glob, type NameFilter, type NameMatcher } from "./globs.js";
-import { partsOf } from "./uri-parts.js";
-import { hasSingleReading, readingsOf } from "./uri-readings.js";
+/** Whether a URI, in each of its readings (core/uri-readings.ts), matches a set of globs. */
 
+import { partsOf } from "../core/uri-parts.js";
+import { hasSingleReading, readingsOf } from "../core/uri-readings.js";
+import { glob, type NameFilter, type NameMatcher } from "./globs.js";
+
+/** A compiled set of globs over URIs. */
 export class UriGlobs {
   readonly #literals: ReadonlySet<string>;
   readonly #written: readonly NameMatcher[];
@@ -17,22 +19,22 @@ export class UriGlobs {
     this.#restricting = compiled([...written, ...patterns.flatMap((pattern) => formsOf(pattern, false))]);
   }
 
-  /** Whether one of the patterns is this very URI, to the letter. */
+  /** Whether one of the patterns equals the URI. */
   has(uri: string): boolean {
     return this.#literals.has(uri);
   }
 
-  /** Whether they allow a URI as it is written. Its other readings must be allowed too: `allowsReading`. */
+  /** Whether they allow a URI as written. Its other readings must be allowed too: `allowsReading`. */
   allows(uri: string): boolean {
     return this.#written.some((matches) => matches(uri));
   }
 
-  /** Whether they allow a reading of a URI that they allow as it is written. */
+  /** Whether they allow a reading of a URI that they allow as written. */
   allowsReading(reading: string): boolean {
     return this.#allowing.some((matches) => matches(reading));
   }
 
-  /** Whether they restrict what has this reading. */
+  /** Whether a rule or filter that denies by these globs denies this reading. */
   restricts(reading: string): boolean {
     return this.#restricting.some((matches) => matches(reading));
   }
@@ -56,7 +58,7 @@ export function uriTest({ allow, deny }: NameFilter): NameMatcher {
 
 const compiled = (patterns: readonly string[]): readonly NameMatcher[] => [...new Set(patterns)].map(glob);
 
-/** The pattern without the escapes that it need not have; those of wildcards and of marks stay. */
+/** The pattern without needless percent-escapes; those of wildcards and of delimiters stay. */
 const withoutEscapes = (pattern: string): string =>
   pattern.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
     const text = Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8");
@@ -64,11 +66,10 @@ const withoutEscapes = (pattern: string): string =>
   });
 
 /**
- * The pattern as those who read URIs otherwise would write it: its folder, up to where the wildcards begin, in all
- * readings. So `file://localhost/a/*` is about `file:///a/b` too.
+ * The pattern in the forms that other URI parsers would read: its folder, up to the first wildcard, in all readings.
+ * So `file://localhost/a/*` covers `file:///a/b` too.
  *
- * A pattern that allows a host or a query in so many words allows what is read without them; one that restricts it is
- * about nothing else.
+ * An allowing pattern that names a host or a query also covers the readings without them; a restricting one does not.
  */
 function formsOf(pattern: string, allowing: boolean): readonly string[] {
   const stem = /^[^*{]*/.exec(pattern)?.[0] ?? "";

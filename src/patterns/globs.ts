@@ -1,6 +1,5 @@
-/** Globs over names and URIs (`*`, `?`, `{a,b}`), matched in time linear in the name, whatever the pattern. */
-
-import { ANY, GlobAutomaton, type State } from "./glob-automaton.js";
+/** Whether a name matches a glob (`*`, `?`, `{a,b}`), in time linear in the name for every pattern. */
+import { compileRe2 } from "./re2.js";
 
 /** Which names pass: those that an `allow` glob matches and no `deny` glob does. */
 export interface NameFilter {
@@ -11,7 +10,7 @@ export interface NameFilter {
 /** Whether a name passes a filter. */
 export type NameMatcher = (name: string) => boolean;
 
-/** Compiles a filter once, so that judging a name costs only the matching. */
+/** Compiles a filter over names. */
 export function nameMatcher(filter: NameFilter): NameMatcher {
   const allow = filter.allow.map(glob);
   const deny = filter.deny.map(glob);
@@ -21,16 +20,18 @@ export function nameMatcher(filter: NameFilter): NameMatcher {
 /**
  * Compiles one glob. `*` matches any run of characters, `?` exactly one, `{a,b}` either part, which may hold
  * wildcards and braces of its own. Braces without a comma and braces that never close are plain characters.
+ *
+ * @throws RE2JSSyntaxException when braces are nested a thousand levels deep
  */
 export function glob(pattern: string): NameMatcher {
   if (pattern === "*") return () => true;
   if (!/[*?{]/.test(pattern)) return (name) => name === pattern;
   if (!/[?{]/.test(pattern)) return starPattern(pattern.split("*"));
-  const machine = new GlobAutomaton(compile([...pattern]));
-  return (name) => machine.matches(name);
+  const compiled = compileRe2(regExpOf([...pattern]), { dotAll: true });
+  return (name) => compiled.matches(name);
 }
 
-/** Patterns with no wildcard but `*`, which most are: each part is looked for behind the one before it. */
+/** Patterns with no wildcard but `*` need no RE2: each part is searched behind the one before it. */
 function starPattern(parts: readonly string[]): NameMatcher {
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";
@@ -47,32 +48,20 @@ function starPattern(parts: readonly string[]): NameMatcher {
   };
 }
 
-/** The states of a pattern, built from its end backwards, so that each state knows what follows it. */
-function compile(characters: readonly string[]): State {
-  const accept: State = { next: [], accepts: true };
-  return sequence(characters, 0, characters.length, accept);
-}
-
-function sequence(characters: readonly string[], from: number, to: number, then: State): State {
-  const pieces: ((then: State) => State)[] = [];
+/** The same glob in RE2's syntax. */
+function regExpOf(characters: readonly string[], from = 0, to = characters.length): string {
+  let source = "";
   for (let at = from; at < to; at++) {
     const character = characters[at] as string;
     const group = character === "{" ? groupAt(characters, at, to) : undefined;
     if (group !== undefined) {
-      pieces.push((rest) => ({ next: group.parts.map(([a, b]) => sequence(characters, a, b, rest)) }));
+      source += `(?:${group.parts.map(([start, end]) => regExpOf(characters, start, end)).join("|")})`;
       at = group.end;
-    } else if (character === "*") pieces.push(anyRun);
-    else if (character === "?") pieces.push((rest) => ({ on: ANY, next: [rest] }));
-    else pieces.push((rest) => ({ on: character, next: [rest] }));
+    } else if (character === "*") source += ".*";
+    else if (character === "?") source += ".";
+    else source += character.replace(/[\\^$.|?*+()[\]{}]/, "\\$&");
   }
-  return pieces.reduceRight((rest, piece) => piece(rest), then);
-}
-
-function anyRun(rest: State): State {
-  const again: State[] = [rest];
-  const state: State = { next: again };
-  again.push({ on: ANY, next: [state] });
-  return state;
+  return source;
 }
 
 /** The parts of the group that opens at `open`, or undefined when it has no comma or no end. */
