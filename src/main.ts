@@ -51,8 +51,8 @@ const shell: CommandContext = {
     await onWorkerLost();
     return createPrimary(config, { count, logger, version: packageVersion(), onWorkerLost });
   },
-  checkRules: async (rules) => (await import("./operator/inspect.js")).inspect(rules),
-  advisePolicy: async (config) => (await import("./operator/inspect.js")).advise(config),
+  checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
+  advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
   probe: async (server, signal) => {
     const { probeServer } = await import("./operator/probe.js");
     return probeServer(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });

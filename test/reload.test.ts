@@ -42,7 +42,7 @@ test("a config that comes while everything ends starts nothing any more", async 
   await vi.advanceTimersByTimeAsync(2_000);
   world.stop();
   const replaced = world.inEffect.replace(configFor(new Map([["b", 0]])), () => {});
-  await expect(replaced).rejects.toThrow("the gateway ends");
+  await expect(replaced).rejects.toThrow("the gateway is stopping");
   await vi.advanceTimersByTimeAsync(5_000);
   expect(await world.stopping).toBe(0);
   expect(world.machine("b-0").server.channels).toEqual([]);

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
+import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import { checkOperatorRequestHead } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
@@ -11,12 +12,6 @@ import { rebindingProtection } from "../http/rebinding-protection.js";
 import { bearerAuth } from "./bearer-auth.js";
 import { consoleFiles } from "./console-files.js";
 import { BadQuery, type Pages } from "./pages.js";
-
-/** Whether the gateway can do its work; `reasons` says why not, and what is degraded although it can. */
-export interface Readiness {
-  readonly ready: boolean;
-  readonly reasons: readonly string[];
-}
 
 export interface AdminListenerOptions {
   readonly host: string;

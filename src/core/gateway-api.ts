@@ -45,5 +45,15 @@ export interface GatewayApi {
   releaseClient(affinity: string): void;
 }
 
-/** The gateway's own name and version, as hosts see it. */
+/** Whether the gateway can serve calls (`/readyz`). */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Why it is not ready, and what is degraded although it is. */
+  readonly reasons: readonly string[];
+}
+
+/** The reason of a gateway that drains. */
+export const DRAINING_REASON = "the gateway is stopping";
+
+/** The gateway's own name, as hosts see it. */
 export const SERVER_NAME = "cardea";

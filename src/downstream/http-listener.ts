@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
-import type { GatewayApi } from "../core/gateway-api.js";
+import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
 import { isLoopback } from "../http/loopback.js";
@@ -16,7 +16,7 @@ import { Connections } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
-import { httpRoutes, type Readiness, type SseEdge } from "./http-routes.js";
+import { httpRoutes, type SseEdge } from "./http-routes.js";
 
 export interface HttpListenerOptions {
   readonly listen: ListenConfig["http"];

@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
 import type { Principal } from "../core/client.js";
-import type { GatewayApi } from "../core/gateway-api.js";
+import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import { checkOperatorRequestHead, checkRequestHead } from "../http/check-request-head.js";
 import type { RebindingProtection } from "../http/rebinding-protection.js";
@@ -17,12 +17,6 @@ import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-endpoint.js";
-
-/** What `/readyz` says. */
-export interface Readiness {
-  readonly ready: boolean;
-  readonly reasons: readonly string[];
-}
 
 /** An edge that opens streams, as the transport of 2024-11-05 needs one. */
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;

@@ -27,17 +27,9 @@ import type { Tasks } from "../routing/tasks.js";
 import { accessLog } from "../telemetry/access-log.js";
 import { callMetrics, upstreamMetrics } from "../telemetry/call-metrics.js";
 import type { Metrics } from "../telemetry/metrics.js";
-import { type ServerRuntime, type ServerRuntimeOptions, startServer } from "./server-runtime.js";
+import type { GatewayParts } from "./parts.js";
+import { type ConfigInEffect, type ServerRuntime, startServer } from "./server-runtime.js";
 import type { EvaluateQuestion } from "./session-questions.js";
-
-export interface PipelineOptions extends ServerRuntimeOptions {
-  /** Takes secrets out of what hosts are told. */
-  readonly redact: (text: string) => string;
-  /** Seals the state that servers hand out with their questions. */
-  readonly sealedState: Middleware;
-  /** Marks what the policy writes into those states; no server gets to see it. */
-  readonly stateSecret: string;
-}
 
 export interface Pipeline {
   readonly config: Config;
@@ -51,17 +43,23 @@ export interface Pipeline {
   readonly evaluateQuestion: EvaluateQuestion;
 }
 
-/** Builds the inside for `config`; servers of `before` that are configured as they were go on as they are. */
-export function createPipeline(config: Config, options: PipelineOptions, before?: Pipeline): Pipeline {
-  const { info, logger, redact, metrics, pendingQuestions, sealedState, stateSecret, tasks } = options;
+/** Builds the pipeline of `config`; servers of `before` with the same config keep running. */
+export function createPipeline(
+  config: Config,
+  parts: GatewayParts,
+  inEffect: ConfigInEffect,
+  before?: Pipeline,
+): Pipeline {
+  const { logger, redact, metrics, pendingQuestions } = parts.telemetry;
+  const { state: sealedState, stateSecret, tasks } = parts.sealed;
   const policy = createPolicy(config, { metrics, logger, stateSecret }, before?.policy);
-  const servers = serverRuntimes(config, options, before);
+  const servers = serverRuntimes(config, parts, inEffect, before);
   const catalog = createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),
     servers: config.servers,
     naming: config.naming,
     profiles: config.profiles,
-    self: info,
+    self: parts.identity.info,
     logger,
     ...(policy.visible !== undefined && { isVisible: policy.visible }),
     ...(policy.maySubscribe !== undefined && { mayFollow: policy.maySubscribe }),
@@ -69,9 +67,11 @@ export function createPipeline(config: Config, options: PipelineOptions, before?
     onListChanged: (server, list) => metrics.listChanged(server, list),
   });
   const schemas = new ToolSchemas(logger);
-  const parts = { policy, metrics, schemas };
   const handlers = new Map(
-    [...servers].map(([name, running]): [string, Handler] => [name, serverStack(running, parts)]),
+    [...servers].map(([name, running]): [string, Handler] => [
+      name,
+      serverStack(running, { policy, metrics, schemas }),
+    ]),
   );
   const checks = new Map(
     config.servers.flatMap(({ name, checks: wanted }) =>
@@ -114,14 +114,18 @@ const hiddenServerError = (server: string): GatewayError =>
 /** Apart from `createPipeline`, whose functions live on and would hold on to `before`, and that to the one before it. */
 function serverRuntimes(
   config: Config,
-  options: PipelineOptions,
+  parts: GatewayParts,
+  inEffect: ConfigInEffect,
   before?: Pipeline,
 ): Map<string, ServerRuntime> {
   return new Map(
     config.servers.map((server): [string, ServerRuntime] => {
       const known = before?.servers.get(server.name);
-      const kept = known?.runsAs(server) === true ? known : options.drainingServers.reclaim(server);
-      return [server.name, kept === undefined ? startServer(server, options) : { ...kept, config: server }];
+      const kept = known?.runsAs(server) === true ? known : parts.processes.draining.reclaim(server);
+      return [
+        server.name,
+        kept === undefined ? startServer(server, parts, inEffect) : { ...kept, config: server },
+      ];
     }),
   );
 }

@@ -1,12 +1,32 @@
-/** What a server may ask of a session when no call is under way: judged by the policy in effect, and shown while it is open. */
-import type { Client, ClientDirectory } from "../core/client.js";
+/** Which questions a server may send to a session while no call is running: the policy in effect decides. */
+import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import type { JsonObject } from "../wire/json.js";
 
-/** The question of `server` as `client` may be asked it. @throws GatewayError where it may not be asked. */
+/**
+ * Rewrites a question of `server` to the form that the policy lets `client` see.
+ * @throws GatewayError when the policy refuses the question.
+ */
 export type EvaluateQuestion = (server: string, client: Client, question: JsonObject) => JsonObject;
 
-/** `directory` as `server` may use it. */
+/** The sessions of all edges. Servers start before the edges do, and look sessions up in it while they run. */
+export class SessionDirectory implements ClientDirectory {
+  readonly #directories: ClientDirectory[] = [];
+
+  add(directory: ClientDirectory): void {
+    this.#directories.push(directory);
+  }
+
+  find(affinity: string): ClientChannel | undefined {
+    for (const directory of this.#directories) {
+      const found = directory.find(affinity);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+/** `directory` for `server`: each question passes `evaluateQuestion` and counts as pending until it is answered. */
 export function withQuestionPolicy(
   server: string,
   directory: ClientDirectory,

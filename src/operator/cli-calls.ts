@@ -2,12 +2,12 @@
 import { nextCallId, type Reply } from "../core/call.js";
 import type { ListKind } from "../core/lists.js";
 import { Stop } from "../core/stop.js";
-import { CLI_CLIENT } from "../gateway/cli-client.js";
+import { CLI_CLIENT } from "../gateway/live-config.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { ServerRuntime } from "../gateway/server-runtime.js";
+import { requiredServers } from "../gateway/status.js";
 import type { JsonObject } from "../wire/json.js";
 import { type ExplainQuery, explainCall } from "./explain.js";
-import { requiredServers } from "./readiness.js";
 
 /** What a host sees, and from which server, once every server was heard or failed. */
 export async function cliLists(

@@ -1,10 +1,10 @@
 /** What the admin pages show, read from the running gateway at the moment somebody looks. */
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
-import type { Readiness } from "../admin/server.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { Pipeline } from "../gateway/pipeline.js";
+import type { GatewayStatus } from "../gateway/status.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
 import { explainCall, readExplainQuery } from "./explain.js";
@@ -13,11 +13,8 @@ export interface StatusPagesOptions {
   readonly pipeline: () => Pipeline;
   readonly pendingQuestions: Pick<PendingQuestions, "list">;
   readonly legacy: Pick<LegacyEdge, "sessions">;
-  readonly readiness: () => Readiness;
+  readonly status: GatewayStatus;
   readonly version: string;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  readonly url: () => string | undefined;
 }
 
 /** Sees everything that a host sees which declares nothing. */
@@ -33,10 +30,8 @@ export function createStatusPages({
   pipeline,
   pendingQuestions,
   legacy,
-  readiness,
+  status,
   version,
-  startedAt,
-  url,
 }: StatusPagesOptions): AdminPages {
   const rows = (kind: ListKind): readonly CatalogRow[] =>
     pipeline()
@@ -49,15 +44,15 @@ export function createStatusPages({
   return {
     status() {
       const { config } = pipeline();
-      const address = url();
+      const { url, startedAt } = status;
       return {
         version,
         node: process.version,
         pid: process.pid,
         uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
         ...(config.file !== undefined && { config: config.file }),
-        ...readiness(),
-        ...(address !== undefined && { url: address }),
+        ...status.readiness(),
+        ...(url !== undefined && { url }),
         sessions: legacy.sessions().length,
         openQuestions: pendingQuestions.list().length,
         servers: pipeline().catalog.status(),

@@ -1,6 +1,6 @@
 /** What the admin listener shows of several workers, as if they were one gateway. */
 import { BadQuery, type Pages } from "../admin/pages.js";
-import type { Readiness } from "../admin/server.js";
+import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { type AdminPage, fetchAdminPage } from "./fetch-admin-page.js";
@@ -65,7 +65,7 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       page === undefined ? [] : (JSON.parse(page.text) as Readiness),
     );
     const reasons = [
-      ...(draining() ? ["the gateway is stopping"] : []),
+      ...(draining() ? [DRAINING_REASON] : []),
       ...workers().flatMap(({ worker, ready }) => (ready ? [] : `worker ${worker} is starting`)),
       ...asked.flatMap(({ worker, page }) => (page === undefined ? `worker ${worker} does not answer` : [])),
       ...answers.flatMap((answer) => answer.reasons),

@@ -96,7 +96,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["cli", "config", "telemetry", "runtime", "core", "workers"],
+    ...["cli", "config", "policy", "telemetry", "runtime", "core", "workers"],
   ],
 };
 

@@ -3,7 +3,7 @@ import { PassThrough, Readable } from "node:stream";
 import type { CommandContext, Log } from "../../src/cli/command-context.js";
 import type { Config } from "../../src/config/config.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { advise, inspect } from "../../src/operator/inspect.js";
+import { checkPolicy, policyAdvice } from "../../src/policy/policy.js";
 
 export interface FakeShellOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -111,8 +111,8 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     createPrimary: async () => {
       throw new Error("no test of a command starts workers");
     },
-    checkRules: inspect,
-    advisePolicy: async (config) => advise(config),
+    checkRules: checkPolicy,
+    advisePolicy: async (config) => policyAdvice(config),
     probe:
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { checkRules } from "../../src/config/check-rules.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
-import { inspect } from "../../src/operator/inspect.js";
+import { checkPolicy } from "../../src/policy/policy.js";
 
-const read = (text: string, env = {}) => checkRules(readConfig(text, "cardea.json", { env }), inspect);
+const read = (text: string, env = {}) => checkRules(readConfig(text, "cardea.json", { env }), checkPolicy);
 
 describe("policy and limits", () => {
   test("come out complete: named by their place, times in ms, nothing that was not said", async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
-import { inspect } from "../../src/operator/inspect.js";
+import { checkPolicy } from "../../src/policy/policy.js";
 import type { Json } from "../support/peers/host.js";
 import { httpWire } from "../support/peers/http-wire.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
@@ -88,7 +88,7 @@ beforeAll(async () => {
   const text = `${rest.slice(0, -1)},"mcpServers":{${servers}},"profiles":{${profiles}}}`;
   const read = readConfig(text, "cardea.json", { env: {} });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  expect(await inspect(read.rules)).toEqual([]);
+  expect(await checkPolicy(read.rules)).toEqual([]);
   gateway = createGateway(read.config, { logger: SILENT, version: "1.2.3" });
   ({ url, adminUrl: admin } = await gateway.start());
 });

@@ -58,6 +58,11 @@ export class ParkedCalls {
     return this.#parked.size;
   }
 
+  /** How long (ms) a call that is parked now waits for its answers. */
+  get answerMs(): number {
+    return this.#limits.answerMs;
+  }
+
   /** False where the config wants no call to wait for a client that must come back. */
   get isAllowed(): boolean {
     return this.#limits.total > 0;

@@ -11,6 +11,7 @@ import { REFUSAL_META } from "../../../src/core/refusal.js";
 import { Stop } from "../../../src/core/stop.js";
 import { DrainingServers } from "../../../src/gateway/draining-servers.js";
 import { LiveConfig } from "../../../src/gateway/live-config.js";
+import { SessionDirectory } from "../../../src/gateway/session-questions.js";
 import { Tasks } from "../../../src/routing/tasks.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../../src/telemetry/pending-questions.js";
@@ -91,32 +92,33 @@ export class World {
 
   constructor(begin: Versions | Config) {
     const metrics = new Metrics({ version: "0", process: false });
-    const key = () => createSecretKey(randomBytes(32));
     const config = "servers" in begin ? begin : configOf(begin);
     this.inEffect = new LiveConfig(config, {
-      info: { name: "cardea", version: "0" },
-      instance: "model",
-      logger: SILENT,
-      redact: (text) => text,
-      metrics,
-      directory: { find: () => undefined },
-      processRegistry: NO_PROCESS_REGISTRY,
-      spawnLimiter: new SpawnLimiter(),
-      drainingServers: new DrainingServers(SILENT),
-      pendingQuestions: new PendingQuestions(metrics),
-      parkedCalls: new ParkedCalls(),
-      evaluateQuestion: (_server, _client, question) => question,
-      isAggregated: () => true,
-      sealedState: (next) => next,
-      stateSecret: "of the test",
-      tasks: new Tasks(key()),
-      openChannel: ({ transport }) => {
-        const which = transport.kind === "stdio" ? transport.command : "";
-        return async (way, server, signal) => {
-          const machine = this.machine(which);
-          if (machine.mood === "refuses") throw REFUSAL;
-          return machine.server.openChannel(way, server, signal);
-        };
+      identity: { info: { name: "cardea", version: "0" }, instance: "model" },
+      telemetry: {
+        logger: SILENT,
+        metrics,
+        redact: (text) => text,
+        pendingQuestions: new PendingQuestions(metrics),
+      },
+      processes: {
+        registry: NO_PROCESS_REGISTRY,
+        spawnLimiter: new SpawnLimiter(),
+        draining: new DrainingServers(SILENT),
+        openChannel: ({ transport }) => {
+          const which = transport.kind === "stdio" ? transport.command : "";
+          return async (way, server, signal) => {
+            const machine = this.machine(which);
+            if (machine.mood === "refuses") throw REFUSAL;
+            return machine.server.openChannel(way, server, signal);
+          };
+        },
+      },
+      sessions: { directory: new SessionDirectory(), parkedCalls: new ParkedCalls() },
+      sealed: {
+        state: (next) => next,
+        stateSecret: "of the test",
+        tasks: new Tasks(createSecretKey(randomBytes(32))),
       },
     });
   }

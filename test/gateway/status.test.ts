@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ServerConfig } from "../../src/config/config.js";
 import type { ServerRuntime } from "../../src/gateway/server-runtime.js";
-import { readiness } from "../../src/operator/readiness.js";
+import { GatewayStatus } from "../../src/gateway/status.js";
 import { CircuitBreaker } from "../../src/policy/circuit-breaker.js";
 import { fakeUpstream } from "../support/fake-upstream.js";
 
@@ -23,7 +23,7 @@ const CONFIG: ServerConfig = {
 };
 const NEVER_STARTED = { start: () => undefined, forwardNotification: () => undefined };
 
-/** A server by its name; whether it is required, whether it is there, and how many of its calls have failed. */
+/** A server with that name: required or not, connected or not, with a number of failed calls. */
 function server(
   name: string,
   { required = false, there = true, failures = 0 } = {},
@@ -38,36 +38,34 @@ function server(
   ];
 }
 
-const told = (servers: readonly (readonly [string, Server])[], over = {}) =>
-  readiness({
-    draining: false,
-    servers: new Map(servers),
-    reloadErrors: [],
-    redact: (text) => text.replaceAll("s3cret", "…"),
-    ...over,
-  });
+const statusOf = (...servers: readonly (readonly [string, Server])[]) =>
+  new GatewayStatus(
+    () => new Map(servers),
+    (text) => text.replaceAll("s3cret", "…"),
+  );
 
-test("it is ready when all that is required is there", () => {
-  expect(told([server("a", { required: true }), server("b", { there: false })])).toEqual({
-    ready: true,
-    reasons: [],
-  });
+test("the gateway is ready when all required servers are connected", () => {
+  const status = statusOf(server("a", { required: true }), server("b", { there: false }));
+  expect(status.readiness()).toEqual({ ready: true, reasons: [] });
 });
 
-test("it is not while something required is away, or it is stopping", () => {
-  expect(told([server("a", { required: true, there: false })])).toEqual({
+test("the gateway is not ready while a required server is not connected, without the server's last error", () => {
+  expect(statusOf(server("a", { required: true, there: false })).readiness()).toEqual({
     ready: false,
-    // What the server said last is not for strangers.
     reasons: ["required server a: backoff"],
   });
-  expect(told([], { draining: true })).toEqual({ ready: false, reasons: ["the gateway is stopping"] });
 });
 
-test("what is only worse than it could be is told, and does not count", () => {
-  const reasons = told([server("a", { required: true, failures: 20 }), server("b", { failures: 19 })], {
-    reloadErrors: ["line 1: s3cret"],
-  });
-  expect(reasons).toEqual({
+test("the gateway is not ready while it drains", () => {
+  const status = statusOf();
+  status.isDraining = true;
+  expect(status.readiness()).toEqual({ ready: false, reasons: ["the gateway is stopping"] });
+});
+
+test("an open circuit breaker and a refused config are listed, redacted, and leave the gateway ready", () => {
+  const status = statusOf(server("a", { required: true, failures: 20 }), server("b", { failures: 19 }));
+  status.reloadErrors = ["line 1: s3cret"];
+  expect(status.readiness()).toEqual({
     ready: true,
     reasons: ["the newest config was refused: line 1: …", "server a failed too often; its calls are paused"],
   });

@@ -1,0 +1,131 @@
+/** Which parts of the gateway live as long as the process, and outlive every config. */
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
+import type { Config, ServerConfig } from "../config/config.js";
+import { SERVER_NAME } from "../core/gateway-api.js";
+import type { Middleware } from "../core/handler.js";
+import type { Logger } from "../core/logger.js";
+import type { WorkerIdentity } from "../core/worker-identity.js";
+import { sealedState } from "../downstream/modern/request-state.js";
+import { Tasks } from "../routing/tasks.js";
+import { Metrics } from "../telemetry/metrics.js";
+import { PendingQuestions } from "../telemetry/pending-questions.js";
+import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
+import type { OpenChannel } from "../upstream/supervision/connect.js";
+import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
+import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "../upstream/transport/process-registry.js";
+import { DrainingServers } from "./draining-servers.js";
+import { SessionDirectory } from "./session-questions.js";
+
+/** What the process gives to its gateway. */
+export interface GatewayOptions {
+  readonly logger: Logger;
+  /** Takes secrets out of texts for hosts and operators. Default: the identity function. */
+  readonly redact?: (text: string) => string;
+  /** The program's own version. */
+  readonly version: string;
+  /** Records the processes of servers, so that the next start finds those that a killed gateway left. Default: records nothing. */
+  readonly processRegistry?: ProcessRegistry;
+  /** Which of several workers this is; absent where there is one process. */
+  readonly workerIdentity?: WorkerIdentity;
+}
+
+/** Who the gateway is. */
+interface GatewayIdentity {
+  /** Its name and version, as hosts and servers see them. */
+  readonly info: { readonly name: string; readonly version: string };
+  /** Unique among all gateways, and the same for all workers of one; a chain of gateways detects loops by it. */
+  readonly instance: string;
+  readonly worker?: WorkerIdentity;
+}
+
+/** Where the gateway writes what happens. */
+export interface Telemetry {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Takes secrets out of texts for hosts and operators. */
+  readonly redact: (text: string) => string;
+  /** The questions of servers that have no answer yet. */
+  readonly pendingQuestions: PendingQuestions;
+}
+
+/** How servers run. */
+interface ServerProcesses {
+  readonly registry: ProcessRegistry;
+  readonly spawnLimiter: SpawnLimiter;
+  /** Servers of earlier configs with calls still running. */
+  readonly draining: DrainingServers;
+  /** Opens channels to a server. Default: a process or HTTP connections, by its config. */
+  readonly openChannel?: (server: ServerConfig) => OpenChannel;
+}
+
+/** How the questions of servers reach sessions. */
+interface SessionParts {
+  readonly directory: SessionDirectory;
+  /** Calls that wait for the answer to a question of their server. */
+  readonly parkedCalls: ParkedCalls;
+}
+
+/** What hosts carry for the gateway, sealed. */
+interface SealedParts {
+  /** Seals the state that servers hand out with their questions. */
+  readonly state: Middleware;
+  /** Marks what the policy writes into those states; no server receives it. */
+  readonly stateSecret: string;
+  readonly tasks: Tasks;
+}
+
+export interface GatewayParts {
+  readonly identity: GatewayIdentity;
+  readonly telemetry: Telemetry;
+  readonly processes: ServerProcesses;
+  readonly sessions: SessionParts;
+  readonly sealed: SealedParts;
+}
+
+/** A sealed state can be answered for at least this long, in ms, and for as long as its call may be parked. */
+const MIN_STATE_TTL_MS = 3_600_000;
+
+/** Builds the parts; `config` gives the limits of parked calls and the secret for the keys. */
+export function createParts(config: Config, options: GatewayOptions): GatewayParts {
+  const { logger, redact = (text) => text, version, workerIdentity: worker } = options;
+  const metrics = new Metrics({ version });
+  const parkedCalls = new ParkedCalls(config.parkedCalls);
+  const registry = options.processRegistry ?? NO_PROCESS_REGISTRY;
+  const keys = secretKeys(config.keys?.state ?? worker?.secret);
+  const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
+  const number = worker?.number;
+  metrics.gauge("orphans", {}, async () => (await registry.orphans()).length);
+  metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
+  return {
+    identity: {
+      info: { name: SERVER_NAME, version },
+      instance: instanceId(worker?.secret),
+      ...(worker !== undefined && { worker }),
+    },
+    telemetry: { logger, metrics, redact, pendingQuestions: new PendingQuestions(metrics, ttlMs) },
+    processes: { registry, spawnLimiter: new SpawnLimiter(), draining: new DrainingServers(logger) },
+    sessions: { directory: new SessionDirectory(), parkedCalls },
+    sealed: {
+      state: sealedState({ key: keys.states, ttlMs, ...(number !== undefined && { worker: number }) }),
+      stateSecret: keys.rounds,
+      tasks: new Tasks(keys.tasks, number),
+    },
+  };
+}
+
+function instanceId(secret: string | undefined): string {
+  if (secret === undefined) return randomUUID();
+  return Buffer.from(hkdfSync("sha256", secret, "cardea", "instance", 16)).toString("hex");
+}
+
+/** One key per use, derived from `secret` (HKDF, RFC 5869); without a secret the keys are new at each start. */
+function secretKeys(secret: string | undefined) {
+  const material = secret === undefined ? randomBytes(32) : Buffer.from(secret, "utf8");
+  const bytes = (use: string): Buffer => Buffer.from(hkdfSync("sha256", material, "cardea", use, 32));
+  const derived = (use: string): KeyObject => createSecretKey(bytes(use));
+  return {
+    states: derived("request states"),
+    tasks: derived("task handles"),
+    rounds: bytes("policy rounds").toString("base64url"),
+  };
+}

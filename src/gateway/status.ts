@@ -1,0 +1,108 @@
+/** Whether the gateway can serve calls, where it listens, and whether the servers that it requires are connected. */
+import { GatewayError } from "../core/errors.js";
+import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
+import type { ServerRuntime } from "./server-runtime.js";
+
+type Servers = ReadonlyMap<string, Pick<ServerRuntime, "config" | "upstream" | "breaker">>;
+
+/** A gateway that was probed within this time (ms) counts as behind a load balancer. */
+const PROBE_WINDOW_MS = 60_000;
+
+export class GatewayStatus {
+  /** Milliseconds since 1970. */
+  readonly startedAt = Date.now();
+  /** Where hosts connect; undefined until the listener is bound. */
+  url: string | undefined;
+  isDraining = false;
+  /** Why the newest config was refused; empty when it was not. */
+  reloadErrors: readonly string[] = [];
+  #lastProbeAt = Number.NEGATIVE_INFINITY;
+  readonly #servers: () => Servers;
+  readonly #redact: (text: string) => string;
+
+  /** `servers` gives those of the config in effect; `redact` takes secrets out of the reasons, which are public. */
+  constructor(servers: () => Servers, redact: (text: string) => string) {
+    this.#servers = servers;
+    this.#redact = redact;
+  }
+
+  /**
+   * Not ready: while the gateway drains, or a required server is not connected. A refused config and an open circuit
+   * breaker are listed and leave the gateway ready. The reasons never quote a server's last error, which is for
+   * the log and the status page.
+   */
+  readiness(): Readiness {
+    const servers = [...this.#servers().values()];
+    const missing = servers.filter(({ config, upstream }) => config.required && upstream.state !== "ready");
+    const open = servers.filter(({ breaker }) => breaker.state === "open");
+    const reasons = [
+      ...(this.isDraining ? [DRAINING_REASON] : []),
+      ...missing.map(({ config, upstream }) => `required server ${config.name}: ${upstream.state}`),
+    ];
+    const degraded = [
+      ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
+      ...open.map(({ config }) => `server ${config.name} failed too often; its calls are paused`),
+    ];
+    return { ready: reasons.length === 0, reasons: [...reasons, ...degraded].map(this.#redact) };
+  }
+
+  /** Answers a probe of `/readyz`. */
+  probe(): Readiness {
+    this.#lastProbeAt = performance.now();
+    return this.readiness();
+  }
+
+  /** Whether a load balancer or a supervisor polls `/readyz`. */
+  get isProbed(): boolean {
+    return performance.now() - this.#lastProbeAt < PROBE_WINDOW_MS;
+  }
+}
+
+/** A required server whose first attempt fails has this long for further attempts, in ms. */
+const GRACE_MS = 5_000;
+
+/** Resolves with the reason when a required server could not be connected after the start; else never. */
+export function requiredServers(servers: Servers): Promise<GatewayError> {
+  const required = [...servers.values()].filter(({ config }) => config.required);
+  return Promise.race([...required.map(requiredServerFailure), new Promise<never>(() => {})]);
+}
+
+function requiredServerFailure({
+  config,
+  upstream,
+}: Pick<ServerRuntime, "config" | "upstream">): Promise<GatewayError> {
+  return new Promise((resolve) => {
+    if (upstream.facts !== undefined) return;
+    let timer = setTimeout(fail, config.connectTimeoutMs + GRACE_MS);
+    let failed = false;
+    const unwatch = upstream.watch({
+      ready: end,
+      unavailable() {
+        if (failed) return;
+        failed = true;
+        clearTimeout(timer);
+        timer = setTimeout(fail, GRACE_MS);
+      },
+      listChanged() {},
+      resourceUpdated() {},
+    });
+    function end(): void {
+      clearTimeout(timer);
+      unwatch();
+    }
+    function fail(): void {
+      end();
+      const why = upstream.lastError ?? "it does not answer";
+      resolve(
+        new GatewayError(
+          "upstream_unavailable",
+          "upstream",
+          `required server ${config.name} is not there: ${why}`,
+          {
+            server: config.name,
+          },
+        ),
+      );
+    }
+  });
+}
