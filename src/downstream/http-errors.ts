@@ -5,7 +5,7 @@ import { refusalError } from "../core/refusal.js";
 import { FrameError, type RpcError } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
 import type { MessageId } from "../wire/message-id.js";
-import { CODE } from "../wire/names.js";
+import { GATEWAY_FAULT } from "./edge.js";
 
 /** A refusal whose HTTP status, or whose headers, say more than its code does. */
 export class HttpRefusal extends GatewayError {
@@ -32,11 +32,7 @@ export function httpFailure(error: unknown): HttpFailure {
     return httpFailure(new GatewayError("bad_request", "downstream", error.message, { rpc: error.code }));
   }
   if (!(error instanceof GatewayError)) {
-    return {
-      status: 500,
-      error: { code: CODE.internalError, message: "the gateway failed on this request; its log says why" },
-      headers: {},
-    };
+    return { status: 500, error: GATEWAY_FAULT, headers: {} };
   }
   const { retryAfterMs } = error.options;
   if (error instanceof HttpRefusal) {

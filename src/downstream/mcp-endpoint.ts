@@ -16,12 +16,11 @@ import { checkHostLengths } from "../wire/length-limits.js";
 import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
 import type { BodyBudget } from "./body-budget.js";
-import { checkContent } from "./check-content.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";
 import type { HttpEdge, HttpExchange } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal } from "./http-errors.js";
-import { readBody } from "./read-body.js";
+import { checkContent, readBody } from "./read-body.js";
 
 export interface McpEndpointSettings {
   readonly gateway: Pick<GatewayApi, "hasEndpoint">;

@@ -5,6 +5,19 @@ import { StringDecoder } from "node:string_decoder";
 import { GatewayError } from "../core/errors.js";
 import { LARGE_BYTES, runSteps, type Steps } from "../runtime/cooperative-yield.js";
 import { FrameError } from "../wire/envelope.js";
+import { HttpRefusal } from "./http-errors.js";
+
+/** @throws HttpRefusal 415 unless the request carries JSON, plainly written. */
+export function checkContent({ headers }: IncomingMessage): void {
+  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
+  const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
+  const plain = headers["content-encoding"] === undefined || headers["content-encoding"] === "identity";
+  // Whatever a form can send reaches us from any page without a question asked before.
+  if (type !== "application/json" || !plain) {
+    const message = "the content type must be application/json, without a content encoding";
+    throw new HttpRefusal(415, "bad_request", message);
+  }
+}
 
 /**
  * Reads the body. What goes over the limit is not kept: the declared length is believed before the first byte,

@@ -1,4 +1,4 @@
-/** Lines of bytes, as newline-delimited JSON comes over a pipe: found however the bytes are cut into chunks. */
+/** Newline-delimited JSON: lines found in chunks of bytes, and documents written as one line. */
 import { BoundedBuffer } from "./bounded-buffer.js";
 
 /** The longest line that is taken; a longer one is skipped up to its end. In bytes. */
@@ -13,6 +13,7 @@ export interface LineSink {
 
 const LF = 10;
 const CR = 13;
+const SPACE = 32;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Cuts a stream of chunks into lines. Holds at most one unfinished line, and never more than `limit` bytes. */
@@ -60,4 +61,29 @@ export class LineSplitter {
     if (line.length > 0 && line[line.length - 1] === CR) line = line.subarray(0, -1);
     if (line.length > 0) this.#sink.line(line);
   }
+}
+
+/**
+ * JSON text without line breaks, which would end a line or an event. JSON escapes those inside strings, so the ones that are
+ * left stand between tokens and mean nothing.
+ */
+export function oneLine(text: string): string;
+export function oneLine(text: string | Buffer): string | Buffer;
+export function oneLine(text: string | Buffer): string | Buffer {
+  if (typeof text === "string") return /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, " ") : text;
+  return text.includes(LF) || text.includes(CR) ? oneLine(text.toString("utf8")) : text;
+}
+
+/** The pieces of one JSON document as one line without its end; together they may be longer than a string can be. */
+export function lineOf(pieces: readonly (string | Buffer)[]): string | Buffer {
+  const [first] = pieces;
+  if (pieces.length === 1 && typeof first === "string") return oneLine(first);
+  const bytes = Buffer.concat(
+    pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)),
+  );
+  for (const lineBreak of [LF, CR]) {
+    for (let at = bytes.indexOf(lineBreak); at !== -1; at = bytes.indexOf(lineBreak, at + 1))
+      bytes[at] = SPACE;
+  }
+  return bytes;
 }

@@ -1,8 +1,11 @@
 /** Left out is what some official SDK cannot read, and nothing else. */
 import { describe, expect, test } from "vitest";
 import { entryFlaw } from "../../src/core/list-entries.js";
-import { withObjectSchemas } from "../../src/downstream/legacy/object-schemas.js";
-import { hasObjectRoot, wrapOutputSchema } from "../../src/downstream/legacy/wrap-output.js";
+import {
+  hasObjectRoot,
+  withObjectSchemas,
+  wrapOutputSchema,
+} from "../../src/downstream/legacy/downgrade-schemas.js";
 import { isObject, objectAt } from "../../src/wire/json.js";
 import { parseJson } from "../../src/wire/json-text.js";
 import { type Mutation, mutationsOf, RICH_SCHEMA, schemaMutations, WHOLE } from "../support/mutations.js";

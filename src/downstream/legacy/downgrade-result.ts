@@ -1,4 +1,4 @@
-/** A result without what legacy hosts do not know; most come through untouched, as the bytes they were. */
+/** A result without what legacy hosts do not know; most results pass unchanged, as the bytes they were. */
 import type { Call } from "../../core/call.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
@@ -6,15 +6,15 @@ import { writeJson } from "../../wire/json-text.js";
 import { META } from "../../wire/names.js";
 import { Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
 import { downgradeBlocks, knowsAllBlocks } from "./downgrade-content.js";
-import { withObjectSchemas } from "./object-schemas.js";
+import { hasObjectRoot, withObjectSchemas, wrapOutputSchema } from "./downgrade-schemas.js";
 import type { Revision } from "./revision.js";
-import { hasObjectRoot, wrapOutputSchema } from "./wrap-output.js";
 
 /** Members that only modern results have (2026-07-28, basic/index, "Responses"). */
 const MODERN_MEMBERS = ["resultType", "ttlMs", "cacheScope"];
-/** The last one holds, beside what hosts may read, who answered. */
+/** `_meta` may hold the `serverInfo` of the server beside what hosts may read. */
 const MODERN_ONLY = [...MODERN_MEMBERS, "_meta"];
 
+/** The result of `call` for a host of `revision`; the same object where nothing changes. */
 export function downgradeResult(
   result: Payload,
   call: Call,
@@ -34,12 +34,12 @@ export function downgradeResult(
   }
 }
 
-/** The payload itself where the object did not change, so that its bytes can be sent as they came. */
+/** `before` itself where the object did not change, so that its bytes can be sent unchanged. */
 const payloadOf = (before: Payload, after: JsonObject): Payload =>
   after === before.object ? before : Payload.ofObject(after);
 
 function withoutModernMembers(result: Payload): Payload {
-  // Most results of modern servers begin so, and have nothing else to take out.
+  // Most results of modern servers begin with it, and have nothing else to remove.
   const shorter = result.withoutFirst(RESULT_TYPE_COMPLETE);
   if (shorter !== undefined && !MODERN_ONLY.some((key) => key !== "resultType" && result.mayHave(key))) {
     return shorter;
@@ -52,7 +52,7 @@ function withoutModernMembers(result: Payload): Payload {
   return payloadOf(result, Object.keys(kept).length > 0 ? { ...rest, _meta: kept } : rest);
 }
 
-/** Whether a block the revision does not know may be in it. */
+/** Whether the result may have a block that the revision does not know. */
 const mayHaveUnknownBlocks = (result: Payload, revision: Revision): boolean =>
   !knowsAllBlocks(revision) && (result.mayContain('"resource_link"') || result.mayContain('"audio"'));
 
@@ -72,8 +72,8 @@ function downgradeMessages(result: Payload, revision: Revision): Payload {
 }
 
 /**
- * Until 2026-07-28 `structuredContent` had to be an object (SEP-2106). Anything else goes into `{ result }`, and
- * so does an object of a tool whose schema was wrapped in the list, because it must match what the list says.
+ * Before 2026-07-28 `structuredContent` had to be an object (SEP-2106). Any other value is wrapped in `{ result }`, and so is
+ * an object of a tool whose schema is wrapped in the list, because it must match that schema.
  */
 function wrapStructured(
   result: Payload,
@@ -96,7 +96,7 @@ function wrapStructured(
   });
 }
 
-/** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
+/** By list page, which is made once and sent many times. Each belongs to one catalog, so gateways share no entry. */
 const downgradedLists = {
   structured: new WeakMap<Payload, Payload>(),
   plain: new WeakMap<Payload, Payload>(),

@@ -11,7 +11,6 @@ import {
   type Envelope,
   FrameError,
   isBatch,
-  isNotification,
   isRequest,
   messagesIn,
   type Request,
@@ -19,14 +18,14 @@ import {
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import type { HttpExchange, HttpPost, StreamQuota } from "../edge.js";
-import { handleNotification } from "./handle-notification.js";
+import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";
 import { errorText, frameErrorText, resultText } from "./message-text.js";
 import { openSession, type SessionOpener } from "./open-session.js";
 import { PostResponse, writeJson } from "./post-response.js";
 import { findRevision } from "./revision.js";
-import { type BackendDependencies, faultText, serveRequest } from "./serve-request.js";
+import { type BackendDependencies, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
+import { handleNonRequest } from "./session-methods.js";
 import type { SessionStore } from "./session-store.js";
 import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
 
@@ -60,7 +59,7 @@ export class LegacyHttpEdge {
       const postResponse = this.#postResponse(1, session, post, false);
       return serveRequest(session, message, postResponse.sinkFor(message.id), this.parts.backend);
     }
-    this.#handleNonRequest(session, message);
+    handleNonRequest(session, message, this.parts.backend.gateway);
     const fault = faultOf(message);
     if (fault === undefined) post.response.writeHead(202).end();
     // Nothing can be answered to what is no request, but its POST can.
@@ -121,16 +120,10 @@ export class LegacyHttpEdge {
       post.response.setHeader(HEADER.sessionId, session.id);
       writeJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {
-      if (!(error instanceof GatewayError)) {
-        writeJson(
-          post.response,
-          500,
-          faultText(request.id, request.method, error, this.parts.backend.logger),
-        );
-        return;
-      }
-      const status = error.code === "overloaded" ? 503 : 200;
-      writeJson(post.response, status, errorText(request.id, refusalError(error)));
+      const refused = error instanceof GatewayError;
+      const status = refused ? (error.code === "overloaded" ? 503 : 200) : 500;
+      const answer = edgeError(error, request.method, this.parts.backend.logger);
+      writeJson(post.response, status, errorText(request.id, answer));
     }
   }
 
@@ -140,7 +133,8 @@ export class LegacyHttpEdge {
     const problem = batchProblem(batch, session);
     if (problem !== undefined) return refuse(post, 400, problem);
     const messages = messagesIn(batch);
-    for (const message of messages) if (!isRequest(message)) this.#handleNonRequest(session, message);
+    for (const message of messages)
+      if (!isRequest(message)) handleNonRequest(session, message, this.parts.backend.gateway);
     const requests = messages.filter(isRequest);
     const bad = batch.filter((one) => one instanceof FrameError);
     if (requests.length + bad.length === 0) {
@@ -153,12 +147,6 @@ export class LegacyHttpEdge {
       serveRequest(session, request, postResponse.sinkFor(request.id), this.parts.backend),
     );
     return Promise.all(served).then(() => {});
-  }
-
-  /** Takes what is no request. */
-  #handleNonRequest(session: Session, message: Envelope): void {
-    if (isNotification(message)) handleNotification(session, message, this.parts.backend.gateway);
-    else session.questions.onResponse(message);
   }
 
   #postResponse(requests: number, session: Session, post: HttpPost, batch: boolean): PostResponse {

@@ -39,21 +39,3 @@ export const noticeText = (method: string, params?: JsonObject): string =>
 
 export const requestText = (id: MessageId, method: string, params?: JsonObject): string =>
   writeJson({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) });
-
-/**
- * The whole message on one line, as pipes need it. Line breaks in JSON stand only between tokens (inside strings
- * they are escaped), so blanks may take their place.
- */
-export function oneLine(text: MessageText): string | Buffer {
-  if (typeof text === "string") return /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, " ") : text;
-  const bytes = Buffer.concat(text.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)));
-  for (const lineBreak of [LF, CR]) {
-    for (let at = bytes.indexOf(lineBreak); at !== -1; at = bytes.indexOf(lineBreak, at + 1))
-      bytes[at] = BLANK;
-  }
-  return bytes;
-}
-
-const LF = 10;
-const CR = 13;
-const BLANK = 32;

@@ -1,26 +1,24 @@
-/** Which notices of servers are for a client's ears. */
+/** Which notifications a legacy client receives: those of its call, of its tasks, and between its calls. */
 import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
-import { PROGRESS_METHOD } from "../../core/progress.js";
+import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import { objectAt, stringAt } from "../../wire/json.js";
+import { type IdKey, idKeyOf, isProgressToken, type MessageId } from "../../wire/message-id.js";
 import type { Session } from "./session.js";
 
-/** Whether `notice` may be said in the course of a request that came with this progress token, if it had one. */
+/** Whether `notice` may be sent in the course of a request with this progress token, if it had one. */
 export function isForCall(notice: Notice, token: unknown, session: Session): boolean {
   return notice.method === PROGRESS_METHOD
     ? token !== undefined && notice.params?.progressToken === token
     : passesSessionFilter(notice, session);
 }
 
-/**
- * Whether `notice` may be said now, between calls; progress belongs to a call, to a task that one began, or to nothing,
- * and is said only once.
- */
+/** Whether `notice` may be sent now, between calls. Progress passes where it belongs to a task and increases. */
 export const isForSession = (notice: Notice, session: Session): boolean =>
   notice.method === PROGRESS_METHOD
     ? session.taskTokens.progressOf(notice.params?.progressToken)?.isIncreasing(notice) === true
     : passesSessionFilter(notice, session);
 
-/** Log messages count from the level the client set, if it set one: legacy servers may log before that. */
+/** Log messages pass from the level the client set; where it set none all pass, as legacy servers may log before that. */
 function passesSessionFilter({ method, params }: Notice, session: Session): boolean {
   const { logLevel, revision } = session;
   switch (method) {
@@ -38,8 +36,31 @@ function passesSessionFilter({ method, params }: Notice, session: Session): bool
 const supportsUrlElicitation = ({ client }: Session): boolean =>
   objectAt(objectAt(client.capabilities, "elicitation"), "url") !== undefined;
 
-/** A level nobody knows is let through: better one line too many. */
+/** A message of an unknown level passes. */
 function meetsLevel(level: string | undefined, least: LogLevel): boolean {
   const rank = (LOG_LEVELS as readonly (string | undefined)[]).indexOf(level);
   return rank === -1 || rank >= LOG_LEVELS.indexOf(least);
+}
+
+/** Tokens that are remembered; of older ones no progress is sent. */
+const MAX_TASK_TOKENS = 1000;
+
+/** The progress of calls that run as tasks, which outlive them (2025-11-25: basic/utilities/tasks), by their tokens. */
+export class TaskTokens {
+  /** Made with the first: most sessions have none. */
+  #tokens: Map<IdKey, ProgressFilter> | undefined;
+
+  add(token: MessageId): ProgressFilter {
+    this.#tokens ??= new Map();
+    const progress = new ProgressFilter();
+    this.#tokens.set(idKeyOf(token), progress);
+    const [oldest] = this.#tokens.keys();
+    if (this.#tokens.size > MAX_TASK_TOKENS && oldest !== undefined) this.#tokens.delete(oldest);
+    return progress;
+  }
+
+  /** Undefined where no task has this token. */
+  progressOf(token: unknown): ProgressFilter | undefined {
+    return isProgressToken(token) ? this.#tokens?.get(idKeyOf(token)) : undefined;
+  }
 }

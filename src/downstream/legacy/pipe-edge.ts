@@ -10,19 +10,26 @@ import {
   type Batch,
   type Envelope,
   FrameError,
-  isNotification,
   isRequest,
   messagesIn,
   type Request,
 } from "../../wire/envelope.js";
+import { lineOf } from "../../wire/lines.js";
 import { Payload } from "../../wire/payload.js";
-import type { Pipe, PipeEdge } from "../edge.js";
-import { handleNotification } from "./handle-notification.js";
-import { arrayOf, errorText, frameErrorText, type MessageText, oneLine, resultText } from "./message-text.js";
+import { edgeError, type Pipe, type PipeEdge } from "../edge.js";
+import {
+  arrayOf,
+  errorText,
+  frameErrorText,
+  type MessageText,
+  piecesOf,
+  resultText,
+} from "./message-text.js";
 import { openSession, type SessionOpener } from "./open-session.js";
 import type { ResponseSink, SessionSink } from "./response-sink.js";
-import { type BackendDependencies, faultText, serveRequest } from "./serve-request.js";
+import { type BackendDependencies, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
+import { handleNonRequest } from "./session-methods.js";
 
 export class LegacyPipeEdge implements PipeEdge {
   #session: Session | undefined;
@@ -79,9 +86,7 @@ export class LegacyPipeEdge implements PipeEdge {
   }
 
   #handleNonRequest(message: Envelope): void {
-    if (this.#session === undefined) return;
-    if (isNotification(message)) handleNotification(this.#session, message, this.backend.gateway);
-    else this.#session.questions.onResponse(message);
+    if (this.#session !== undefined) handleNonRequest(this.#session, message, this.backend.gateway);
   }
 
   async #serve(request: Request, reply: (text: MessageText) => void): Promise<void> {
@@ -110,11 +115,7 @@ export class LegacyPipeEdge implements PipeEdge {
       if (this.#inputEnded) opened.session.questions.close();
       reply(resultText(request.id, Payload.ofObject(opened.result)));
     } catch (error) {
-      reply(
-        error instanceof GatewayError
-          ? errorText(request.id, refusalError(error))
-          : faultText(request.id, request.method, error, this.backend.logger),
-      );
+      reply(errorText(request.id, edgeError(error, request.method, this.backend.logger)));
     }
   }
 
@@ -137,7 +138,7 @@ export class LegacyPipeEdge implements PipeEdge {
   }
 
   #write(text: MessageText): void {
-    if (!this.#closed) this.pipe.send(oneLine(text));
+    if (!this.#closed) this.pipe.send(lineOf(piecesOf(text)));
   }
 }
 

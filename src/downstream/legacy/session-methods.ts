@@ -1,10 +1,14 @@
-/** The requests a session answers by itself, without anybody behind the gateway. */
+/** What a session does with messages that no server gets: its own methods, notifications, and responses to questions. */
 import { LOG_LEVELS } from "../../core/call.js";
+import { invalidParams, paramsFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
+import { type Envelope, isNotification, type Notification } from "../../wire/envelope.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
-import { CODE } from "../../wire/names.js";
+import { isMessageId } from "../../wire/message-id.js";
 import type { Session } from "./session.js";
 
+/** Serves a method whose result is empty. @throws GatewayError to refuse */
 type SessionMethod = (session: Session, params: JsonObject) => void | Promise<void>;
 
 const METHODS: ReadonlyMap<string, SessionMethod> = new Map<string, SessionMethod>([
@@ -19,7 +23,7 @@ const METHODS: ReadonlyMap<string, SessionMethod> = new Map<string, SessionMetho
     "logging/setLevel",
     (session, params) => {
       const level = LOG_LEVELS.find((known) => known === params.level);
-      if (level === undefined) throw invalid(`"level" must be one of ${LOG_LEVELS.join(", ")}`);
+      if (level === undefined) throw invalidParams(`"level" must be one of ${LOG_LEVELS.join(", ")}`);
       session.logLevel = level;
     },
   ],
@@ -27,14 +31,43 @@ const METHODS: ReadonlyMap<string, SessionMethod> = new Map<string, SessionMetho
   ["resources/unsubscribe", (session, params) => session.subscriptions.unsubscribeResource(uriOf(params))],
 ]);
 
-/** The method of that name; each has an empty result, and throws a GatewayError to refuse. */
+/** The method of that name; undefined where a server has to serve it. */
 export const sessionMethod = (name: string): SessionMethod | undefined => METHODS.get(name);
 
 function uriOf(params: JsonObject): string {
   const uri = stringAt(params, "uri");
-  if (uri === undefined) throw invalid('"uri" must be a string');
+  if (uri === undefined) throw invalidParams('"uri" must be a string');
   return uri;
 }
 
-const invalid = (what: string) =>
-  new GatewayError("bad_request", "downstream", what, { rpc: CODE.invalidParams });
+/** Handles a notification of the client, or its response to a question. */
+export function handleNonRequest(
+  session: Session,
+  message: Envelope,
+  gateway: Pick<GatewayApi, "forwardNotification">,
+): void {
+  if (isNotification(message)) handleNotification(session, message, gateway);
+  else session.questions.onResponse(message);
+}
+
+function handleNotification(
+  session: Session,
+  { method, params }: Notification,
+  gateway: Pick<GatewayApi, "forwardNotification">,
+): void {
+  // A notification gets no response, so a malformed one is ignored.
+  if (paramsFault(method, params) !== undefined) return;
+  switch (method) {
+    case "notifications/initialized":
+      session.initialized();
+      return;
+    case "notifications/cancelled": {
+      // A malformed one is ignored (2025-11-25, basic/utilities/cancellation, "Error Handling").
+      const id = params?.requestId;
+      if (isMessageId(id)) session.cancel(id, stringAt(params, "reason"));
+      return;
+    }
+    default:
+      gateway.forwardNotification?.(session.client, params === undefined ? { method } : { method, params });
+  }
+}

@@ -8,13 +8,13 @@ import type { ListKind } from "../../core/lists.js";
 import type { BudgetShare } from "../../core/memory-budget.js";
 import { Stop } from "../../core/stop.js";
 import type { MessageId } from "../../wire/message-id.js";
-import { CallsInFlight, type InFlightCall } from "./calls-in-flight.js";
+import { InFlight } from "../in-flight.js";
+import { TaskTokens } from "./notification-filter.js";
 import { type QuestionLimits, Questions } from "./questions.js";
 import type { SessionSink } from "./response-sink.js";
 import type { Revision } from "./revision.js";
 import type { SessionStreams } from "./session-streams.js";
 import { Subscriptions } from "./subscriptions.js";
-import { TaskTokens } from "./task-tokens.js";
 
 export interface SessionParts {
   readonly id: string;
@@ -27,6 +27,12 @@ export interface SessionParts {
   readonly changes: ChangeFeed;
   readonly questions: QuestionLimits;
   readonly memoryShare: BudgetShare;
+}
+
+interface InFlightCall {
+  readonly id: MessageId;
+  readonly controller: Stop;
+  readonly onEnd: (why: "cancelled" | "ended") => void;
 }
 
 export class Session {
@@ -43,7 +49,7 @@ export class Session {
   logLevel: LogLevel | undefined;
   readonly taskTokens = new TaskTokens();
   #drained: readonly (() => void)[] = NO_WAITERS;
-  readonly #calls = new CallsInFlight();
+  readonly #calls = new InFlight<InFlightCall>();
   #client: Client;
   #usedAt = performance.now();
   #advertised: ReadonlySet<ListKind> = EMPTY_SET;
@@ -80,6 +86,11 @@ export class Session {
 
   get inFlight(): number {
     return this.#calls.size;
+  }
+
+  /** Whether it has as many requests in flight as one session may have. */
+  get isFull(): boolean {
+    return this.#calls.isFull;
   }
 
   /** True while it is in use, so that no idle time may end it: a pipe is open, a stream is read, a call runs. */

@@ -1,5 +1,4 @@
-/** The 2026-07-28 way of serving HTTP and pipes: every request stands for itself. */
-
+/** The edge of revision 2026-07-28, over HTTP and pipes: stateless, every request carries all it needs. */
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
@@ -19,22 +18,23 @@ import { EventStream, type StreamLimits } from "./event-stream.js";
 import { EDGE_METHODS } from "./methods.js";
 import { OpenSubscriptions } from "./open-subscriptions.js";
 import { pipeEdge } from "./pipe-edge.js";
-import { createServe } from "./serve.js";
+import { requestServer } from "./serve-request.js";
 import { replyWriter } from "./write-reply.js";
 
+/** What the modern edge is made of. */
 export interface ModernEdgeOptions {
   readonly gateway: GatewayApi;
   /** The gateway's own name and version, which every result carries. */
   readonly gatewayInfo: JsonObject;
-  /** How often a quiet response stream says that it is alive, in milliseconds. Default 25 s. */
+  /** Interval of the comments that keep a quiet response stream open, in ms. Default 25 s. */
   readonly keepAliveMs?: number;
   readonly limits?: ModernLimits;
-  /** Where subscriptions over HTTP must find room. Default: room for all. */
+  /** The quota of event streams, for subscriptions over HTTP. Default: unlimited. */
   readonly streamQuota?: StreamQuota;
-  /** What may be kept of the filters of subscriptions. Default: a budget of its own. */
+  /** Limits the memory for the filters of subscriptions. Default: a budget of its own. */
   readonly memoryBudget?: MemoryBudget;
   readonly logger?: Logger;
-  /** Told of event streams that open (1) and end (-1). */
+  /** Called when an event stream opens (1) and when it ends (-1). */
   readonly onStreamCount?: (kind: "response" | "subscription", change: 1 | -1) => void;
 }
 
@@ -43,21 +43,23 @@ interface ModernLimits {
   readonly subscriptions?: number;
   /** The most resources that one subscription may name. Default 1,000. */
   readonly resourcesEach?: number;
-  /** How much a reader may leave unread before its stream is cut off, in bytes. Default 1 MiB. */
+  /** With more than this unread (bytes) a stream is closed. Default 1 MiB. */
   readonly streamBytes?: number;
 }
 
+/** Serves modern messages, over HTTP and over pipes. */
 export interface ModernEdge extends HttpEdge {
   /** Serves the modern messages of one pipe. */
   pipe(pipe: Pipe): PipeEdge;
 }
 
+/** Makes the modern edge of one gateway. */
 export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   const { gateway, keepAliveMs = 25_000, limits = {}, logger = SILENT, onStreamCount = () => {} } = options;
   const { streamQuota = UNLIMITED_STREAMS, memoryBudget = new MemoryBudget() } = options;
   const { subscriptions = 10_000, resourcesEach = 1_000, streamBytes = 1024 * 1024 } = limits;
   const writeReply = replyWriter(options.gatewayInfo);
-  const serve = createServe(gateway, writeReply, logger);
+  const serve = requestServer(gateway, writeReply, logger);
   const subscriptionsWithin = (quota: StreamQuota): OpenSubscriptions =>
     new OpenSubscriptions(gateway, writeReply, { subscriptions, resourcesEach }, quota, memoryBudget);
   const httpSubscriptions = subscriptionsWithin(streamQuota);
@@ -67,7 +69,7 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
     timers,
     maxUnreadBytes: streamBytes,
     onCount: (change) => onStreamCount(kind, change),
-    onTooSlow: () => logger.warn({ kind }, "a stream was cut off: its reader is too slow"),
+    onTooSlow: () => logger.warn({ kind }, "an event stream was closed: its reader is too slow"),
   });
   const forResponses = limitsOf("response");
   const forSubscriptions = limitsOf("subscription");
@@ -78,7 +80,7 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
     pipe: (pipe) => pipeEdge(pipe, serve, subscriptionsWithin(UNLIMITED_STREAMS)),
   };
 
-  /** @throws GatewayError where a message is none of this revision. */
+  /** @throws GatewayError where the message does not exist in this revision. */
   function receive(post: HttpPost): void | Promise<void> {
     const { request, response, message, principal, endpoint, challenge } = post;
     if (isBatch(message)) throw invalid("this revision knows no batches");
@@ -88,7 +90,7 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
       return serve(message, { principal, endpoint, headers: request.headers }, outlet, httpSubscriptions);
     }
     if (!isNotification(message)) throw invalid("this revision knows no responses from clients");
-    // No notification is defined that a client of this era sends over HTTP: closing a stream is the cancel.
+    // No notification is defined that a client of this era sends over HTTP: to cancel, it closes the stream.
     response.writeHead(202).end();
     return undefined;
   }

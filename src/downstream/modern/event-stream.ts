@@ -1,31 +1,33 @@
 /**
- * The response to one POST: a single JSON object, or a stream of server-sent events when something has to be
- * said before the answer (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
+ * The response to one POST: a single JSON document, or a stream of server-sent events when a notification comes before it
+ * (spec 2026-07-28: basic/transports/streamable-http, "Receiving Messages").
  */
 import type { ServerResponse } from "node:http";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { CoarseTimer, CoarseTimers } from "../../runtime/coarse-timers.js";
 import { sendJson } from "../../wire/json-response.js";
+import { oneLine } from "../../wire/lines.js";
 import type { ResponseSink } from "./response-sink.js";
 import type { SerializedResponse } from "./write-reply.js";
 
+/** Time and size limits of one response stream. */
 export interface StreamLimits {
-  /** A quiet response says that it is alive this often, in milliseconds. */
+  /** Interval (ms) of the comments that keep a quiet response open. */
   readonly keepAliveMs: number;
   readonly timers: CoarseTimers;
-  /** A reader that leaves more than this unread is cut off, in bytes. */
+  /** With more than this unread (bytes) the next event closes the connection. */
   readonly maxUnreadBytes: number;
-  /** Told when a response becomes a stream (1) and when that ends (-1). */
+  /** Called when a response becomes a stream (1) and when that stream ends (-1). */
   readonly onCount: (change: 1 | -1) => void;
-  /** Told when a reader is cut off. */
+  /** Called when a connection is closed because of `maxUnreadBytes`. */
   readonly onTooSlow: () => void;
 }
 
-/** The `WWW-Authenticate` that asks for a token with these scopes. */
+/** The `WWW-Authenticate` header that requests a token with these scopes. */
 export type Challenge = (scopes: readonly string[]) => string;
 
-/** The response stream of one request; it ends with the answer, or when the client closes it. */
+/** The response stream of one request; it ends with the response, or when the client closes it. */
 export class EventStream implements ResponseSink {
   readonly #response: ServerResponse;
   readonly #limits: StreamLimits;
@@ -39,24 +41,23 @@ export class EventStream implements ResponseSink {
     this.#response = response;
     this.#limits = limits;
     this.#challenge = challenge;
-    // A client that hears nothing at all gives up after minutes (undici: 300 s for the headers alone), so a
-    // slow answer becomes a stream too.
+    // Clients time out without a byte (undici: 300 s for the headers alone), so a slow response becomes a stream too.
     this.#keepAliveTimer = limits.timers.set(limits.keepAliveMs, () => this.#sendKeepAlive());
     response.once("close", () => this.#onClose());
     if (response.destroyed) this.#onClose();
   }
 
-  /** Aborted when the client closes the stream before its answer: in this era that is the cancellation. */
+  /** Aborted when the client closes the stream before its response: in this era that cancels the request. */
   get signal(): StopSignal {
     return this.#stop.signal;
   }
 
-  /** Sends one message before the answer; what comes after it is dropped. */
+  /** Sends one message before the response; after the response messages are dropped. */
   send(message: string): void {
     this.#write(`data: ${oneLine(message)}\n\n`);
   }
 
-  /** Sends the answer and ends the stream. */
+  /** Sends the response and ends the stream. */
   respond({ status, pieces, scopes, retryAfterMs }: SerializedResponse): void {
     if (this.#ended) return;
     this.#end();
@@ -95,10 +96,10 @@ export class EventStream implements ResponseSink {
     response.writeHead(200, {
       "content-type": "text/event-stream",
       "cache-control": "no-cache",
-      // Asks nginx and its like not to hold events back.
+      // nginx buffers events without it.
       "x-accel-buffering": "no",
     });
-    // One packet; but put in front of the text, the head would stay the 24 strings that Node made it of.
+    // `cork` makes one packet of both. Without `flushHeaders` Node keeps the head as 24 strings for as long as the stream.
     response.cork();
     response.flushHeaders();
     response.write(text);
@@ -118,7 +119,7 @@ export class EventStream implements ResponseSink {
   }
 }
 
-/** Text alone goes out in one write; bytes are never copied. */
+/** Text alone is sent in one write; bytes are never copied. */
 function sendAll(response: ServerResponse, pieces: readonly (string | Buffer)[]): void {
   if (pieces.every((piece) => typeof piece === "string")) {
     response.end(pieces.join(""));
@@ -126,15 +127,4 @@ function sendAll(response: ServerResponse, pieces: readonly (string | Buffer)[])
   }
   for (const piece of pieces) response.write(piece);
   response.end();
-}
-
-/**
- * JSON text without line breaks, which would end an event or a line. Inside a JSON string they are always
- * escaped, so those that are there stand between tokens and mean nothing.
- */
-export function oneLine(text: string): string;
-export function oneLine(text: string | Buffer): string | Buffer;
-export function oneLine(text: string | Buffer): string | Buffer {
-  if (typeof text === "string") return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text;
-  return text.includes(10) || text.includes(13) ? oneLine(text.toString("utf8")) : text;
 }

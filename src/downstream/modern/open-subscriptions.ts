@@ -9,7 +9,7 @@ import type { Request } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { StreamQuota } from "../edge.js";
-import { declares, undeclared } from "./extensions.js";
+import { declaresExtension, undeclaredExtension } from "./client-capabilities.js";
 import type { ResponseSink } from "./response-sink.js";
 import { closingResult, type Filter, listen, readFilter } from "./subscriptions.js";
 import type { WriteReply } from "./write-reply.js";
@@ -39,7 +39,8 @@ export class OpenSubscriptions {
    */
   async open(request: Request, call: Call, sink: ResponseSink): Promise<void> {
     const filter = readFilter(request, this.limits.resourcesEach);
-    if (filter.tasks.length > 0 && !declares(call.client, TASKS_EXTENSION)) throw undeclared(TASKS_EXTENSION);
+    if (filter.tasks.length > 0 && !declaresExtension(call.client, TASKS_EXTENSION))
+      throw undeclaredExtension(TASKS_EXTENSION);
     if (this.#open.size >= this.limits.subscriptions) {
       throw new GatewayError("overloaded", "gateway", "too many subscriptions are open", {
         retryable: true,

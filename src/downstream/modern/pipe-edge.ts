@@ -1,67 +1,90 @@
-/** The modern side of a pipe: requests run side by side, and a notification is what cancels one. */
-
+/** Serves one modern pipe: its requests run concurrently, and `notifications/cancelled` cancels one. */
 import { paramsFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { refusalError } from "../../core/refusal.js";
+import { Stop, type StopSignal } from "../../core/stop.js";
 import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";
-import { writeJson } from "../../wire/json-text.js";
-import { type IdKey, idKey, idKeyOf } from "../../wire/message-id.js";
+import { lineOf, oneLine } from "../../wire/lines.js";
+import { isMessageId, type MessageId } from "../../wire/message-id.js";
 import type { Pipe, PipeEdge } from "../edge.js";
+import { duplicateId, InFlight, tooManyInFlight } from "../in-flight.js";
 import type { OpenSubscriptions } from "./open-subscriptions.js";
-import { oneDocument, PipeResponse } from "./pipe-response.js";
-import type { Serve } from "./serve.js";
-import { writeError } from "./write-reply.js";
-
-/** Requests of one pipe that may be in flight at once, streams of subscriptions among them. */
-const MAX_IN_FLIGHT = 1000;
+import type { ResponseSink } from "./response-sink.js";
+import type { ServeRequest } from "./serve-request.js";
+import { type SerializedResponse, writeError } from "./write-reply.js";
 
 /** @param subscriptions those of this pipe alone */
-export function pipeEdge(pipe: Pipe, serve: Serve, subscriptions: OpenSubscriptions): PipeEdge {
-  const running = new Map<IdKey, PipeResponse>();
+export function pipeEdge(pipe: Pipe, serve: ServeRequest, subscriptions: OpenSubscriptions): PipeEdge {
+  const inFlight = new InFlight<PipeResponse>();
 
   return {
     async receive(message) {
       if (isRequest(message)) await run(message);
       else if (isNotification(message) && message.method === "notifications/cancelled") cancel(message);
-      // Clients of this era send no other notification and no response; what comes all the same is dropped.
+      // Clients of this era send no other notification and no response: anything else is dropped.
     },
     async close() {
       subscriptions.endAll();
-      for (const sink of running.values()) sink.cancel("the pipe is closed");
+      for (const sink of inFlight.all()) sink.cancel("the pipe is closed");
     },
   };
 
   async function run(request: Request): Promise<void> {
     const { id } = request;
-    const key = idKeyOf(id);
-    if (running.has(key)) {
-      const inUse = new GatewayError(
-        "bad_request",
-        "downstream",
-        `a request with the id ${writeJson(id)} is in flight already`,
-      );
-      // An error under that id would be taken for the answer to the other request.
-      pipe.send(oneDocument(writeError(null, refusalError(inUse))));
-      return;
-    }
-    if (running.size >= MAX_IN_FLIGHT) {
-      pipe.send(oneDocument(writeError(id, refusalError(overloaded()))));
-      return;
-    }
-    const sink = new PipeResponse(pipe, () => running.delete(key));
-    running.set(key, sink);
+    if (inFlight.get(id) !== undefined) return sendError(null, duplicateId(id));
+    if (inFlight.isFull) return sendError(id, tooManyInFlight("pipe"));
+    const sink = new PipeResponse(id, pipe, () => inFlight.delete(id));
+    inFlight.add(sink);
     const { principal, endpoint, isSpawnedByHost } = pipe;
     await serve(request, { principal, endpoint, isSpawnedByHost }, sink, subscriptions);
   }
 
-  function cancel(notification: Envelope): void {
-    if (paramsFault("notifications/cancelled", notification.params) !== undefined) return;
-    const key = idKey(notification.params?.requestId);
-    if (key !== undefined) running.get(key)?.cancel("the client cancelled");
+  function sendError(id: MessageId | null, error: GatewayError): void {
+    pipe.send(lineOf(writeError(id, refusalError(error)).pieces));
+  }
+
+  function cancel({ method, params }: Envelope): void {
+    const id = params?.requestId;
+    if (method === undefined || paramsFault(method, params) !== undefined || !isMessageId(id)) return;
+    inFlight.get(id)?.cancel("the client cancelled");
   }
 }
 
-const overloaded = () =>
-  new GatewayError("overloaded", "downstream", `this pipe has ${MAX_IN_FLIGHT} requests in flight`, {
-    retryable: true,
-  });
+/** The response to one request on a pipe that other requests share. */
+class PipeResponse implements ResponseSink {
+  readonly #stop = new Stop();
+  #ended = false;
+
+  constructor(
+    readonly id: MessageId,
+    private readonly pipe: Pipe,
+    /** Called once, when nothing more will be sent. */
+    private readonly onDone: () => void,
+  ) {}
+
+  get signal(): StopSignal {
+    return this.#stop.signal;
+  }
+
+  send(message: string): void {
+    if (!this.#ended) this.pipe.send(oneLine(message));
+  }
+
+  respond(response: SerializedResponse): void {
+    if (this.#ended) return;
+    this.#end();
+    this.pipe.send(lineOf(response.pieces));
+  }
+
+  /** The client cancelled the request, or is gone: the call is aborted and gets no response. */
+  cancel(reason: string): void {
+    if (this.#ended) return;
+    this.#end();
+    this.#stop.abort(new GatewayError("cancelled", "downstream", reason));
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.onDone();
+  }
+}

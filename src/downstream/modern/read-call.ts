@@ -1,5 +1,4 @@
-/** A modern request becomes a call: everything about its sender stands in the request itself. */
-
+/** Reads a modern request into a call; everything about its sender is in the request itself. */
 import type { IncomingHttpHeaders } from "node:http";
 import { type Call, type InputResponses, type Notice, nextCallId } from "../../core/call.js";
 import { checkParams } from "../../core/check-params.js";
@@ -12,40 +11,45 @@ import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./c
 import { RESUMABLE_METHODS } from "./methods.js";
 import { matchesFilter } from "./notification-filter.js";
 import {
+  type ClientCache,
   checkVersion,
   claimedVersion,
   malformed,
   progressToken,
-  readClient,
   readLogLevel,
   type Sender,
   withoutHopKeys,
 } from "./read-meta.js";
 
-/** What comes with a request beside its message. */
+/** What the transport adds to a request. */
 export interface RequestContext extends Sender {
-  /** Absent on a pipe, which has no headers to disagree with. */
+  /** Absent on a pipe, which has no headers. */
   readonly headers?: IncomingHttpHeaders | undefined;
   readonly signal: StopSignal;
-  /** Hears what the client asked to hear of this request, and nothing else. */
+  /** Receives the notifications that the client requested with this call. */
   readonly notify: (notice: Notice) => void;
 }
 
 /**
- * Reads one request. The order of the checks decides what a request with several faults is told: the claimed
- * revision comes first, because everything else is judged by its rules.
+ * Reads one request. The order of the checks decides which error a request with several faults gets: the claimed revision is
+ * checked first, because its rules decide about everything else.
  *
  * @throws GatewayError `bad_request`: -32602 for missing metadata or a malformed answer, -32020 where header and
  * body disagree, -32022 for a revision that is not served
  */
-export function readCall(request: Request, context: RequestContext, gateway: Pick<GatewayApi, "tool">): Call {
+export function readCall(
+  request: Request,
+  context: RequestContext,
+  gateway: Pick<GatewayApi, "tool">,
+  clients: ClientCache,
+): Call {
   const sent = request.params ?? {};
   const meta = objectAt(sent, "_meta") ?? {};
   const version = claimedVersion(meta);
   if (context.headers !== undefined) checkVersionHeader(context.headers, version);
   checkVersion(version);
   checkParams(request.method, request.params);
-  const client = readClient(meta, context);
+  const client = clients.read(meta, context);
   const logLevel = readLogLevel(meta);
   if (context.headers !== undefined) checkStandardHeaders(context.headers, request);
   const inputResponses = RESUMABLE_METHODS.has(request.method) ? readInputResponses(sent) : undefined;
@@ -82,12 +86,12 @@ export function readCall(request: Request, context: RequestContext, gateway: Pic
 }
 
 const INPUT_RESPONSE_KEYS = ["inputResponses", "requestState"];
-/** In the other era the wish to run a tool as a task; in this one it must mean nothing (SEP-2663). */
+/** In the legacy era `task` runs a tool as a task; in this era it must have no effect (SEP-2663). */
 const LEGACY_KEYS = ["task"];
 
 /**
- * What the client brings to resume an earlier round (basic/patterns/mrtr). Whether the answers fit the
- * questions is for the server to say; that they are answers at all is checked here ("Error Handling").
+ * The input responses with which the client resumes a call (basic/patterns/mrtr). The server checks that they fit its
+ * requests; only their form is checked here ("Error Handling").
  */
 function readInputResponses(params: JsonObject): InputResponses | undefined {
   if (!INPUT_RESPONSE_KEYS.some((key) => Object.hasOwn(params, key))) return undefined;

@@ -1,17 +1,20 @@
-/** A result without what only hosts of the other era can make use of; most come through untouched, as the bytes they were. */
+/** A result without what only legacy hosts can use; most results pass unchanged, as the bytes they were. */
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
+import { paramHeaders } from "../../wire/param-headers.js";
 import { Payload } from "../../wire/payload.js";
-import { ANNOTATION, withValidParamHeaders } from "./param-annotations.js";
+import { mapSubschemas } from "../../wire/subschemas.js";
 
+/** The result of `call` for a modern host; the same object where nothing changes. */
 export function upgradeResult(result: Payload, { method }: Call): Payload {
   const isAffected = method === "tools/list" && AFFECTED.some((member) => result.mayContain(member));
   return isAffected ? upgradedList(result) : result;
 }
 
+const ANNOTATION = "x-mcp-header";
 const AFFECTED = ['"taskSupport"', `"${ANNOTATION}"`];
 
-/** Lists are prepared once and answered many times, so what became of one is kept as long as it is. */
+/** By list page, which is made once and sent many times. Each belongs to one catalog, so gateways share no entry. */
 const upgradedLists = new WeakMap<Payload, Payload>();
 
 function upgradedList(list: Payload): Payload {
@@ -29,12 +32,28 @@ const upgradedTool = (tool: unknown): unknown =>
   isObject(tool) ? withValidParamHeaders(withoutTaskSupport(tool)) : tool;
 
 /**
- * Whether a call becomes a task is for its server to say now, call by call, and a tool that could be run in no other
- * way is waited for (SEP-2663, "Backward Compatibility").
+ * In this era the server decides call by call whether a call becomes a task, and the gateway waits for a tool that runs only
+ * as a task (SEP-2663, "Backward Compatibility").
  */
 function withoutTaskSupport(tool: JsonObject): JsonObject {
   const execution = objectAt(tool, "execution");
   if (execution === undefined) return tool;
   const kept: JsonObject = without(execution, ["taskSupport"]);
   return Object.keys(kept).length > 0 ? { ...tool, execution: kept } : without(tool, ["execution"]);
+}
+
+/**
+ * The tool without its `x-mcp-header` annotations where one of them breaks a rule: hosts must drop such a tool (2026-07-28,
+ * server/tools, "x-mcp-header"), and an older server may use that key for something else.
+ */
+function withValidParamHeaders(tool: JsonObject): JsonObject {
+  const schema = objectAt(tool, "inputSchema");
+  return paramHeaders(schema).fault === undefined
+    ? tool
+    : { ...tool, inputSchema: withoutAnnotations(schema) };
+}
+
+function withoutAnnotations(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutAnnotations);
+  return isObject(schema) ? mapSubschemas(without(schema, [ANNOTATION]), withoutAnnotations) : schema;
 }

@@ -7,7 +7,7 @@ import { writeJson } from "../../wire/json-text.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { type Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
-import { capabilityError } from "./capability-error.js";
+import { capabilityError } from "./client-capabilities.js";
 import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
 import { upgradeResult } from "./upgrade-result.js";
 

@@ -36,8 +36,8 @@ test("the names of all filters together are bounded, and principals share that",
     const request: Request = { jsonrpc: "2.0", id: last, method: "subscriptions/listen", params };
     const client = clientOf({ principal: { id, groups: [], claims: {} } });
     const call: Call = { ...fakeCall({ params }), method: request.method, client };
-    const outlet = { signal: stop.signal, send: () => {}, answer: () => {} };
-    return open.open(request, call, outlet as never).then(
+    const sink = { signal: stop.signal, send: () => {}, respond: () => {} };
+    return open.open(request, call, sink as never).then(
       () => "open",
       (error: { code: string }) => error.code,
     );

@@ -88,18 +88,35 @@ test("clients are kept apart by principal and by what they declare, not by how t
   expect(await affinity({})).not.toBe(one);
 });
 
-test("who says the same again is the same client, also where others came in between", async () => {
-  const known = async (name: string) => {
+/** An edge of its own; resolves to the client that it made of a request in the name of `name`. */
+async function clientsOfEdge() {
+  const gateway = fakePort({ handlers: { "tools/list": echo } });
+  const { url } = await listening({ gateway });
+  return async (name: string) => {
     const meta = { ...modernMeta({ roots: {} }), [META.clientInfo]: { name, version: "1" } };
-    return (await ask(list({ _meta: meta }))).call?.client;
+    await send(url, list({ _meta: meta }));
+    return gateway.calls.at(-1)?.client;
   };
-  const one = await known("one");
-  expect(await known("one")).toBe(one);
-  const other = await known("other");
+}
+
+test("a client that sends the same metadata again is the same client, also between requests of others", async () => {
+  const client = await clientsOfEdge();
+  const one = await client("one");
+  expect(await client("one")).toBe(one);
+  const other = await client("other");
   expect(other).not.toBe(one);
   expect(other?.info).toMatchObject({ name: "other" });
-  expect(await known("one")).toBe(one);
-  expect(await known("other")).toBe(other);
+  expect(await client("one")).toBe(one);
+  expect(await client("other")).toBe(other);
+});
+
+test("two gateways in one process share no client, and the cache of one does not displace that of the other", async () => {
+  const [here, there] = [await clientsOfEdge(), await clientsOfEdge()];
+  const one = await here("one");
+  expect(await there("one")).toEqual(one);
+  expect(await there("one")).not.toBe(one);
+  for (let at = 0; at < 150; at += 1) await there(`client ${at}`);
+  expect(await here("one")).toBe(one);
 });
 
 test("only the keys of this hop are taken out of the parameters", async () => {

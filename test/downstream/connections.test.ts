@@ -1,6 +1,6 @@
 /** How many connections are let in for how many descriptors. */
 import { expect, test } from "vitest";
-import { connectionLimit } from "../../src/downstream/connection-limit.js";
+import { connectionLimit } from "../../src/downstream/connections.js";
 
 test.each([
   [256, 128],

@@ -1,0 +1,75 @@
+/** A tool's schemas as hosts before 2026-07-28 can read them. */
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { mapSubschemas } from "../../wire/subschemas.js";
+
+/** What `true` and `false` mean as schemas (2020-12, 4.3.2). */
+const ANYTHING: JsonObject = {};
+const NOTHING: JsonObject = { not: {} };
+
+/**
+ * The tool with objects in place of the boolean schemas in `properties`, which older hosts read as objects only; the same
+ * object where there are none.
+ */
+export function withObjectSchemas(tool: JsonObject): JsonObject {
+  return ["inputSchema", "outputSchema"].reduce(objectSchemas, tool);
+}
+
+function objectSchemas(tool: JsonObject, key: string): JsonObject {
+  const schema = objectAt(tool, key);
+  const properties = objectAt(schema, "properties");
+  if (properties === undefined || !Object.values(properties).some(isBoolean)) return tool;
+  const objects = Object.entries(properties).map(([name, one]) => [
+    name,
+    isBoolean(one) ? asObject(one) : one,
+  ]);
+  return { ...tool, [key]: { ...schema, properties: Object.fromEntries(objects) } };
+}
+
+const isBoolean = (value: unknown): value is boolean => typeof value === "boolean";
+const asObject = (schema: boolean): JsonObject => (schema ? ANYTHING : NOTHING);
+
+/** Whether every value of this schema is an object, as older hosts require of an output schema. */
+export const hasObjectRoot = (schema: JsonObject): boolean => schema.type === "object";
+
+/** The schema of `{ result: … }`, where `schema` describes `result` (SEP-2106). */
+export function wrapOutputSchema(schema: JsonObject): JsonObject {
+  const dialect = stringAt(schema, "$schema");
+  return {
+    // The root of a document names its dialect.
+    ...(dialect !== undefined && { $schema: dialect }),
+    type: "object",
+    properties: { result: isBase(schema) ? schema : moved(schema) },
+    required: ["result"],
+  };
+}
+
+const MOVED_ROOT = "#/properties/result";
+
+/**
+ * References from the root of the document need a longer path now. Anchors move with the schema, and a schema with an `$id`
+ * is the root of its own references.
+ */
+function moved(schema: JsonObject): JsonObject {
+  const mapped = mapSubschemas(schema, movedIn);
+  const refs = ["$ref", "$dynamicRef"].flatMap((keyword) => {
+    const ref = stringAt(mapped, keyword);
+    return ref === undefined ? [] : [[keyword, movedRef(ref)] as const];
+  });
+  return refs.length === 0 ? mapped : { ...mapped, ...Object.fromEntries(refs) };
+}
+
+function movedIn(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(movedIn);
+  return isObject(value) && !isBase(value) ? moved(value) : value;
+}
+
+function movedRef(ref: string): string {
+  if (ref === "#") return MOVED_ROOT;
+  return ref.startsWith("#/") ? MOVED_ROOT + ref.slice(1) : ref;
+}
+
+/** An `$id` that is only a fragment is an anchor in older dialects, and no base. */
+const isBase = (schema: JsonObject): boolean => {
+  const id = stringAt(schema, "$id");
+  return id !== undefined && !id.startsWith("#");
+};
