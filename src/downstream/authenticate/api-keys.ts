@@ -1,23 +1,24 @@
-/** The API keys of the config: finds whose a key is, in a time that tells nothing about the others. */
+/** Which principal an API key of the config belongs to, compared in constant time. */
 import { timingSafeEqual } from "node:crypto";
 import type { AuthConfig, KeyConfig } from "../../config/config.js";
 import type { Principal } from "../../core/client.js";
 
+/** A key of the config: its principal and its expiry. */
 export interface KnownKey {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** Whoever started the gateway may be anybody; one who has keys has their groups. */
+/** The principal with this id, with the groups of all keys of that id. */
 export function principalNamed(id: string, auth: AuthConfig | undefined): Principal {
   const groups = (auth?.keys ?? []).filter((key) => key.id === id).flatMap((key) => key.groups);
   return { id, groups: [...new Set(groups)], claims: {} };
 }
 
 /**
- * Keys are kept as plain SHA-256. A slow hash protects what a person can remember; a key of 256 random bits
- * cannot be guessed however fast the hash is, and is checked on every request.
+ * The API keys, stored as plain SHA-256. A slow hash protects short passwords; a key of 256 random bits cannot be
+ * guessed at any speed, and is checked on every request.
  */
 export class ApiKeys {
   readonly #keys: readonly (KnownKey & { readonly digest: Buffer })[];
@@ -30,7 +31,7 @@ export class ApiKeys {
     }));
   }
 
-  /** The key whose SHA-256 is `digest`. All of them are compared, so that it takes as long for any answer. */
+  /** The key whose SHA-256 is `digest`. All keys are compared, so the time does not depend on the result. */
   find(digest: Buffer): KnownKey | undefined {
     let found: KnownKey | undefined;
     for (const key of this.#keys) if (timingSafeEqual(key.digest, digest)) found = key;

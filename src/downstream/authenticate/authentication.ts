@@ -1,32 +1,34 @@
-/** Who is calling: the credentials of an HTTP request become a principal, or a refusal that says what is missing. */
+/** Which principal sends an HTTP request: its credentials become a principal, or a refusal with a challenge. */
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { AuthConfig } from "../../config/config.js";
 import { ANONYMOUS, type Principal } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { JsonObject } from "../../wire/json.js";
 import { ApiKeys } from "./api-keys.js";
-import { type Credential, credentialOf } from "./credentials.js";
 import { metadataUrlOf, resourceMetadata } from "./protected-resource.js";
 import { AuthError, type AuthFailure, type ChallengeParameters, challenge, refusal } from "./refusals.js";
 import type { CheckedToken } from "./tokens.js";
 
+/** Authenticates HTTP requests by API key or token (RFC 6750). */
 export interface Authentication {
-  /** False where everybody is the same anonymous principal, which is for this machine alone. */
+  /** False where all requests share the anonymous principal, which is allowed on loopback only. */
   readonly isRequired: boolean;
   /**
-   * Reads the credentials of one request, before its body is read. It sees the headers and touches nothing else.
+   * Reads the credentials of one request from its headers, before the body is read.
    *
    * @throws GatewayError `unauthenticated`, `forbidden` or `bad_request`
    */
   authenticate(request: Pick<IncomingMessage, "headers">): Principal | Promise<Principal>;
-  /** The metadata of the protected resource (RFC 9728); undefined where no tokens are taken. */
+  /** The metadata of the protected resource (RFC 9728); undefined where tokens are not accepted. */
   metadata(): JsonObject | undefined;
-  /** The `WWW-Authenticate` of an answer to a token that lacks these scopes. */
+  /** The `WWW-Authenticate` of a response to a token that lacks these scopes. */
   readonly challenge: (scopes: readonly string[]) => string;
 }
 
+/** Accepts every request as the anonymous principal. */
 export const NO_AUTHENTICATION: Authentication = {
   isRequired: false,
   authenticate: () => ANONYMOUS,
@@ -34,19 +36,20 @@ export const NO_AUTHENTICATION: Authentication = {
   challenge: (scopes) => challenge({ scopes }),
 };
 
+/** What `createAuthentication` needs besides the config. */
 export interface AuthenticationOptions {
-  /** The URL the gateway listens at, for where the config names no other. Asked when it listens. */
+  /** The URL the gateway listens at, used where the config names none; called once it listens. */
   readonly url: () => string;
   readonly logger?: Logger;
-  /** Told of everybody who was not let in. */
+  /** Called for each request that is refused. */
   readonly onFailure?: (reason: AuthFailure) => void;
-  /** Checks a token. Default: against the issuer's keys, fetched when they are needed. */
+  /** Verifies a token. Default: against the issuer's keys, fetched on demand. */
   readonly checkToken?: (text: string) => Promise<CheckedToken>;
 }
 
-/** A token that was good is believed for so long without another look, in ms; a key of its issuer may be gone. */
+/** A verified token is cached this long, in ms: its issuer may have withdrawn the key. */
 const CACHE_TTL_MS = 5 * 60_000;
-/** What is remembered at most: so many, and claims of so many characters. */
+/** Limits of the cache: entries, and characters of credentials. */
 const CACHE_LIMITS = { max: 10_000, maxSize: 16 * 1024 * 1024 };
 
 interface CachedPrincipal {
@@ -56,6 +59,7 @@ interface CachedPrincipal {
   readonly size: number;
 }
 
+/** Authenticates by the API keys and the token issuer of the config. */
 export function createAuthentication(config: AuthConfig, options: AuthenticationOptions): Authentication {
   const { url, logger = SILENT, onFailure = () => {} } = options;
   const keys = new ApiKeys(config.keys);
@@ -64,7 +68,7 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     ...CACHE_LIMITS,
     sizeCalculation: ({ size }) => size,
   });
-  // With it nobody can choose what is looked up by knowing what it is the hash of.
+  // Makes the cache keys unpredictable for clients.
   const salt = randomBytes(32).toString("base64");
   const resource = (): string => config.resource ?? url();
 
@@ -104,7 +108,7 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     }
   }
 
-  /** Whoever comes with the same credential is the same object, so that others can keep things by it. */
+  /** The same credential yields the same object, so that WeakMaps can be keyed by it. */
   function cachePrincipal(name: string, principal: Principal, until: number, size: number): Principal {
     const before = cache.get(name);
     if (before !== undefined && before.until > Date.now()) return before.principal;
@@ -114,11 +118,11 @@ export function createAuthentication(config: AuthConfig, options: Authentication
 
   function refused(error: AuthError) {
     onFailure(error.reason);
-    logger.debug({ reason: error.reason, error: error.cause }, "a request was not let in");
+    logger.debug({ reason: error.reason, error: error.cause }, "request refused: authentication failed");
     return refusal(error, challengeParameters([]));
   }
 
-  /** What lets somebody in for an operation that needs `scopes`. */
+  /** What a token needs for an operation with `scopes`. */
   function challengeParameters(scopes: readonly string[]): ChallengeParameters {
     const all = [...new Set([...config.requiredScopes, ...scopes])];
     return config.jwt === undefined
@@ -127,7 +131,7 @@ export function createAuthentication(config: AuthConfig, options: Authentication
   }
 }
 
-/** Starts with the first token; a gateway that takes only keys loads nothing of it. */
+/** Loads jose and the fetch with the first token; a gateway with API keys only never loads them. */
 function lazyTokenVerifier(
   { jwt, keys, requiredScopes, resource }: AuthConfig,
   url: () => string,
@@ -136,7 +140,7 @@ function lazyTokenVerifier(
   const reservedIds = new Set(keys.map(({ id }) => id));
   let verifier: Promise<(text: string) => Promise<CheckedToken>> | undefined;
   const start = async () => {
-    if (jwt === undefined) throw new TypeError("no tokens are taken here");
+    if (jwt === undefined) throw new TypeError("auth.jwt is not configured");
     const [{ checkToken }, { issuerKeys }, { fetchJson }] = await Promise.all([
       import("./tokens.js"),
       import("./issuer-keys.js"),
@@ -161,4 +165,38 @@ function lazyTokenVerifier(
 function missingCredentials({ jwt }: AuthConfig): AuthError {
   const what = jwt === undefined ? "an API key" : "a token";
   return new AuthError("missing", `this needs ${what}: send Authorization: Bearer …`);
+}
+
+interface Credential {
+  /** A token is a signed JWT (RFC 7519); any other text can only be a key. */
+  readonly kind: "key" | "token";
+  readonly text: string;
+}
+
+/** Three parts in base64url: header, claims and signature (RFC 7515, 7.1); that of `alg: none` has no third. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+/** RFC 6750, 2.1; an API key may have characters that a token cannot. */
+const BEARER = /^bearer +([!-~]+) *$/i;
+
+/**
+ * The credential in `Authorization: Bearer` or `X-API-Key`; undefined without one. The query is not read, because it
+ * ends up in logs, nor are cookies, because a browser sends them for any page (CSRF).
+ *
+ * @throws GatewayError `bad_request` with both headers: a proxy in front may have checked the other one
+ */
+function credentialOf({ headers }: Pick<IncomingMessage, "headers">): Credential | undefined {
+  const { authorization } = headers;
+  const apiKey = headers["x-api-key"];
+  if (authorization === undefined) {
+    return typeof apiKey === "string" && apiKey !== "" ? { kind: "key", text: apiKey } : undefined;
+  }
+  if (apiKey !== undefined) {
+    throw new GatewayError(
+      "bad_request",
+      "downstream",
+      "credentials in two headers (Authorization, X-API-Key): send one",
+    );
+  }
+  const text = BEARER.exec(authorization)?.[1];
+  return text === undefined ? undefined : { kind: TOKEN.test(text) ? "token" : "key", text };
 }

@@ -1,4 +1,4 @@
-/** Finds out where an issuer's public keys are, from the metadata it publishes. */
+/** Where an issuer's public keys are, by the metadata it publishes (RFC 8414, OpenID Connect Discovery). */
 import { isLoopback } from "../../http/loopback.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import type { fetchJson, Reach } from "./fetch-json.js";
@@ -9,10 +9,10 @@ interface JwksLocation {
 }
 
 /**
- * The `jwks_uri` of the issuer. Asks where the specification tells clients to ask, in the same order
+ * The `jwks_uri` of the issuer, from the well-known URLs of the specification in its order
  * (2026-07-28: basic/authorization/authorization-server-discovery).
  *
- * @throws Error with the reason for each place that did not serve
+ * @throws Error with the reason for each URL that failed
  */
 export async function discoverKeys(
   issuer: string,
@@ -41,7 +41,7 @@ function metadataUrls(issuer: string): readonly string[] {
 
 function jwksLocationIn(metadata: unknown, issuer: string, url: string): JwksLocation {
   const document = isObject(metadata) ? metadata : {};
-  // Metadata of another issuer would let that one vouch for tokens of ours (RFC 8414, 3.3).
+  // Metadata with another `issuer` must not be used (RFC 8414, 3.3): its keys could sign tokens of this issuer.
   if (stringAt(document, "issuer") !== issuer) throw new Error(`${url} is about another issuer`);
   const uri = stringAt(document, "jwks_uri");
   if (uri === undefined || !URL.canParse(uri)) throw new Error(`${url} names no jwks_uri`);
@@ -50,6 +50,6 @@ function jwksLocationIn(metadata: unknown, issuer: string, url: string): JwksLoc
   if (protocol !== "https:" && !(protocol === "http:" && local)) {
     throw new Error(`${url} names a jwks_uri that is not https:`);
   }
-  // The config names the issuer. To other places in its network only `auth.jwt.jwksUri` leads.
+  // SSRF: only the origin of the configured issuer may be private; other private hosts need `auth.jwt.jwksUri`.
   return { uri, reach: local || origin === new URL(issuer).origin ? "anywhere" : "public" };
 }

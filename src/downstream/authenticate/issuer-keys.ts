@@ -11,6 +11,7 @@ export class KeysUnavailable extends Error {
   override readonly name = "KeysUnavailable";
 }
 
+/** The issuer, how to fetch a document from it, and where a failure is logged. */
 export interface IssuerKeysOptions {
   readonly jwt: Pick<JwtConfig, "issuer" | "jwksUri">;
   readonly fetch: typeof fetchJson;

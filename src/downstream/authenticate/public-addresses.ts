@@ -1,11 +1,11 @@
 /**
- * Which addresses are anybody's, and not this machine's, its network's or its cloud's: where a URL may lead that
- * somebody else than the config named (specification, security best practices, "Server-Side Request Forgery").
+ * Which IP addresses are public, so that a URL from outside the config may lead there (specification, security best
+ * practices, "Server-Side Request Forgery").
  */
 import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 
-/** The registries of special addresses of IANA, and what carries an address of the other kind inside. */
+/** IANA's special-purpose address registries, and ranges that embed an IPv4 address. */
 const SPECIAL_PURPOSE_ADDRESSES = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
@@ -39,15 +39,15 @@ for (const [network, prefix] of [
   SPECIAL_PURPOSE_ADDRESSES.addSubnet(network, prefix, "ipv6");
 }
 
-/** False for what is no address. One of IPv4 that is written as IPv6 is judged as what it is. */
+/** False for what is no IP address. An IPv4-mapped IPv6 address is checked as the IPv4 address. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && !SPECIAL_PURPOSE_ADDRESSES.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
 /**
- * Looks a name up for a connection, and fails where any of its addresses is not public. What was looked at is what is
- * connected to: the name is not asked for again. A host that is an address is never looked up; see `isPublicHost`.
+ * A DNS lookup for `net.connect` that fails when any address of the name is not public. The connection uses the checked
+ * addresses, so DNS rebinding has no second lookup. Literal addresses are not looked up; see `isPublicHost`.
  */
 export const publicLookup =
   (resolve: typeof systemLookup = systemLookup): LookupFunction =>
@@ -68,5 +68,6 @@ export function isPublicHost(hostname: string): boolean {
   return isIP(address) === 0 || isPublicAddress(address);
 }
 
+/** The error for a host that resolves to a private address. */
 export const notPublic = (hostname: string): Error =>
   new Error(`${hostname} is an address of this machine or of a private network`);

@@ -1,7 +1,7 @@
-/** How strangers are turned away: the status, the reason, and the challenge that says what would let them in. */
+/** How a request without valid credentials is refused: status, reason and `WWW-Authenticate` challenge. */
 import { HttpRefusal } from "../http-errors.js";
 
-/** Why somebody was not let in; the label of a metric. */
+/** Why authentication failed; the label of a metric. */
 export type AuthFailure =
   | "missing"
   | "unknown_key"
@@ -16,12 +16,12 @@ export type AuthFailure =
   | "scope"
   | "unavailable";
 
-/** What the credentials lack, before it is known how to ask for better ones. */
+/** Why credentials were refused, before the challenge is built. */
 export class AuthError extends Error {
   override readonly name = "AuthError";
   constructor(
     readonly reason: AuthFailure,
-    /** A plain sentence with nothing of the credentials in it. */
+    /** Contains nothing of the credentials. */
     message: string,
     override readonly cause?: unknown,
   ) {
@@ -29,17 +29,17 @@ export class AuthError extends Error {
   }
 }
 
-/** What a challenge asks for. */
+/** What a challenge requires of the next request. */
 export interface ChallengeParameters {
-  /** Where the metadata of the resource is; absent where only keys are taken. */
+  /** The URL of the resource metadata; absent where only API keys are accepted. */
   readonly metadataUrl?: string;
   readonly scopes: readonly string[];
 }
 
-/** Keys that cannot be fetched now may be there after this, in s. */
+/** Seconds until the issuer's keys are fetched again. */
 const RETRY_AFTER_S = "5";
 
-/** RFC 6750, 3: whoever sent no credentials is told no error. */
+/** The HTTP refusal for `error`. A request without credentials gets no error code (RFC 6750, 3). */
 export function refusal({ reason, message, cause }: AuthError, wanted: ChallengeParameters): HttpRefusal {
   if (reason === "unavailable") {
     const headers = { "retry-after": RETRY_AFTER_S };
@@ -54,7 +54,7 @@ export function refusal({ reason, message, cause }: AuthError, wanted: Challenge
   return new HttpRefusal(401, "unauthenticated", message, headers, { cause });
 }
 
-/** The value of `WWW-Authenticate` (RFC 6750, 3; RFC 9728, 5.1). Nothing in it needs escaping: a test knows. */
+/** The value of `WWW-Authenticate` (RFC 6750, 3; RFC 9728, 5.1). Its values need no escaping; a test checks that. */
 export function challenge(
   { metadataUrl, scopes }: ChallengeParameters,
   error?: "invalid_token" | "insufficient_scope",

@@ -1,4 +1,4 @@
-/** Tokens of the authorization server: checks that one is genuine, current and meant for us, and whose it is. */
+/** Whether a token (JWT) of the authorization server is valid for this gateway, and which principal it names. */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import type { JwtConfig } from "../../config/config.js";
 import { ANONYMOUS, type Principal, tokenScopes } from "../../core/client.js";
@@ -6,31 +6,37 @@ import { type JsonObject, objectAt } from "../../wire/json.js";
 import { KeysUnavailable } from "./issuer-keys.js";
 import { AuthError, type AuthFailure } from "./refusals.js";
 
+/** What a token must satisfy. */
 export interface TokenSettings {
   readonly jwt: Pick<JwtConfig, "issuer" | "algorithms" | "groupsClaim">;
   /** One of these must be in `aud`. */
   readonly audience: readonly string[];
   readonly requiredScopes: readonly string[];
-  /** Ids that no token may claim: those of keys, which are given by hand. */
+  /** Ids that no token may claim: those of API keys. */
   readonly reservedIds: ReadonlySet<string>;
   readonly keyOf: JWTVerifyGetKey;
 }
 
+/** The principal of a verified token, and when the token expires. */
 export interface CheckedToken {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** Clocks may differ by so much, in s. */
+/** Allowed clock skew, in s. */
 const LEEWAY_S = 60;
 const MAX_ID_LENGTH = 500;
 
-/** @throws AuthError */
+/**
+ * Verifies the signature and claims of a JWT (RFC 7519), and reads its principal.
+ *
+ * @throws AuthError
+ */
 export async function checkToken(text: string, settings: TokenSettings): Promise<CheckedToken> {
   const { jwt, audience, requiredScopes, reservedIds, keyOf } = settings;
   const payload = await withAuthErrors(async () => {
-    // Looked at first, so that no keys are fetched for what is not ours anyway. Nothing is believed yet.
+    // Checked first, unverified, so that a token of another issuer fetches no keys.
     if (decodeJwt(text).iss !== jwt.issuer) throw new AuthError("issuer", "the token is of another issuer");
     return jwtVerify(text, keyOf, {
       issuer: jwt.issuer,
@@ -43,7 +49,7 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
   const { exp = 0 } = payload;
   const id = subjectOf(payload);
   if (id === ANONYMOUS.id || reservedIds.has(id)) {
-    throw new AuthError("invalid", "the token's subject has the name of somebody else here");
+    throw new AuthError("invalid", "the token's subject (sub) is a reserved id");
   }
   const claims: JsonObject = payload;
   const principal = { id, groups: groupsIn(claims, jwt.groupsClaim), claims, byToken: true };
@@ -54,7 +60,7 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
   return { principal, expiresAt: exp * 1000 };
 }
 
-/** Whatever goes wrong is said in our words. */
+/** Turns the errors of jose and of the key fetch into `AuthError`. */
 async function withAuthErrors(work: () => Promise<{ readonly payload: JWTPayload }>): Promise<JWTPayload> {
   try {
     return (await work()).payload;
@@ -72,7 +78,7 @@ function authFailureOf(error: unknown): readonly [AuthFailure, string] {
   if (error instanceof errors.JWTExpired) return ["expired", "the token has expired"];
   if (error instanceof errors.JWTClaimValidationFailed) return claimFailure(error.claim, error.reason);
   if (error instanceof errors.JOSEAlgNotAllowed) {
-    return ["algorithm", "the token is signed in a way that is not taken here"];
+    return ["algorithm", "the token's signature algorithm (alg) is not allowed"];
   }
   if (error instanceof errors.JWSSignatureVerificationFailed) {
     return ["signature", "the token's signature is wrong"];
@@ -94,8 +100,8 @@ function claimFailure(claim: string, reason: string): readonly [AuthFailure, str
 }
 
 /**
- * Everything that belongs to a principal is kept by its id, so only a text that means one principal is taken: a list,
- * a number or an object would be written the same way as the id of another one.
+ * The principal's id. Only strings are accepted: a list, a number or an object could read the same as another
+ * principal's id once written as text.
  *
  * @throws AuthError
  */
@@ -104,15 +110,15 @@ function subjectOf({ sub }: JWTPayload): string {
   if (typeof subject !== "string")
     throw new AuthError("invalid", "the token's subject (sub) is not a string");
   if (subject === "" || subject.length > MAX_ID_LENGTH || HIDDEN_CHARACTERS.test(subject)) {
-    throw new AuthError("invalid", "the token's subject is no name");
+    throw new AuthError("invalid", "the token's subject (sub) is empty, too long or has hidden characters");
   }
   return subject;
 }
 
-/** Controls separate ids in keys, surrogates without their pair are all written alike, and blanks alone name nobody. */
+/** Controls separate ids in cache keys, lone surrogates all encode alike, and outer blanks are invisible. */
 const HIDDEN_CHARACTERS = /\p{Cc}|\p{Cs}|^\s|\s$/u;
 
-/** A claim may have dots in its name, as those named by a URL have; only then is it looked for as a path. */
+/** The groups in the claim `name`. A claim of that exact name (URLs have dots) wins over a dotted path. */
 function groupsIn(claims: JsonObject, name: string): readonly string[] {
   const [leaf = name, ...owners] = name.split(".").reverse();
   const owner = owners.reverse().reduce<JsonObject | undefined>(objectAt, claims);
