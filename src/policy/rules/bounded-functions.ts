@@ -31,7 +31,7 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
     ...standard.filter(isUnbounded).map((found) => counted(found, costOf(found))),
     ...strings
       .filter(({ name }) => STRING_FUNCTIONS.includes(name))
-      .map((found) => counted(found, searchArguments)),
+      .map((found) => counted(found, found.name === "trim" ? readTarget : searchArguments)),
     celFunc("_==_", [DYN, DYN], BOOL, isEqual),
     celFunc("_!=_", [DYN, DYN], BOOL, (a, b) => !isEqual(a, b)),
     celFunc("@in", [DYN, LIST], BOOL, (value, list) => isIn(value, list)),
@@ -134,6 +134,11 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
 
   function sizes(target: CelValue | undefined, args: readonly CelValue[]): number {
     return readCost(args.reduce((sum: number, arg) => sum + sizeOf(arg), sizeOf(target)));
+  }
+
+  /** The library looks at each character by itself. */
+  function readTarget(target: CelValue | undefined): number {
+    return readCost(sizeOf(target));
   }
 
   function searchArguments(target: CelValue | undefined, [sought]: readonly CelValue[]): number {

@@ -3,7 +3,7 @@ import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
 import { boundedFunctions } from "./bounded-functions.js";
 import type { Library } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
-import { readCost, scanCost, work } from "./work.js";
+import { readCost, work } from "./work.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
 const MAX_TEXT_LENGTH = 131_072;
@@ -125,7 +125,7 @@ export function searchable(text: string): string {
 
 /** Counted without making a list of them. */
 function characters(text: string): bigint {
-  work.spend(scanCost(text.length));
+  work.spend(readCost(text.length));
   let count = text.length;
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
