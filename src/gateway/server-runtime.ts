@@ -42,26 +42,30 @@ export function startServer(
   const { directory } = sessions;
   const { name } = config;
   const upstream = createUpstream(config, {
-    gateway: identity.info,
-    directory: withQuestionPolicy(
-      name,
-      directoryWithHandles(name, directory, tasks),
-      inEffect.evaluateQuestion,
-      pendingQuestions,
-    ),
+    gateway: { info: identity.info, instance: identity.instance, isAggregated: () => inEffect.isAggregated },
+    questions: {
+      directory: withQuestionPolicy(
+        name,
+        directoryWithHandles(name, directory, tasks),
+        inEffect.evaluateQuestion,
+        pendingQuestions,
+      ),
+      parked: sessions.parkedCalls,
+      roots: config.roots?.map((root) => ({ ...root })),
+      onRefused: (why) => metrics.questionRefused(name, why),
+    },
+    lifecycle: {
+      openChannel: processes.openChannel?.(config),
+      processRegistry: processes.registry,
+      spawnLimiter: processes.spawnLimiter,
+      after: processes.draining.whenEnded(config),
+    },
+    observers: {
+      onRestart: (reason) => metrics.restarted(name, reason),
+      onTaskStatus: (notice) => forwardTaskNotification(name, notice, directory, tasks),
+      onUnmatchedMessage: () => metrics.unmatchedMessage(name),
+    },
     log: telemetry.logger,
-    aggregated: () => inEffect.isAggregated,
-    parked: sessions.parkedCalls,
-    ...(config.roots !== undefined && { roots: config.roots.map((root) => ({ ...root })) }),
-    onTaskStatus: (notice) => forwardTaskNotification(name, notice, directory, tasks),
-    onRefusedQuestion: (why) => metrics.questionRefused(name, why),
-    onRestart: (reason) => metrics.restarted(name, reason),
-    onUnmatchedMessage: () => metrics.unmatchedMessage(name),
-    instance: identity.instance,
-    after: processes.draining.whenEnded(config),
-    ...(processes.openChannel !== undefined && { openChannel: processes.openChannel(config) }),
-    processRegistry: processes.registry,
-    spawnLimiter: processes.spawnLimiter,
     redact: telemetry.redact,
   });
   const breaker = new CircuitBreaker();

@@ -45,22 +45,25 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     if (list.length > MAX_LINES) list.shift();
   };
   const upstream = createUpstream(server, {
-    gateway,
-    // Nobody is there to be asked.
-    directory: { find: () => undefined },
-    ...(transport.kind === "stdio" && {
-      openChannel: () => {
-        // A server may be started twice, to be spoken to in each way; what counts is how that ends.
-        stderr.length = 0;
-        nonProtocolOutput.length = 0;
-        return openStdioChannel({
-          name,
-          ...transport,
-          onStderr: keep(stderr),
-          onNonProtocolOutput: keep(nonProtocolOutput),
-        });
-      },
-    }),
+    gateway: { info: gateway },
+    // There is no client that could be asked.
+    questions: { directory: { find: () => undefined } },
+    lifecycle: {
+      openChannel:
+        transport.kind === "stdio"
+          ? () => {
+              // A server may be started twice, once for each era; the output of the last process counts.
+              stderr.length = 0;
+              nonProtocolOutput.length = 0;
+              return openStdioChannel({
+                name,
+                ...transport,
+                onStderr: keep(stderr),
+                onNonProtocolOutput: keep(nonProtocolOutput),
+              });
+            }
+          : undefined,
+    },
   });
   try {
     const failure = await firstAttempt(upstream, signal);

@@ -4,7 +4,13 @@ import { type Call, type Notice, nextCallId, type Reply } from "../../src/core/c
 import { ANONYMOUS, type Client, type ClientDirectory } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { ListScope, UpstreamObserver } from "../../src/core/upstream.js";
-import type { UpstreamOptions } from "../../src/upstream/options.js";
+import type { QuestionSettings } from "../../src/upstream/legacy/connection.js";
+import type {
+  GatewayIdentity,
+  LifecycleOptions,
+  UpstreamObservers,
+  UpstreamOptions,
+} from "../../src/upstream/supervision/options.js";
 import { createUpstream, type StartableUpstream } from "../../src/upstream/upstream.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { type FakeServer, serverConfig } from "./fake-channel.js";
@@ -17,16 +23,24 @@ export interface Met {
   readonly heard: string[];
 }
 
+/** The options that tests set, whatever part of `UpstreamOptions` they belong to. */
+export interface TestOptions
+  extends Partial<Omit<GatewayIdentity, "info">>,
+    Partial<QuestionSettings>,
+    LifecycleOptions,
+    UpstreamObservers,
+    Pick<UpstreamOptions, "log" | "redact"> {}
+
 export function upstreamFor(
   server: FakeServer,
   config: Partial<ServerConfig> = {},
-  options: Partial<UpstreamOptions> = {},
+  options: TestOptions = {},
 ): Met {
   const upstream = createUpstream(serverConfig(config), {
-    gateway: { name: "cardea", version: "1.2.3" },
-    directory: NOBODY,
-    openChannel: server.openChannel,
-    random: () => 0.5,
+    gateway: { info: { name: "cardea", version: "1.2.3" }, ...options },
+    questions: { directory: NOBODY, ...options },
+    lifecycle: { openChannel: server.openChannel, random: () => 0.5, ...options },
+    observers: options,
     ...options,
   });
   const heard: string[] = [];

@@ -21,8 +21,8 @@ const CAPABLE = { elicitation: { form: {} }, sampling: {}, roots: {} };
 
 function start(transport: TransportConfig, protocol = "auto"): StartableUpstream {
   const upstream = createUpstream(serverConfig({ name: "fixture", transport, protocol }), {
-    gateway: { name: "cardea", version: "1" },
-    directory: { find: () => undefined },
+    gateway: { info: { name: "cardea", version: "1" } },
+    questions: { directory: { find: () => undefined } },
   });
   upstream.start();
   ends.push(() => upstream.close());

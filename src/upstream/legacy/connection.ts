@@ -28,23 +28,36 @@ import { ResourceSubscriptions } from "./subscriptions.js";
 import { TaskProgress } from "./task-progress.js";
 import { requireConsent, VisitedLinks, visitedLinkIds } from "./url-elicitation.js";
 
-export interface LegacySettings extends ProtocolSettings {
-  /** The revision to offer at `initialize`. */
-  readonly revision: string;
-  readonly handshakeTimeoutMs: number;
-  /** Numbers from 0 up to 1, for the jitter of waits. */
-  readonly random: () => number;
-  /** What of its clients is promised that the server may ask; nothing on a connection that many share. */
-  readonly advertised: JsonObject;
-  /** The session that the connection is kept for, if it is kept for one. */
-  readonly owner: Client | undefined;
+/** How the questions of a server are answered. */
+export interface QuestionSettings {
+  /** Finds the channel of a client that can be asked outside its calls. */
   readonly directory: ClientDirectory;
+  /** Holds the calls that wait for answers. */
   readonly parked: ParkedCalls;
-  /** Roots for servers that ask for them where no client can be asked. */
+  /** The answer to `roots/list` where no client can be asked; undefined: such a request is refused. */
   readonly roots: readonly JsonObject[] | undefined;
-  readonly onRefusedQuestion: (why: RefusedQuestion) => void;
-  /** Told when a task is not as it was; the notice names it by the server's own id. */
+  /** Called for each question that reached no client. */
+  readonly onRefused: (why: RefusedQuestion) => void;
+}
+
+/** What a connection of a legacy server needs beside `ProtocolSettings`. */
+export interface LegacySettings {
+  readonly questions: QuestionSettings;
+  /** The one session that the connection is kept for; undefined where several clients share it. */
+  readonly owner: Client | undefined;
+  /** Called with each `notifications/tasks/status`; the notice has the server's own task id. */
   readonly onTaskStatus: (notice: Notice) => void;
+  /** Numbers from 0 up to 1, for the jitter of the backoff. */
+  readonly random: () => number;
+}
+
+/** What `initialize` offers. */
+export interface HandshakeOffer {
+  readonly revision: string;
+  /** The client capabilities that are advertised; none of a client on a connection that many share. */
+  readonly advertised: JsonObject;
+  /** How long (ms) a new handshake after a lost session may take. */
+  readonly timeoutMs: number;
 }
 
 /** How long (ms) the answer to a ping, a subscription or a log level may take. */
@@ -53,7 +66,7 @@ const OWN_REQUEST_MS = 30_000;
 export class LegacyConnection implements Connection {
   readonly closed: Promise<GatewayError>;
   readonly #channel: Channel;
-  readonly #settings: LegacySettings;
+  readonly #settings: ProtocolSettings;
   readonly #calls: LegacyCalls;
   readonly #serverRequests: ServerRequests;
   readonly #notifications: NotificationRouter;
@@ -65,18 +78,26 @@ export class LegacyConnection implements Connection {
   #resolveClosed: (cause: GatewayError) => void = () => {};
   #lastReceivedAt = performance.now();
 
-  private constructor(channel: Channel, settings: LegacySettings) {
+  private constructor(
+    channel: Channel,
+    settings: ProtocolSettings,
+    { questions, owner, onTaskStatus }: LegacySettings,
+    { advertised }: HandshakeOffer,
+  ) {
     this.#channel = channel;
     this.#settings = settings;
+    const { server, log, observer } = settings;
+    const { directory, parked, roots, onRefused } = questions;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
     this.#inBackground(channel.closed.then(this.#resolveClosed), "the end of a connection");
     const post = (message: Envelope): void => this.#post(message);
     const presentation = (): Presentation => this.#presentation;
-    const taskProgress = new TaskProgress(settings.directory);
+    const taskProgress = new TaskProgress(directory);
     this.#calls = new LegacyCalls({
-      ...settings,
+      server,
+      parked,
       taskProgress,
       presentation,
       post,
@@ -88,14 +109,24 @@ export class LegacyConnection implements Connection {
       },
     });
     this.#serverRequests = new ServerRequests({
-      ...settings,
+      server,
+      log,
+      advertised,
+      owner,
+      directory,
+      roots,
       presentation,
       calls: () => this.#calls.open.all,
       respond: post,
-      onRefused: settings.onRefusedQuestion,
+      onRefused,
     });
     this.#notifications = new NotificationRouter({
-      ...settings,
+      server,
+      log,
+      observer,
+      owner,
+      directory,
+      onTaskStatus,
       calls: this.#calls.open,
       taskProgress,
       onQuestionCancelled: (id) => this.#serverRequests.cancelQuestion(id),
@@ -108,24 +139,32 @@ export class LegacyConnection implements Connection {
   }
 
   /**
-   * Shakes hands over `channel`, which is the connection's own from then on.
+   * Performs the handshake over `channel`, which the connection owns and closes from then on.
    *
    * @throws HandshakeRefused, or a GatewayError of the channel; the channel stays open then.
    */
   static async open(
     channel: Channel,
-    settings: LegacySettings,
+    settings: ProtocolSettings,
+    legacy: LegacySettings,
+    offer: HandshakeOffer,
     signal: StopSignal,
   ): Promise<LegacyConnection> {
-    const connection = new LegacyConnection(channel, settings);
-    // On a pipe the server may speak the moment it has seen `initialized`, so somebody must be there to hear it.
+    const connection = new LegacyConnection(channel, settings, legacy, offer);
+    const { roots } = legacy.questions;
+    // On a pipe the server may send messages the moment it has read `initialized`.
     if (channel.association === "pipe") connection.#listen();
     try {
       connection.#session = await Session.open(
         channel,
         {
-          ...settings,
-          capabilities: { ...(settings.roots !== undefined && { roots: {} }), ...settings.advertised },
+          server: settings.server,
+          log: settings.log,
+          gateway: settings.gateway,
+          random: legacy.random,
+          revision: offer.revision,
+          capabilities: { ...(roots !== undefined && { roots: {} }), ...offer.advertised },
+          handshakeTimeoutMs: offer.timeoutMs,
           onRenewed: () => connection.#onSessionRenewed(),
           onLost: connection.#resolveClosed,
         },
@@ -224,10 +263,10 @@ export class LegacyConnection implements Connection {
   }
 
   get #presentation(): Presentation {
-    const { server, aggregated } = this.#settings;
+    const { server, isAggregated } = this.#settings;
     return {
       displayName: displayNameOf(server, this.#session?.negotiated.facts.serverInfo ?? {}),
-      aggregated: aggregated(),
+      aggregated: isAggregated(),
     };
   }
 

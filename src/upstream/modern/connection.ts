@@ -41,12 +41,8 @@ import type { OpenStream } from "./subscriptions.js";
 import { TaskStreams } from "./task-streams.js";
 import { type RequestIdentity, type WrittenRequest, writeCall, writeRequest } from "./write-call.js";
 
-export interface ModernSettings extends ProtocolSettings {
-  /** What the server found by the probe says of itself. */
-  readonly facts: ServerFacts;
-  /** What is promised for one client: its own capabilities, of those that the gateway can relay. */
-  readonly advertisedFor: (client: Client) => JsonObject;
-}
+/** The capabilities that are advertised for one client: its own, of those that the gateway can relay. */
+export type AdvertisedFor = (client: Client) => JsonObject;
 
 type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly MalformedEntry[] };
 
@@ -57,7 +53,8 @@ export class ModernConnection implements Connection {
   readonly revision = MODERN_REVISION;
   readonly closed: Promise<GatewayError>;
   readonly #channel: Channel;
-  readonly #settings: ModernSettings;
+  readonly #settings: ProtocolSettings;
+  readonly #advertisedFor: AdvertisedFor;
   #facts: ServerFacts;
   readonly #calls = new OpenCalls();
   readonly #listenStreams: ListenStreams;
@@ -71,11 +68,17 @@ export class ModernConnection implements Connection {
   #lastReceivedAt = performance.now();
   #isDiscovering = false;
 
-  /** `channel` is the connection's own from now on. */
-  constructor(channel: Channel, settings: ModernSettings) {
+  /** Owns and closes `channel` from now on. `facts` are those of the probe. */
+  constructor(
+    channel: Channel,
+    settings: ProtocolSettings,
+    facts: ServerFacts,
+    advertisedFor: AdvertisedFor,
+  ) {
     this.#channel = channel;
     this.#settings = settings;
-    this.#facts = settings.facts;
+    this.#advertisedFor = advertisedFor;
+    this.#facts = facts;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -94,7 +97,7 @@ export class ModernConnection implements Connection {
       isGateway: () => this.#facts.instance !== undefined,
     });
     this.#unwatchAddress = channel.onAddressChange?.(() => this.#listenStreams.reopen());
-    this.#capabilityCache = new CapabilityCache(settings.facts.capabilities, (advertised) =>
+    this.#capabilityCache = new CapabilityCache(facts.capabilities, (advertised) =>
       this.#discover(advertised),
     );
   }
@@ -164,13 +167,13 @@ export class ModernConnection implements Connection {
   }
 
   #read(call: Call, message: Envelope): Reply {
-    const { server, aggregated } = this.#settings;
+    const { server, isAggregated } = this.#settings;
     const reply = readReply(server, call, message);
     const asks = reply.kind === "input_required";
     if (!asks && (reply.kind !== "result" || call.method !== "tasks/get")) return reply;
     const presentation = {
       displayName: displayNameOf(server, this.facts.serverInfo),
-      aggregated: aggregated(),
+      aggregated: isAggregated(),
     };
     if (asks) return { ...reply, requests: presentQuestions(reply.requests, presentation) };
     // A task asks in its own result, and is answered by `tasks/update` (SEP-2663, "Task Update Requests").
@@ -292,7 +295,7 @@ export class ModernConnection implements Connection {
   #identityOf(client?: Client, logLevel?: string): RequestIdentity {
     return {
       info: client?.info ?? this.#settings.gateway,
-      capabilities: client === undefined ? {} : this.#settings.advertisedFor(client),
+      capabilities: client === undefined ? {} : this.#advertisedFor(client),
       ...(logLevel !== undefined && { logLevel }),
     };
   }

@@ -1,7 +1,6 @@
 /** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
 
 import type { ServerConfig } from "../../config/config.js";
-import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -11,7 +10,7 @@ import { LEGACY_REVISIONS } from "../../wire/names.js";
 import type { Connection } from "../connection.js";
 import { LegacyConnection, type LegacySettings } from "../legacy/connection.js";
 import { HandshakeRefused } from "../legacy/handshake.js";
-import { ModernConnection } from "../modern/connection.js";
+import { type AdvertisedFor, ModernConnection } from "../modern/connection.js";
 import { type ProbeResult, probe } from "../modern/probe.js";
 import { capabilitiesForRevision } from "../protocol/advertised-capabilities.js";
 import type { ProtocolSettings } from "../protocol/settings.js";
@@ -24,19 +23,24 @@ export type OpenChannel = (
   signal: StopSignal,
 ) => Promise<Channel>;
 
-export interface ConnectSettings
-  extends Omit<ProtocolSettings, "server">,
-    Omit<LegacySettings, "server" | "revision" | "handshakeTimeoutMs"> {
+/** What is needed to connect to a server whose era is not known. */
+export interface ConnectSettings {
   readonly server: ServerConfig;
   readonly openChannel: OpenChannel;
   readonly eraCache: EraCache;
+  /** What the connection needs in either era. */
+  readonly protocol: ProtocolSettings;
+  /** What it needs beside that where the server turns out to be a legacy one. */
+  readonly legacy: LegacySettings;
+  /** The client capabilities that a legacy server is offered. */
+  readonly advertised: JsonObject;
   /**
    * True where the server is known to be modern and is asked for a session all the same, for a client that keeps one.
    * Nothing is learnt for the shared connection then.
    */
   readonly session?: boolean;
-  /** What a modern server is promised with each request of `client`. */
-  readonly advertisedFor: (client: Client) => JsonObject;
+  /** The client capabilities that a modern server gets with each request. */
+  readonly advertisedFor: AdvertisedFor;
 }
 
 export interface Connected {
@@ -141,14 +145,16 @@ class HandshakeAttempt {
 
   /** Leaves nothing open. It waits for a process to end, so that there are never two of them. */
   async closeChannel(): Promise<void> {
-    const { log, server } = this.#settings;
+    const { protocol, server } = this.#settings;
     const starting = this.#spawning?.catch(() => undefined);
     this.#spawning = undefined;
     const channel = this.#channel ?? (await starting);
     this.#channel = undefined;
     await channel
       ?.close()
-      .catch((error: unknown) => log.debug({ server: server.name, error }, "a channel did not close well"));
+      .catch((error: unknown) =>
+        protocol.log.debug({ server: server.name, error }, "a channel failed to close"),
+      );
   }
 
   async #open(transportKind: TransportKind): Promise<Channel> {
@@ -159,7 +165,8 @@ class HandshakeAttempt {
     const opening = openChannel(transportKind, server, this.#signal);
     if (transportKind === "stdio") this.#spawning = opening;
     const endLate = (late: Channel): void => {
-      if (transportKind !== "stdio") inBackground(late.close(), this.#settings.log, "closing a channel");
+      if (transportKind !== "stdio")
+        inBackground(late.close(), this.#settings.protocol.log, "closing a channel");
     };
     const channel = await unlessAborted(opening, this.#signal, connectCancelled, endLate);
     this.#spawning = undefined;
@@ -168,8 +175,8 @@ class HandshakeAttempt {
   }
 
   #probe(channel: Channel, signal = this.#signal): Promise<ProbeResult> {
-    const { gateway, server } = this.#settings;
-    return probe(channel, { server: server.name, gateway, signal });
+    const { server, gateway } = this.#settings.protocol;
+    return probe(channel, { server, gateway, signal });
   }
 
   async #connectPinned(channel: Channel, pin: Pin): Promise<Connected> {
@@ -206,10 +213,10 @@ class HandshakeAttempt {
   }
 
   #connectModern(channel: Channel, found: ModernProbeResult): Connected {
-    const { server, eraCache, ...rest } = this.#settings;
+    const { protocol, eraCache, advertisedFor } = this.#settings;
     eraCache.forget();
     this.#channel = undefined;
-    const connection = new ModernConnection(channel, { ...rest, server: server.name, facts: found.facts });
+    const connection = new ModernConnection(channel, protocol, found.facts, advertisedFor);
     return { era: "modern", connection };
   }
 
@@ -232,19 +239,14 @@ class HandshakeAttempt {
     offer?: string,
     signal = this.#signal,
   ): Promise<Connected> {
-    const { server, eraCache, ...rest } = this.#settings;
+    const { server, eraCache, protocol, legacy, advertised } = this.#settings;
     const revision = offer ?? (this.#pin?.era === "legacy" ? this.#pin.revision : LEGACY_REVISIONS[0]);
-    const connection = await LegacyConnection.open(
-      channel,
-      {
-        ...rest,
-        server: server.name,
-        revision,
-        advertised: capabilitiesForRevision(revision, rest.advertised),
-        handshakeTimeoutMs: server.connectTimeoutMs,
-      },
-      signal,
-    );
+    const offered = {
+      revision,
+      advertised: capabilitiesForRevision(revision, advertised),
+      timeoutMs: server.connectTimeoutMs,
+    };
+    const connection = await LegacyConnection.open(channel, protocol, legacy, offered, signal);
     if (transportKind !== undefined) eraCache.learn(transportKind);
     this.#channel = undefined;
     return { era: "legacy", connection };

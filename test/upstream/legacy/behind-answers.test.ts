@@ -30,21 +30,25 @@ afterEach(async () => upstream?.close());
 
 function started(owner: Client, roots: object): StartableUpstream {
   upstream = createUpstream(serverConfig({ protocol: "legacy" }), {
-    gateway: { name: "cardea", version: "1.2.3" },
-    directory: {
-      find: (affinity) =>
-        affinity === owner.affinity ? { client: owner, request: async () => ({ ...roots }) } : undefined,
+    gateway: { info: { name: "cardea", version: "1.2.3" } },
+    questions: {
+      directory: {
+        find: (affinity) =>
+          affinity === owner.affinity ? { client: owner, request: async () => ({ ...roots }) } : undefined,
+      },
     },
-    openChannel: () =>
-      openStdioChannel({
-        name: "files",
-        command: process.execPath,
-        args: ["-e", SERVER],
-        env: {},
-        cwd: process.cwd(),
-        graceMs: 400,
-      }),
-    random: () => 0.5,
+    lifecycle: {
+      openChannel: () =>
+        openStdioChannel({
+          name: "files",
+          command: process.execPath,
+          args: ["-e", SERVER],
+          env: {},
+          cwd: process.cwd(),
+          graceMs: 400,
+        }),
+      random: () => 0.5,
+    },
   });
   upstream.start();
   return upstream;

@@ -446,7 +446,7 @@ describe("whose a question is", () => {
       find: (affinity) =>
         port === undefined || affinity !== owner?.affinity ? undefined : { ...port, client: owner },
     };
-    const met = await meet(server, config, { directory, onRefusedQuestion: (why) => refused.push(why) });
+    const met = await meet(server, config, { directory, onRefused: (why) => refused.push(why) });
     return { ...met, refused };
   };
   const hanging = () =>
@@ -683,13 +683,13 @@ describe("how a question is put", () => {
     expect(await put("sampling/createMessage", params, host())).toMatchObject({
       params: { includeContext: "none" },
     });
-    expect(await put("sampling/createMessage", params, host(), { aggregated: () => false })).toMatchObject({
+    expect(await put("sampling/createMessage", params, host(), { isAggregated: () => false })).toMatchObject({
       params,
     });
   });
 
   test("a server that is alone need not be named", async () => {
-    expect(await put("elicitation/create", who, host(), { aggregated: () => false })).toEqual({
+    expect(await put("elicitation/create", who, host(), { isAggregated: () => false })).toEqual({
       method: "elicitation/create",
       params: who,
     });
@@ -882,7 +882,7 @@ test("too many questions in one call are refused beyond a bound", async () => {
 test("a question whose frame is wrong is answered with that, under its own id, and nobody is asked", async () => {
   const server = legacyServer().on("tools/call", () => SILENCE);
   const refused = vi.fn<(why: RefusedQuestion) => void>();
-  const { upstream } = await meet(server, {}, { onRefusedQuestion: refused });
+  const { upstream } = await meet(server, {}, { onRefused: refused });
   void upstream.call(calling({ client: host() }).call).catch(() => {});
   await settled();
   const question = '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","Params":{"message":"who?"}}';

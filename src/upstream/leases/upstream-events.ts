@@ -1,12 +1,11 @@
 /** What a server's connections have to say, told to those who watch, and for whose lists it counts. */
-
-import type { GatewayError } from "../core/errors.js";
-import type { ListKind } from "../core/lists.js";
-import { inBackground, type Logger } from "../core/logger.js";
-import { type ListScope, SHARED_SCOPE, type UpstreamObserver } from "../core/upstream.js";
-import type { ConnectionObserver } from "./connection.js";
-import type { LeaseKey } from "./leases/lease.js";
-import type { Connected } from "./supervision/connect.js";
+import type { GatewayError } from "../../core/errors.js";
+import type { ListKind } from "../../core/lists.js";
+import { inBackground, type Logger } from "../../core/logger.js";
+import { type ListScope, SHARED_SCOPE, type UpstreamObserver } from "../../core/upstream.js";
+import type { ConnectionObserver } from "../connection.js";
+import type { Connected } from "../supervision/connect.js";
+import type { LeaseKey } from "./lease.js";
 
 /** Capabilities come in few combinations; a host that makes up ever new ones is not remembered for ever. */
 const MAX_CLASSES = 100;

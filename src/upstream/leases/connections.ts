@@ -1,0 +1,297 @@
+/** Which connections are there to one server, and which of them does a client use? */
+import type { ServerConfig } from "../../config/config.js";
+import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import { inBackground } from "../../core/logger.js";
+import type { StopSignal } from "../../core/stop.js";
+import { unlessAborted } from "../../core/timeouts.js";
+import { type ListScope, type ServerFacts, SHARED_SCOPE } from "../../core/upstream.js";
+import type { RpcError } from "../../wire/envelope.js";
+import type { JsonObject } from "../../wire/json.js";
+import { advertisedToModern, relayable } from "../protocol/advertised-capabilities.js";
+import { type Connected, connect } from "../supervision/connect.js";
+import { EraCache } from "../supervision/era-cache.js";
+import type { UpstreamSettings } from "../supervision/options.js";
+import { Supervisor } from "../supervision/supervisor.js";
+import { EVICT_AFTER_MS, ExclusiveConnections, MAX_PER_PRINCIPAL } from "./exclusive-connections.js";
+import {
+  type Lease,
+  type LeaseKey,
+  Leases,
+  listScopeFor,
+  requestListScope,
+  SESSION_LIST_SCOPE,
+} from "./lease.js";
+import { ClientSubscriptions, ConnectionSubscriptions } from "./resource-subscriptions.js";
+import { SessionChoice } from "./session-choice.js";
+import type { UpstreamEvents } from "./upstream-events.js";
+
+/** An open connection and the supervisor that keeps it. */
+export interface SupervisedConnection {
+  readonly supervisor: Supervisor;
+  readonly connected: Connected;
+}
+
+/** The connection that all clients share, and the leases: connections that are kept for single clients. */
+export class Connections {
+  readonly shared: Supervisor;
+  readonly leases: Leases;
+  readonly exclusive: ExclusiveConnections;
+  readonly #server: ServerConfig;
+  readonly #settings: UpstreamSettings;
+  readonly #events: UpstreamEvents;
+  readonly #eraCache = new EraCache();
+  readonly #sessions: SessionChoice;
+  readonly #sharedSubscriptions = new ConnectionSubscriptions();
+  readonly #clientSubscriptions = new ClientSubscriptions((client) => this.#subscriptionsOf(client));
+  readonly #advertisedToModern: (client: Client) => JsonObject;
+  #facts: ServerFacts | undefined;
+  #era: Connected["era"] | undefined;
+
+  /** Opens nothing yet. */
+  constructor(server: ServerConfig, settings: UpstreamSettings, events: UpstreamEvents) {
+    this.#server = server;
+    this.#settings = settings;
+    this.#events = events;
+    const { log, lifecycle, gateway } = settings;
+    this.#sessions = new SessionChoice({
+      server,
+      eraCache: this.#eraCache,
+      log,
+      onRefused: () => {
+        // Leases that stay would be opened again.
+        this.#endLeases();
+        this.#resubscribeAll();
+      },
+    });
+    this.shared = this.#supervise(undefined, lifecycle.after);
+    this.leases = new Leases({
+      server,
+      log,
+      max: lifecycle.maxLeases,
+      perPrincipal: MAX_PER_PRINCIPAL[server.transport.kind],
+      evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
+      idleMs: lifecycle.leaseIdleMs,
+      supervise: (leaseKey, after) => this.#supervise(leaseKey, after),
+    });
+    this.exclusive = new ExclusiveConnections(this.leases, server.transport.kind);
+    this.#advertisedToModern = advertisedToModern(() => gateway.isAggregated());
+  }
+
+  /** The era of the shared connection; undefined until it was first open. */
+  get era(): Connected["era"] | undefined {
+    return this.#era;
+  }
+
+  /** The facts of the shared connection when it was last opened; undefined until then. */
+  get facts(): ServerFacts | undefined {
+    return this.#facts;
+  }
+
+  /** What the server said of itself in the last session it opened for a client like this one, where that is separate. */
+  sessionFacts(client: Client): ServerFacts | undefined {
+    return this.isInSession(client) ? this.#sessions.facts : undefined;
+  }
+
+  /** All open connections. */
+  get open(): readonly Connected[] {
+    const supervisors = [this.shared, ...this.leases.all().map(({ supervisor }) => supervisor)];
+    return supervisors.flatMap(({ current }) => current ?? []);
+  }
+
+  /** Whether `client` is served in a session although the shared connection keeps none. */
+  isInSession(client: Client): boolean {
+    return this.#era === "modern" && this.#sessions.usesSession(client);
+  }
+
+  /** Whose lists and connection `client` gets. */
+  listScope(client: Client): ListScope {
+    if (this.#era !== "modern") return listScopeFor(this.#server.lease, client, this.#advertisedFor(client));
+    if (this.#sessions.usesSession(client))
+      return this.#sessions.listScope(client, this.#advertisedFor(client));
+    // One connection serves all clients, and each request carries what is advertised for its client.
+    const advertised = this.#advertisedToModern(client);
+    return Object.keys(advertised).length === 0 ? SHARED_SCOPE : requestListScope(advertised);
+  }
+
+  /**
+   * The lease of `client`, made when there is none; undefined when it uses the shared connection.
+   *
+   * @throws GatewayError `overloaded` when a legacy server may have no more connections for this principal.
+   */
+  leaseFor(client: Client): Lease | undefined {
+    if (this.#era === "modern" && !this.isInSession(client)) return undefined;
+    const listScope = this.listScope(client);
+    if (listScope === SHARED_SCOPE) return undefined;
+    const session = client.session && listScope.key === client.affinity ? client : undefined;
+    const leaseKey = {
+      listScope,
+      // A connection that serves clients of all principals counts for none of them.
+      principal: listScope.key === SESSION_LIST_SCOPE.key ? "" : client.principal.id,
+      advertised: this.#advertisedFor(client),
+      session,
+      spare: false,
+    };
+    try {
+      return this.leases.acquire(listScope.key, leaseKey);
+    } catch (error) {
+      // A modern server can serve the client over the shared connection too.
+      const isFull = error instanceof GatewayError && error.code === "overloaded";
+      if (this.#era === "modern" && isFull) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * The open connection of `client`; the shared one where there is no client, or the server turns out to open no
+   * sessions.
+   *
+   * @throws GatewayError as `waitFor`.
+   */
+  async connectionFor(client: Client | undefined, signal: StopSignal): Promise<SupervisedConnection> {
+    const supervisor = (client && this.leaseFor(client)?.supervisor) ?? this.shared;
+    try {
+      return { supervisor, connected: supervisor.current ?? (await this.waitFor(supervisor, signal)) };
+    } catch (error) {
+      const isFinal =
+        supervisor === this.shared || client === undefined || this.leaseFor(client) !== undefined;
+      if (isFinal || signal.aborted) throw error;
+      return { supervisor: this.shared, connected: await this.waitFor(this.shared, signal) };
+    }
+  }
+
+  /**
+   * The connection of `supervisor`, once it is open.
+   *
+   * @throws GatewayError `cancelled` when `signal` aborts first, `upstream_unavailable` when it cannot be opened.
+   */
+  waitFor(supervisor: Supervisor, signal: StopSignal): Promise<Connected> {
+    const { name: server } = this.#server;
+    return unlessAborted(supervisor.connection(), signal, () => {
+      const sentence = `the call was cancelled while the gateway was connecting to ${server}`;
+      return new GatewayError("cancelled", "downstream", sentence, { server, cause: signal.reason });
+    });
+  }
+
+  /** Follows a resource over the connection of `client`, until the returned function is called. */
+  subscribe(uri: string, client: Client | undefined): () => void {
+    return this.#clientSubscriptions.subscribe(uri, client);
+  }
+
+  /** See `Upstream.subscriptionError`. */
+  async subscriptionError(uri: string, client: Client): Promise<RpcError | undefined> {
+    const lease = this.leaseFor(client);
+    await lease?.supervisor.connection().catch(() => {});
+    // The server may have refused to open a session just now.
+    const isStillLeased = lease !== undefined && this.leaseFor(client) === lease;
+    return (isStillLeased ? lease.subscriptions : this.#sharedSubscriptions).subscriptionError(uri);
+  }
+
+  /** Ends all connections; resolves when they have ended. */
+  async close(): Promise<void> {
+    await Promise.all([this.leases.close(), this.shared.close()]);
+  }
+
+  /** The subscriptions of the connection that `client` uses; a lease is connected. */
+  #subscriptionsOf(client: Client | undefined): ConnectionSubscriptions {
+    const lease = client === undefined ? undefined : this.leaseFor(client);
+    if (lease === undefined) return this.#sharedSubscriptions;
+    lease.supervisor.connection().catch((error: unknown) => {
+      this.#settings.log.debug(
+        { server: this.#server.name, error },
+        "not connected: the resource subscription is sent after the reconnect",
+      );
+    });
+    return lease.subscriptions;
+  }
+
+  #resubscribeAll(): void {
+    this.#clientSubscriptions.resubscribeAll((error) =>
+      this.#settings.log.warn({ server: this.#server.name, error }, "a resource subscription was lost"),
+    );
+  }
+
+  #advertisedFor(client: Client): JsonObject {
+    return relayable(client, this.#settings.gateway.isAggregated());
+  }
+
+  #endLeases(): void {
+    inBackground(this.leases.endAll(), this.#settings.log, "ending connections of single clients");
+  }
+
+  /** The supervisor of a lease's connection; of the shared one where there is no lease. */
+  #supervise(leaseKey: LeaseKey | undefined, after: Promise<void>): Supervisor {
+    const { log, lifecycle, observers } = this.#settings;
+    const subscriptions = leaseKey?.subscriptions ?? this.#sharedSubscriptions;
+    return new Supervisor(
+      {
+        server: this.#server.name,
+        log,
+        random: lifecycle.random,
+        allowsEarlyRetry: this.#server.transport.kind === "http",
+        keepOpen: () => leaseKey === undefined || subscriptions.size > 0,
+        open: (signal) => this.#connect(leaseKey, signal),
+        onOpen: (connected) => this.#opened(leaseKey, subscriptions, connected),
+        onUnavailable: (cause) => this.#events.unavailable(leaseKey, cause),
+        onRestart: observers.onRestart,
+      },
+      after,
+    );
+  }
+
+  #opened(
+    leaseKey: LeaseKey | undefined,
+    subscriptions: ConnectionSubscriptions,
+    connected: Connected,
+  ): void {
+    const before = this.#era;
+    if (leaseKey === undefined) {
+      this.#era = connected.era;
+      this.#facts = connected.connection.facts;
+      this.#eraCache.reconnected();
+      // The modern server may have replaced a legacy one; whether it opens sessions is not known yet.
+      if (connected.era === "modern" && before !== "modern") this.#endLeases();
+    }
+    this.#events.opened(leaseKey, connected, subscriptions.moveTo(connected.connection));
+    if (before !== undefined && before !== this.#era) this.#resubscribeAll();
+  }
+
+  #connect(leaseKey: LeaseKey | undefined, signal: StopSignal): Promise<Connected> {
+    const connectNow = (): Promise<Connected> => {
+      const isSession = leaseKey !== undefined && this.#era === "modern";
+      const open = (): Promise<Connected> => this.#open(leaseKey, isSession, signal);
+      return isSession ? this.#sessions.open(open, signal) : open();
+    };
+    return this.#server.transport.kind === "stdio"
+      ? this.#settings.lifecycle.spawnLimiter.run(connectNow, signal)
+      : connectNow();
+  }
+
+  #open(leaseKey: LeaseKey | undefined, session: boolean, signal: StopSignal): Promise<Connected> {
+    const { gateway, log, questions, lifecycle, observers, openChannel } = this.#settings;
+    return connect(
+      {
+        server: this.#server,
+        session,
+        openChannel,
+        eraCache: this.#eraCache,
+        protocol: {
+          server: this.#server.name,
+          gateway: gateway.info,
+          isAggregated: gateway.isAggregated,
+          observer: this.#events.observerFor(leaseKey, () => this.#era),
+          log,
+        },
+        legacy: {
+          questions,
+          owner: leaseKey?.session,
+          onTaskStatus: observers.onTaskStatus,
+          random: lifecycle.random,
+        },
+        advertised: leaseKey?.advertised ?? {},
+        advertisedFor: this.#advertisedToModern,
+      },
+      signal,
+    );
+  }
+}

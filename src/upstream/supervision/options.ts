@@ -1,0 +1,104 @@
+/** What is an upstream given to work with, and which defaults hold where nothing is given? */
+import type { ServerConfig } from "../../config/config.js";
+import type { Notice } from "../../core/call.js";
+import { type Logger, SILENT } from "../../core/logger.js";
+import type { RestartReason } from "../../core/upstream.js";
+import type { QuestionSettings } from "../legacy/connection.js";
+import { ParkedCalls } from "../legacy/parked-calls.js";
+import type { ProcessRegistry } from "../transport/process-registry.js";
+import { channelFactory } from "./channel-factory.js";
+import type { OpenChannel } from "./connect.js";
+import { SpawnLimiter } from "./spawn-limiter.js";
+
+/** This gateway, as servers and other gateways see it. */
+export interface GatewayIdentity {
+  /** The `clientInfo` of requests that the gateway sends for no client. */
+  readonly info: { readonly name: string; readonly version: string };
+  /** The id of this gateway among all gateways, by which loops are found. Default: "", which no other gateway has. */
+  readonly instance?: string;
+  /** Whether clients see other servers beside this one, so that questions must name their server. Evaluated for each
+   *  question, as a new config may add a server. Default: yes. */
+  readonly isAggregated?: () => boolean;
+}
+
+/** How channels, processes and connections begin and end. */
+export interface LifecycleOptions {
+  /** Default: a process or HTTP connections, as the config says. */
+  readonly openChannel?: OpenChannel | undefined;
+  /** Where processes are registered, to be found after the gateway was killed. Default: nowhere. */
+  readonly processRegistry?: ProcessRegistry;
+  /** Limits how many processes start at the same time; all servers should share one. Default: one of its own. */
+  readonly spawnLimiter?: SpawnLimiter;
+  /** What the first connection waits for: the end of the upstream that it replaces. Default: nothing. */
+  readonly after?: Promise<void>;
+  /** The maximum number of connections for single clients. Default: 100. */
+  readonly maxLeases?: number;
+  /** The idle timeout (ms) of such a connection. Default: 30 min. */
+  readonly leaseIdleMs?: number;
+  /** Numbers from 0 up to 1, for the jitter of the backoff. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** Callbacks for metrics and for what belongs to no call. Default of each: none. */
+export interface UpstreamObservers {
+  /** Called each time before a connection is opened again, with the reason. */
+  readonly onRestart?: (reason: RestartReason) => void;
+  /** Called with each task status that belongs to no call; the notice has the server's own task id. */
+  readonly onTaskStatus?: (notice: Notice) => void;
+  /** Called for each message of the server that matches no request, such as a late response. */
+  readonly onUnmatchedMessage?: () => void;
+}
+
+/** All that an upstream is given, in named parts. */
+export interface UpstreamOptions {
+  readonly gateway: GatewayIdentity;
+  /** `parked` should be shared by all servers. Default: one of its own. */
+  readonly questions: Pick<QuestionSettings, "directory"> & Partial<QuestionSettings>;
+  readonly lifecycle?: LifecycleOptions;
+  readonly observers?: UpstreamObservers;
+  /** Default: silent. */
+  readonly log?: Logger;
+  /** Removes secrets from what a server writes, before it is cut to length. Default: unchanged. */
+  readonly redact?: (text: string) => string;
+}
+
+/** The options with all defaults filled in. */
+export interface UpstreamSettings {
+  readonly gateway: Required<GatewayIdentity>;
+  readonly questions: QuestionSettings;
+  readonly lifecycle: Required<Omit<LifecycleOptions, "processRegistry" | "openChannel">>;
+  readonly observers: Pick<Required<UpstreamObservers>, "onRestart" | "onTaskStatus">;
+  readonly log: Logger;
+  readonly openChannel: OpenChannel;
+  /** Closes what the upstream's own channels share; those of a given `openChannel` share nothing. */
+  readonly closeChannels: () => Promise<void>;
+}
+
+/** Fills in the defaults; `server` decides how channels are opened. */
+export function withDefaults(server: ServerConfig, options: UpstreamOptions): UpstreamSettings {
+  const { lifecycle = {}, observers = {}, log = SILENT, redact } = options;
+  const channels =
+    lifecycle.openChannel === undefined
+      ? channelFactory(server, log, {
+          onUnmatchedMessage: observers.onUnmatchedMessage,
+          processRegistry: lifecycle.processRegistry,
+          redact,
+        })
+      : { open: lifecycle.openChannel, close: async () => {} };
+  return {
+    gateway: { instance: "", isAggregated: () => true, ...options.gateway },
+    questions: { parked: new ParkedCalls(), roots: undefined, onRefused: () => {}, ...options.questions },
+    lifecycle: {
+      spawnLimiter: new SpawnLimiter(),
+      after: Promise.resolve(),
+      maxLeases: 100,
+      leaseIdleMs: 30 * 60_000,
+      random: Math.random,
+      ...lifecycle,
+    },
+    observers: { onRestart: () => {}, onTaskStatus: () => {}, ...observers },
+    log,
+    openChannel: channels.open,
+    closeChannels: () => channels.close(),
+  };
+}
