@@ -5,6 +5,7 @@ import type { JsonObject } from "../wire/json.js";
 import type { Payload } from "../wire/payload.js";
 import type { Client } from "./client.js";
 import type { ListKind } from "./lists.js";
+import type { RoundState } from "./round-state.js";
 import type { StopSignal } from "./stop.js";
 
 /** Log levels, least severe first (RFC 5424, as MCP uses them). */
@@ -125,7 +126,10 @@ export interface InputResponses {
    * one that can only be given results, `responses` is all there is.
    */
   readonly refusals?: Readonly<Record<string, RpcError>>;
-  readonly state?: string;
+  /** As the host has sent it; only outside the layer that seals states. */
+  readonly sealedState?: string;
+  /** Only inside that layer. */
+  readonly state?: RoundState;
 }
 
 /** How long, and by whom, an answer may be kept (spec 2026-07-28: server/utilities/caching). */
@@ -153,7 +157,10 @@ export type Reply =
   | {
       readonly kind: "input_required";
       readonly requests: JsonObject;
-      readonly state?: string;
+      /** As the host gets it; only outside the layer that seals states. */
+      readonly sealedState?: string;
+      /** Only inside that layer. */
+      readonly state?: RoundState;
       /** Tells which of the requests nobody waits for any more; absent where nobody here would learn of it. */
       readonly open?: OpenRequests;
     };

@@ -5,7 +5,7 @@ import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
-import { sealedState } from "../downstream/modern/request-state.js";
+import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { PendingQuestions } from "../telemetry/pending-questions.js";
@@ -67,10 +67,8 @@ interface SessionParts {
 
 /** What hosts carry for the gateway, sealed. */
 interface SealedParts {
-  /** Seals the state that servers hand out with their questions. */
+  /** Seals the state of each round that ends in questions. */
   readonly state: Middleware;
-  /** Marks what the policy writes into those states; no server receives it. */
-  readonly stateSecret: string;
   readonly tasks: Tasks;
 }
 
@@ -107,7 +105,6 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     sessions: { directory: new SessionDirectory(), parkedCalls },
     sealed: {
       state: sealedState({ key: keys.states, ttlMs, ...(number !== undefined && { worker: number }) }),
-      stateSecret: keys.rounds,
       tasks: new Tasks(keys.tasks, number),
     },
   };
@@ -121,11 +118,7 @@ function instanceId(secret: string | undefined): string {
 /** One key per use, derived from `secret` (HKDF, RFC 5869); without a secret the keys are new at each start. */
 function secretKeys(secret: string | undefined) {
   const material = secret === undefined ? randomBytes(32) : Buffer.from(secret, "utf8");
-  const bytes = (use: string): Buffer => Buffer.from(hkdfSync("sha256", material, "cardea", use, 32));
-  const derived = (use: string): KeyObject => createSecretKey(bytes(use));
-  return {
-    states: derived("request states"),
-    tasks: derived("task handles"),
-    rounds: bytes("policy rounds").toString("base64url"),
-  };
+  const derived = (use: string): KeyObject =>
+    createSecretKey(Buffer.from(hkdfSync("sha256", material, "cardea", use, 32)));
+  return { states: derived("request states"), tasks: derived("task handles") };
 }

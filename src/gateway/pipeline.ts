@@ -51,8 +51,8 @@ export function createPipeline(
   before?: Pipeline,
 ): Pipeline {
   const { logger, redact, metrics, pendingQuestions } = parts.telemetry;
-  const { state: sealedState, stateSecret, tasks } = parts.sealed;
-  const policy = createPolicy(config, { metrics, logger, stateSecret }, before?.policy);
+  const { state: sealedState, tasks } = parts.sealed;
+  const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
   const catalog = createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),

@@ -6,6 +6,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { targetOf } from "../core/methods.js";
 import { unknownTarget } from "../core/refusal.js";
+import type { PolicyRoundState } from "../core/round-state.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
@@ -14,7 +15,6 @@ import { type Approvals, supportsFormElicitation } from "./approvals.js";
 import { evaluateQuestions, type InputRequired, type QuestionEvaluator, withRefusals } from "./questions.js";
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
-import type { RoundState, RoundStates } from "./round-state.js";
 import { evaluateMethodYielding } from "./rules/method-inputs.js";
 import { argsOf, type Decision, type PolicyInput, type RedactingRule, redacts } from "./rules/rule-set.js";
 import { TaskQuestions } from "./task-questions.js";
@@ -29,7 +29,7 @@ const APPROVABLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
  */
-export function access(evaluator: QuestionEvaluator, approvals: Approvals, states: RoundStates): Middleware {
+export function access(evaluator: QuestionEvaluator, approvals: Approvals): Middleware {
   const redactions = new Map<RuleConfig, Redactions>();
   const taskQuestions = new TaskQuestions(evaluator);
 
@@ -37,7 +37,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
     async function access(call) {
       const { route } = call;
       if (route === undefined) return next(call);
-      const round = states.read(call.inputResponses?.state);
+      const round = call.inputResponses?.state?.policy;
       if (TASK_METHODS.has(call.method)) return handleTask(call, route, round, next);
       if (route.kind === "methods") return handleMethod(call, route, round, next);
       const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
@@ -66,7 +66,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
   async function forwardRedacted(
     call: Call,
     route: Route,
-    round: RoundState | undefined,
+    round: PolicyRoundState | undefined,
     approved: string | undefined,
     next: Handler,
     rules: readonly RedactingRule[],
@@ -88,7 +88,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
     route: Route,
     rule: RuleConfig,
     decision: Decision,
-    round: RoundState | undefined,
+    round: PolicyRoundState | undefined,
   ): Promise<Reply> | undefined {
     const { log } = evaluator;
     const logDenied = (error: GatewayError): GatewayError => {
@@ -121,7 +121,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
   async function handleMethod(
     call: Call,
     route: Route,
-    round: RoundState | undefined,
+    round: PolicyRoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
     const { decision, input, redacting } = await evaluateMethodYielding(evaluator.ruleSet, call, route);
@@ -158,7 +158,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
   async function handleTask(
     call: Call,
     route: Route,
-    round: RoundState | undefined,
+    round: PolicyRoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
     const redacting = evaluator.ruleSet
@@ -176,7 +176,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
   async function forward(
     call: Call,
     route: Route,
-    round: RoundState | undefined,
+    round: PolicyRoundState | undefined,
     approved: string | undefined,
     next: Handler,
   ): Promise<Reply> {
@@ -199,12 +199,10 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals, state
   }
 
   /** Notes in the state what must be known in the next round; leaves it alone where that is nothing. */
-  function withRoundState(reply: InputRequired, round: RoundState): Reply {
-    const { state, ...rest } = reply;
-    const plain =
-      round.approved === undefined && round.refused === undefined && !evaluator.ruleSet.countsRounds;
-    if (plain && (state === undefined || !states.isOurs(state))) return reply;
-    return { ...rest, state: states.write({ ...round, ...(state !== undefined && { inner: state }) }) };
+  function withRoundState(reply: InputRequired, round: PolicyRoundState): Reply {
+    const isNeeded =
+      round.approved !== undefined || round.refused !== undefined || evaluator.ruleSet.countsRounds;
+    return isNeeded ? { ...reply, state: { ...reply.state, policy: round } } : reply;
   }
 
   /** A legacy server may answer with an error that names pages a person must visit; that is a question too. */
@@ -248,13 +246,14 @@ const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly Reda
 type RedactSettings = NonNullable<RuleConfig["redact"]>;
 
 /** The call as its server knows it: with the answers that are for the server, and its own state. */
-function resumedCall(call: Call, round: RoundState | undefined): Call {
+function resumedCall(call: Call, round: PolicyRoundState | undefined): Call {
   if (round === undefined || call.inputResponses === undefined) return call;
   const { inputResponses, ...rest } = call;
   // The answer to our own question was for us; the server has not heard of this call yet.
   if (round.asked !== undefined) return rest;
-  const { state: _, ...given } = inputResponses;
-  return { ...rest, inputResponses: withRefusals(given, round.refused ?? {}, round.inner) };
+  const { policy: _, ...state } = inputResponses.state ?? {};
+  const others = Object.keys(state).length > 0 ? state : undefined;
+  return { ...rest, inputResponses: withRefusals(inputResponses, round.refused ?? {}, others) };
 }
 
 /** In the very words that are used for a target that does not exist. */

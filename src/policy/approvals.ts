@@ -4,11 +4,11 @@ import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
+import type { PolicyRoundState } from "../core/round-state.js";
 import { entryLimit } from "../runtime/cache-limits.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
-import type { RoundState, RoundStates } from "./round-state.js";
 import { argsOf } from "./rules/rule-set.js";
 
 const MAX_REMEMBERED = 10_000;
@@ -20,12 +20,6 @@ export class Approvals {
   readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
   /** Approvals that hold for a time, by rule, principal and call. */
   readonly #remembered = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
-
-  readonly #states: Pick<RoundStates, "write">;
-
-  constructor(states: Pick<RoundStates, "write">) {
-    this.#states = states;
-  }
 
   isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
     if (rule.rememberMs === undefined || this.#remembered.size === 0) return false;
@@ -60,7 +54,7 @@ export class Approvals {
           },
         },
       },
-      state: this.#states.write({ asked, rounds: 0 }),
+      state: { policy: { asked, rounds: 0 } },
     };
   }
 
@@ -69,7 +63,7 @@ export class Approvals {
    *
    * @throws GatewayError `state_rejected` when the answer was used before.
    */
-  accept(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<RoundState["asked"]>): boolean {
+  accept(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<PolicyRoundState["asked"]>): boolean {
     if (asked.rule !== rule.name || this.#spent.has(asked.nonce)) {
       throw new GatewayError(
         "state_rejected",

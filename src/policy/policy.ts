@@ -17,7 +17,6 @@ import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
 import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
-import { RoundStates } from "./round-state.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { nameForRules } from "./rules/route-readings.js";
@@ -120,16 +119,15 @@ export function createPolicy(
   const ruleSet = new RuleSet(rules, fallback);
   const carried = before?.[CARRIED_STATE];
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
-  const states = new RoundStates(parts.stateSecret);
-  const approvals = carried?.approvals ?? new Approvals(states);
+  const approvals = carried?.approvals ?? new Approvals();
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits);
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
-  const accessMiddleware = access(evaluator, approvals, states);
+  const accessMiddleware = access(evaluator, approvals);
   const isTrivial = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
-    access: isTrivial ? onlyForUrlElicitation(accessMiddleware, states) : accessMiddleware,
+    access: isTrivial ? onlyForUrlElicitation(accessMiddleware) : accessMiddleware,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
     question: (client, server, targets, question) => {
       // Of nothing in particular: rules and limits that name targets are asked about each of them.
@@ -176,22 +174,19 @@ const callOfQuestion = (client: Client, { method, params }: JsonObject): Call =>
  * that began under an earlier config, which had rules.
  */
 const onlyForUrlElicitation =
-  (accessMiddleware: Middleware, states: Pick<RoundStates, "isOurs">): Middleware =>
+  (accessMiddleware: Middleware): Middleware =>
   (next) => {
     const evaluated = accessMiddleware(next);
     return function onlyForLinks(call) {
       const { elicitation } = call.client.capabilities;
       if (isObject(elicitation) && Object.hasOwn(elicitation, "url")) return evaluated(call);
-      const state = call.inputResponses?.state;
-      return state !== undefined && states.isOurs(state) ? evaluated(call) : next(call);
+      return call.inputResponses?.state?.policy === undefined ? next(call) : evaluated(call);
     };
   };
 
 export interface PolicyParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Marks what the policy writes into the states of rounds. Default: one of this process alone. */
-  readonly stateSecret?: string;
 }
 
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>

@@ -3,6 +3,7 @@ import type { RuleConfig } from "../config/config.js";
 import type { Call, InputResponses, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type QuestionKind, questionKind } from "../core/methods.js";
+import type { RoundState } from "../core/round-state.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import type { RpcError } from "../wire/envelope.js";
 import { numberOf } from "../wire/exact-number.js";
@@ -165,7 +166,7 @@ function clampedSampling(params: JsonObject, { maxTokens, stripContext }: RuleCo
 export function withRefusals(
   given: InputResponses | undefined,
   refused: Readonly<Record<string, QuestionKind>>,
-  state: string | undefined,
+  state: RoundState | undefined,
 ): InputResponses {
   const kinds = Object.entries(refused);
   const responses = kinds.flatMap(([key, kind]) => {

@@ -98,7 +98,7 @@ export class PendingQuestions {
   /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
   readonly observer: Observer = {
     onStart: (call) => {
-      if (call.inputResponses !== undefined) this.#onAnswers(call, call.inputResponses.state);
+      if (call.inputResponses !== undefined) this.#onAnswers(call, call.inputResponses.sealedState);
     },
     onEnd: (call, reply) => {
       if (reply.kind === "input_required") this.#onQuestions(call, reply);
@@ -106,7 +106,7 @@ export class PendingQuestions {
   };
 
   #onQuestions(call: Call, reply: InputRequired): void {
-    const key = keyOf(call, reply.state);
+    const key = keyOf(call, reply.sealedState);
     const questions = questionKinds(reply);
     if (questions.size === 0) return;
     // The request of a session stays open while its client is asked; of a client without one nothing more is heard.

@@ -21,7 +21,6 @@ import { Connections } from "./leases/connections.js";
 import type { Lease } from "./leases/lease.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
 import { callIdentity } from "./legacy/parked-calls.js";
-import { visitedLinkIds } from "./legacy/url-elicitation.js";
 import { includesClientFeatures } from "./protocol/advertised-capabilities.js";
 import { INTERACTIVE_METHODS } from "./protocol/questions.js";
 import type { Connected } from "./supervision/connect.js";
@@ -88,7 +87,8 @@ class SupervisedUpstream implements StartableUpstream {
     // The fast path: the connection is open, and there is no other to choose.
     const connections = this.#connections;
     const { current: connected } = this.#shared;
-    if (connected?.era !== "modern" || connections.facts?.instance !== undefined)
+    const isParked = incoming.inputResponses?.state?.parked !== undefined;
+    if (connected?.era !== "modern" || connections.facts?.instance !== undefined || isParked)
       return this.#callSlowPath(incoming);
     if (!connections.isInSession(incoming.client))
       return this.#callConnected(this.#shared, connected, incoming);
@@ -111,10 +111,11 @@ class SupervisedUpstream implements StartableUpstream {
     const isGateway = connections.facts?.instance !== undefined;
     const call = isGateway ? addOwnHop(incoming, this.#settings.gateway.instance) : incoming;
     const lease = connections.leaseFor(call.client);
+    const state = call.inputResponses?.state;
+    if (state?.parked !== undefined) return this.#resume(call, state.parked);
     if (lease === undefined && connections.era === "modern") return await this.#callOver(this.#shared, call);
-    if (call.inputResponses?.state !== undefined && visitedLinkIds(call.inputResponses) === undefined) {
-      return this.#resume(call, call.inputResponses.state);
-    }
+    // A legacy server has no states of its own: the call began at a modern one, and is not made a second time.
+    if (state?.server !== undefined) return this.#resume(call, "");
     if (lease === undefined) return await this.#callOver(this.#shared, call);
     if (connections.era === "modern" && lease.supervisor.current === undefined) {
       const { supervisor } = await connections.connectionFor(call.client, call.signal);
@@ -195,9 +196,9 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   /** Continues a parked call, on the connection on which it waits. */
-  async #resume(call: Call, state: string): Promise<Reply> {
+  async #resume(call: Call, token: string): Promise<Reply> {
     const owner = await callIdentity(call, this.name);
-    const parked = this.#settings.questions.parked.take(state, owner, this.name);
+    const parked = this.#settings.questions.parked.take(token, owner, this.name);
     try {
       return await parked.resume(call, call.inputResponses ?? { responses: {} });
     } finally {

@@ -121,7 +121,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     mib: 2,
     times: 12,
     fill: () => {
-      const approvals = new Approvals({ write: () => "" });
+      const approvals = new Approvals();
       const asks = rule({ effect: "approve", rememberMs: 3_600_000 });
       return (at) => {
         const call = toolCall(

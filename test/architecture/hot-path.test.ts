@@ -8,7 +8,7 @@ const ENTRANCES = [
   "downstream/stdio-listener.ts",
   "downstream/legacy/edge.ts",
   "downstream/modern/edge.ts",
-  "downstream/modern/request-state.ts",
+  "policy/sealed-state.ts",
   "routing/configured-arguments.ts",
   "routing/locate.ts",
   "routing/router.ts",

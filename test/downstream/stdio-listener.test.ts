@@ -220,7 +220,7 @@ describe("the end", () => {
 
   test("of the input ends a call at once that waits for an answer of the host: it cannot come any more", async () => {
     const question = { method: "elicitation/create", params: { message: "?" } };
-    const asks: Reply = { kind: "input_required", requests: { q: question }, state: "s" };
+    const asks: Reply = { kind: "input_required", requests: { q: question }, sealedState: "s" };
     const host = listener({ handlers: { "tools/call": () => asks } });
     host.send(initialize("2025-11-25", { elicitation: {} }), callTool(1));
     await host.until(2);

@@ -126,7 +126,7 @@ test("an approval that is remembered holds for the very numbers it was given for
   const asked = await handle(call("9007199254740993"));
   if (asked.kind !== "input_required") throw new Error("nobody was asked");
   expect(JSON.stringify(asked.requests)).toContain('{\\"n\\":9007199254740993}');
-  const inputResponses = { responses: { "cardea/approval": { action: "accept" } }, state: asked.state ?? "" };
+  const inputResponses = { responses: { "cardea/approval": { action: "accept" } }, state: asked.state ?? {} };
   await handle({ ...call("9007199254740993"), inputResponses });
   expect((await handle(call("9007199254740993"))).kind).toBe("result");
   for (const other of ["9007199254740992", "9007199254740993.0", "1e400", "null"]) {

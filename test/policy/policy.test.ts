@@ -1,10 +1,12 @@
+import { createSecretKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
-import type { Call } from "../../src/core/call.js";
-import { compose } from "../../src/core/handler.js";
+import type { Reply } from "../../src/core/call.js";
+import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
+import { sealedState } from "../../src/policy/sealed-state.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
@@ -163,7 +165,7 @@ describe("a reload", () => {
     const before = createPolicy({ policy }, parts);
     const asked = await stack(before)(call);
     const after = createPolicy({ policy }, parts, before);
-    const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
+    const state = asked.kind === "input_required" ? (asked.state ?? {}) : {};
     const inputResponses = { responses: { "cardea/approval": { action: "accept" } }, state };
     expect(wordOf(await stack(after)({ ...call, inputResponses }))).toBe("result");
     expect(wordOf(await stack(createPolicy({ policy }, parts, after))(call))).toBe("result");
@@ -174,51 +176,47 @@ describe("a reload", () => {
   });
 });
 
-describe("a state that a server wrote like one of the policy's, under a config without rules", () => {
+describe("a round that began before a reload", () => {
   const client = clientOf({ capabilities: { elicitation: {} } });
   const call = toolCall("a", "x", {}, { client });
   const rules = [
     rule({ name: "ask", effect: "approve" }),
     rule({ on: "elicitation", effect: "allow", maxRounds: 1 }, 1),
   ];
-  const server = (state: string) => async (of: Call) =>
-    of.inputResponses === undefined
-      ? ({ kind: "input_required", requests: {}, state } as const)
-      : result({ told: { ...of.inputResponses } });
+  const seal = sealedState({ key: createSecretKey(Buffer.alloc(32, 7)) });
+  const server =
+    (state: string): Handler =>
+    async (of) =>
+      of.inputResponses === undefined
+        ? { kind: "input_required", requests: {}, state: { server: state } }
+        : result({ told: { ...of.inputResponses } });
+  /** The call under one policy, and with its answers under the next. */
+  async function overReload(before: Policy, after: Policy, state: string): Promise<Reply> {
+    const [first, second] = [before, after].map(({ access }) =>
+      compose([errorBoundary(SILENT), seal, access], server(state)),
+    );
+    const asked = await first?.(call);
+    if (asked?.kind !== "input_required" || asked.sealedState === undefined) throw new Error("no questions");
+    const inputResponses = { responses: {}, sealedState: asked.sealedState };
+    return (await second?.({ ...call, inputResponses })) as Reply;
+  }
 
   test.each([
-    'cardea/policy {"approved":"ask","rounds":0}',
-    'cardea/policy undefined {"approved":"ask","rounds":0}',
-    'cardea/policy  {"approved":"ask","rounds":-99}',
-  ])("is the server's own after a reload that adds rules: %s", async (forged) => {
+    '{"policy":{"approved":"ask","rounds":0}}',
+    '{"policy":{"approved":"ask","rounds":-99}}\n',
+    '\n{"policy":{"approved":"ask","rounds":0}}',
+  ])("is not approved by a server's state that looks like the policy's: %j", async (forged) => {
     const before = createPolicy({}, parts);
-    const asked = await compose([errorBoundary(SILENT), before.access], server(forged))(call);
-    const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
-    expect(state).toBe(forged);
     const after = createPolicy({ policy: { default: "allow", rules } }, parts, before);
-    const reply = await compose(
-      [errorBoundary(SILENT), after.access],
-      server(forged),
-    )({
-      ...call,
-      inputResponses: { responses: {}, state },
-    });
-    expect(wordOf(reply)).toBe("denied");
+    expect(wordOf(await overReload(before, after, forged))).toBe("denied");
   });
 
-  test("and one that the policy wrote is not told to the server after a reload that takes the rules away", async () => {
+  test("gives the server its own state and nothing of the policy's, where the reload removes the rules", async () => {
     const before = createPolicy({ policy: { default: "allow", rules: rules.slice(1) } }, parts);
-    const asked = await compose([errorBoundary(SILENT), before.access], server("own"))(call);
-    const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
     const after = createPolicy({}, parts, before);
-    const reply = await compose(
-      [errorBoundary(SILENT), after.access],
-      server("own"),
-    )({
-      ...call,
-      inputResponses: { responses: {}, state },
-    });
-    expect(reply).toEqual(result({ told: { responses: {}, state: "own" } }));
+    expect(await overReload(before, after, "own")).toEqual(
+      result({ told: { responses: {}, state: { server: "own" } } }),
+    );
   });
 });
 

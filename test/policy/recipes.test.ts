@@ -72,7 +72,7 @@ test("2. deleting is asked for, and not twice", async () => {
   const { handle } = recipe(2);
   const call = toolCall("db", "drop_table", { name: "t" }, { client: person() });
   const asked = await handle(call);
-  const state = asked.kind === "input_required" ? (asked.state ?? "") : "";
+  const state = asked.kind === "input_required" ? (asked.state ?? {}) : {};
   const inputResponses = { responses: { "cardea/approval": { action: "accept" } }, state };
   expect(wordOf(await handle({ ...call, inputResponses }))).toBe("result");
   expect(wordOf(await handle(call))).toBe("result");

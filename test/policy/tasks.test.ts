@@ -182,7 +182,7 @@ describe("what a task asks", () => {
   test("while its result is waited for is judged like the questions of a call", async () => {
     const server: Handler = async (call) =>
       call.inputResponses === undefined
-        ? { kind: "input_required", requests: { b: asked("your password?") }, state: "s" }
+        ? { kind: "input_required", requests: { b: asked("your password?") }, state: { server: "s" } }
         : result({ told: call.inputResponses.responses });
     const { handle } = policyOf({ rules }, server);
     expect(object(await handle(about("tasks/result")))).toEqual({ told: { b: { action: "decline" } } });

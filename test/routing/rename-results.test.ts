@@ -145,7 +145,7 @@ describe("positions", () => {
   test("what a server asks a model, and nothing else that it asks", () => {
     const asks = (uri: string): Reply => ({
       kind: "input_required",
-      state: a,
+      state: { server: a },
       requests: {
         model: {
           method: "sampling/createMessage",

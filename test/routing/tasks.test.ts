@@ -198,7 +198,7 @@ describe("a task that a client asks for", () => {
       return {
         kind: "input_required",
         requests: { a: question("t-1"), b: { method: "roots/list" } },
-        state: "s",
+        state: { server: "s" },
       };
     });
     const heard: Notice[] = [];
@@ -208,7 +208,7 @@ describe("a task that a client asks for", () => {
     expect(reply).toEqual({
       kind: "input_required",
       requests: { a: question(taskId), b: { method: "roots/list" } },
-      state: "s",
+      state: { server: "s" },
     });
     expect(heard).toEqual([{ method: "notifications/message", params: { data: "x", ...meta(taskId) } }]);
   });

@@ -16,7 +16,7 @@ const route = { upstream: "quiz", target: "start", exposed: "quiz__start", kind:
 const asks = (method: string, state: string): Reply => ({
   kind: "input_required",
   requests: { q: { method, params: {} } },
-  state,
+  sealedState: state,
 });
 const done: Reply = { kind: "result", result: Payload.ofObject({ content: [] }) };
 
@@ -32,7 +32,7 @@ test("the time between a question and its answer is counted for the server and t
     fakeCall(
       "tools/call",
       { name: "quiz__start" },
-      { route, inputResponses: { responses: {}, state: "one" } },
+      { route, inputResponses: { responses: {}, sealedState: "one" } },
     ),
   );
   const text = await metrics.text();
@@ -47,7 +47,7 @@ test("an answer to a question that was never asked here is not counted", async (
     fakeCall(
       "tools/call",
       { name: "quiz__start" },
-      { route, inputResponses: { responses: {}, state: "other" } },
+      { route, inputResponses: { responses: {}, sealedState: "other" } },
     ),
   );
   expect(await metrics.text()).not.toContain("cardea_input_wait_seconds_count{");
@@ -62,7 +62,7 @@ describe("the questions that are open", () => {
     const reply: Reply = {
       kind: "input_required",
       requests: { a: { method: "roots/list" }, b: { method: "sampling/createMessage" } },
-      state,
+      sealedState: state,
       open: {
         watch(gone) {
           hearers.add(gone);
@@ -100,7 +100,9 @@ describe("the questions that are open", () => {
     const replies = [asks("elicitation/create", "one"), done];
     const handle = observerMiddleware([waits.observer])(async () => replies.shift() ?? done);
     await handle(fakeCall("tools/call", {}, { route }));
-    await handle(fakeCall("tools/call", {}, { route, inputResponses: { responses: {}, state: "one" } }));
+    await handle(
+      fakeCall("tools/call", {}, { route, inputResponses: { responses: {}, sealedState: "one" } }),
+    );
     expect(waits.list()).toEqual([]);
   });
 

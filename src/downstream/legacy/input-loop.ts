@@ -60,7 +60,7 @@ export async function inputLoop(
 
 function stopReason(reply: InputRequired, round: number, refused: ReadonlySet<string>): string | undefined {
   const keys = Object.keys(reply.requests);
-  if (keys.length === 0 && reply.state === undefined)
+  if (keys.length === 0 && reply.sealedState === undefined)
     return "the server asked for more input without saying what";
   if (keys.length > MAX_QUESTIONS) return `the server asked ${keys.length} questions at once`;
   if (round > MAX_ROUNDS) return `the server asked for more input ${MAX_ROUNDS} times`;
@@ -92,7 +92,10 @@ async function collectInputResponses(
     );
     return {
       kind: "answers",
-      answers: { ...inputResponsesOf(outcomes), ...(reply.state !== undefined && { state: reply.state }) },
+      answers: {
+        ...inputResponsesOf(outcomes),
+        ...(reply.sealedState !== undefined && { sealedState: reply.sealedState }),
+      },
       refused: new Set(outcomes.flatMap(([key, outcome]) => (hasNoFallback(outcome) ? [key] : []))),
     };
   } catch (error) {

@@ -100,5 +100,5 @@ function readInputResponses(params: JsonObject): InputResponses | undefined {
     throw malformed("inputResponses must be an object of objects");
   }
   if (state !== undefined && typeof state !== "string") throw malformed("requestState must be a string");
-  return { responses, ...(state !== undefined && { state }) };
+  return { responses, ...(state !== undefined && { sealedState: state }) };
 }

@@ -92,7 +92,7 @@ export function replyWriter(serverInfo: JsonObject): WriteReply {
     call: Call,
     reply: Reply & { kind: "input_required" },
   ): SerializedResponse {
-    const { requests, state } = reply;
+    const { requests, sealedState: state } = reply;
     if (!RESUMABLE_METHODS.has(call.method)) return writeError(id, inputNotAllowed(call.method));
     const refusal = capabilityError(requests, call.client.capabilities);
     if (refusal !== undefined) return writeError(id, refusal);

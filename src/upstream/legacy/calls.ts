@@ -144,22 +144,22 @@ export class LegacyCalls {
   #park(running: RunningCall, call: Call, owner: string): Reply | undefined {
     const { parked, presentation } = this.#settings;
     const { client } = call;
-    const state = parked.park(this.#parkable(running, owner, client));
-    if (state === undefined) return undefined;
+    const token = parked.park(this.#parkable(running, owner, client));
+    if (token === undefined) return undefined;
     running.releaseRequests();
     // The request of a session goes on while its client is asked, and may be cancelled. Without a session the
     // request is over now: the end of its stream says nothing, and nobody hears what the server says meanwhile.
     running.detach();
     if (client.session) {
       running.attach(call, () => {
-        parked.remove(state);
+        parked.remove(token);
         running.cancel(cancelReason(call.signal));
       });
     }
     return {
       kind: "input_required",
       requests: running.questions(presentation(), client.session),
-      state,
+      state: { parked: token },
       open: running.openRequests(),
     };
   }

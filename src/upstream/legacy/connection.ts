@@ -26,7 +26,7 @@ import { type RefusedQuestion, ServerRequests } from "./server-requests.js";
 import { Session } from "./session.js";
 import { ResourceSubscriptions } from "./subscriptions.js";
 import { TaskProgress } from "./task-progress.js";
-import { requireConsent, VisitedLinks, visitedLinkIds } from "./url-elicitation.js";
+import { requireConsent, VisitedLinks } from "./url-elicitation.js";
 
 /** How the questions of a server are answered. */
 export interface QuestionSettings {
@@ -202,10 +202,10 @@ export class LegacyConnection implements Connection {
   };
 
   async #callWith(answers: InputResponses, call: Call): Promise<Reply> {
-    const visited = visitedLinkIds(answers);
-    if (visited !== undefined) {
+    const links = answers.state?.links;
+    if (links !== undefined) {
       requireConsent(this.#settings.server, answers);
-      await this.#visitedLinks.whenDone(visited, call.signal);
+      await this.#visitedLinks.whenDone(links, call.signal);
     }
     await this.#raiseLogLevel(call);
     return this.#calls.run(call);

@@ -6,12 +6,9 @@ import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
-import { parseJson, writeJson } from "../../wire/json-text.js";
 import { CODE } from "../../wire/names.js";
 import { INTERACTIVE_METHODS, type Presentation, presentQuestions } from "../protocol/questions.js";
 
-/** What the state of such a question begins with; the ids of what the person was sent to follow. */
-const STATE_PREFIX = "again:";
 /** How long (ms) the server may take to say that the person has done what the link was for. */
 const COMPLETION_TIMEOUT_MS = 120_000;
 /** So many ends are remembered, for clients that come back later than the server said it. */
@@ -42,15 +39,8 @@ export function urlElicitationReply(
   return {
     kind: "input_required",
     requests: presentQuestions(requests, presentation),
-    state: `${STATE_PREFIX}${writeJson(ids)}`,
+    state: { links: ids },
   };
-}
-
-/** The ids of the links that were visited for these answers; undefined when the answers are to something else. */
-export function visitedLinkIds({ state }: InputResponses): readonly string[] | undefined {
-  if (state === undefined || !state.startsWith(STATE_PREFIX)) return undefined;
-  const ids: unknown = parseJson(state.slice(STATE_PREFIX.length));
-  return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
 }
 
 /** @throws GatewayError `approval_declined` when the person would not visit one of the links. */

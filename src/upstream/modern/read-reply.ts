@@ -41,7 +41,11 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
     if (state !== undefined || requests !== undefined) {
       const { value, fault } = readQuestions(requests ?? {});
       return fault === undefined
-        ? { kind: "input_required", requests: value, ...(state !== undefined && { state }) }
+        ? {
+            kind: "input_required",
+            requests: value,
+            ...(state !== undefined && { state: { server: state } }),
+          }
         : { kind: "error", error: invalidQuestionError(server, fault) };
     }
   }

@@ -38,7 +38,7 @@ export function writeCall(
           ...own,
           inputResponses: inputResponses.responses,
           // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
-          ...(inputResponses.state !== undefined && { requestState: inputResponses.state }),
+          ...(inputResponses.state?.server !== undefined && { requestState: inputResponses.state.server }),
         };
   const written = writeRequest(call.method, params, id, identity);
   const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : undefined;

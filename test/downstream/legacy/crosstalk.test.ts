@@ -152,7 +152,7 @@ test("hosts that use the same ids at the same time see their own answers, progre
                 : {
                     kind: "input_required",
                     requests: { q: { method: "elicitation/create", params } },
-                    state: tag,
+                    sealedState: tag,
                   },
             );
             break;
@@ -173,7 +173,7 @@ test("hosts that use the same ids at the same time see their own answers, progre
         // The answer that reached a call is the one its own host gave to its own question, with its own state.
         expect(call.inputResponses).toEqual({
           responses: { q: { action: "accept", content: { tag: tagOf(call) } } },
-          state: tagOf(call),
+          sealedState: tagOf(call),
         });
       }
       for (const made of hosts.flatMap((host) => host.made)) {

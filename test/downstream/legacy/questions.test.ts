@@ -32,7 +32,7 @@ const callTool = (id: string | number = 1, params = {}) => ({
 const asks = (requests: object, state?: string): Reply => ({
   kind: "input_required",
   requests: { ...requests },
-  ...(state !== undefined && { state }),
+  ...(state !== undefined && { sealedState: state }),
 });
 
 /** Replies in this order, one for each round. */
@@ -78,7 +78,7 @@ describe("a question", () => {
     expect((await host.respond(question.id, answer)).status).toBe(202);
     expect(await events.rest()).toMatchObject([{ id: 7, result: { content: [{ text: "hello" }] } }]);
     const [first, second] = server.port.calls;
-    expect(second?.inputResponses).toEqual({ responses: { q: answer }, state: "s3cret\u0000state" });
+    expect(second?.inputResponses).toEqual({ responses: { q: answer }, sealedState: "s3cret\u0000state" });
     expect(second).toMatchObject({ method: "tools/call", params: { name: "t", arguments: { x: 1 } } });
     expect(second?.id).not.toBe(first?.id);
     expect(second?.client).toBe(first?.client);
@@ -120,9 +120,9 @@ describe("a question", () => {
     expect(await events.rest()).toHaveLength(1);
     expect(server.port.calls.map(({ inputResponses }) => inputResponses)).toEqual([
       undefined,
-      { responses: { q: { action: "accept" } }, state: "a" },
+      { responses: { q: { action: "accept" } }, sealedState: "a" },
       { responses: { q: { action: "decline" } } },
-      { responses: {}, state: "c" },
+      { responses: {}, sealedState: "c" },
     ]);
   });
 
@@ -294,7 +294,7 @@ describe("a question that the server takes back", () => {
     const reply: Reply = {
       kind: "input_required",
       requests: { a: form("a?"), b: form("b?") },
-      state: "s",
+      sealedState: "s",
       open: {
         watch(gone) {
           hearers.add(gone);
@@ -320,7 +320,7 @@ describe("a question that the server takes back", () => {
     expect(await events.rest()).toMatchObject([{ id: 3, result: { content: [{ text: "went on" }] } }]);
     expect(server.port.calls[1]?.inputResponses).toEqual({
       responses: { b: { action: "accept" } },
-      state: "s",
+      sealedState: "s",
     });
     expect(hearers.size).toBe(0);
   });
@@ -335,7 +335,7 @@ describe("a question that the server takes back", () => {
     takeBack("a");
     takeBack("b");
     expect((await events.rest()).at(-1)).toMatchObject({ id: 3, result: { content: [{ text: "went on" }] } });
-    expect(server.port.calls[1]?.inputResponses).toEqual({ responses: {}, state: "s" });
+    expect(server.port.calls[1]?.inputResponses).toEqual({ responses: {}, sealedState: "s" });
   });
 });
 

@@ -141,7 +141,7 @@ test("answers to an earlier round are taken out of the parameters where a round 
   const { call } = await ask(modernRequest("tools/call", sent));
   expect(call).toMatchObject({
     params: { name: "say" },
-    inputResponses: { responses: { q: { action: "accept" } }, state: "s" },
+    inputResponses: { responses: { q: { action: "accept" } }, sealedState: "s" },
   });
   expect(call?.params).not.toHaveProperty("inputResponses");
   const other = await ask(modernRequest("tools/list", { inputResponses: { q: {} } }));

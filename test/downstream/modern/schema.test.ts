@@ -17,7 +17,7 @@ const handlers: Record<string, FakeHandler> = {
   "resources/list": () => resultReply({ resources: [], nextCursor: "" }),
   "resources/templates/list": () => resultReply({ resourceTemplates: [] }),
   "resources/read": () => resultReply({ contents: [{ uri: "a:b", text: "x" }] }),
-  "prompts/get": () => ({ kind: "input_required", requests: { q: question }, state: "s" }),
+  "prompts/get": () => ({ kind: "input_required", requests: { q: question }, sealedState: "s" }),
   "completion/complete": () => resultReply({ completion: { values: [] } }),
   "tools/call": ({ notify }) => {
     notify({ method: "notifications/progress", params: { progressToken: "p", progress: 1 } });

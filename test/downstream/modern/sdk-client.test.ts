@@ -2,7 +2,7 @@
 import { createSecretKey } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, onTestFinished, test } from "vitest";
-import { sealedState } from "../../../src/downstream/modern/request-state.js";
+import { sealedState } from "../../../src/policy/sealed-state.js";
 import { type FakeHandler, fakePort, resultReply, textReply } from "../../support/fake-port.js";
 import { listening } from "../../support/listening.js";
 
@@ -64,7 +64,7 @@ test("it is asked, answers, and brings the sealed state back", async () => {
   };
   const { client, port } = await connected(({ inputResponses }) =>
     inputResponses === undefined
-      ? { kind: "input_required", requests: { who: question }, state: "the server's own" }
+      ? { kind: "input_required", requests: { who: question }, state: { server: "the server's own" } }
       : textReply(JSON.stringify(inputResponses)),
   );
   const result = await client.callTool({ name: "ask" });
@@ -72,7 +72,7 @@ test("it is asked, answers, and brings the sealed state back", async () => {
     {
       text: JSON.stringify({
         responses: { who: { action: "accept", content: { name: "Ada" } } },
-        state: "the server's own",
+        state: { server: "the server's own" },
       }),
     },
   ]);

@@ -220,7 +220,7 @@ describe("a request for input", () => {
     write(7, callOf(method, more), { kind: "input_required", requests: {}, ...reply } as Reply);
 
   test("carries questions and state", () => {
-    expect(resultOf(asked("tools/call", { requests, state: "s" }))).toEqual({
+    expect(resultOf(asked("tools/call", { requests, sealedState: "s" }))).toEqual({
       resultType: "input_required",
       inputRequests: requests,
       requestState: "s",
@@ -230,7 +230,7 @@ describe("a request for input", () => {
 
   test("leaves out what there is none of, but never both", () => {
     expect(resultOf(asked("prompts/get", { requests }))).not.toHaveProperty("requestState");
-    expect(resultOf(asked("resources/read", { state: "s" }))).not.toHaveProperty("inputRequests");
+    expect(resultOf(asked("resources/read", { sealedState: "s" }))).not.toHaveProperty("inputRequests");
     expect(resultOf(asked("tools/call", {}))).toHaveProperty("inputRequests", {});
   });
 
@@ -241,7 +241,7 @@ describe("a request for input", () => {
 
   test("is an error for a client that cannot answer it", () => {
     const sampling = { method: "sampling/createMessage", params: {} };
-    const response = asked("tools/call", { requests: { ...requests, s: sampling }, state: "s" });
+    const response = asked("tools/call", { requests: { ...requests, s: sampling }, sealedState: "s" });
     expect([response.status, JSON.parse(textOf(response))]).toMatchObject([
       400,
       { error: { code: -32021, data: { requiredCapabilities: { sampling: {} } } } },

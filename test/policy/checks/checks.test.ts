@@ -92,7 +92,7 @@ describe("arguments", () => {
 
   test("are checked again for each round, against what the tool asks for then", async () => {
     const { handle, calls } = checked({ arguments: true });
-    const inputResponses = { responses: {}, state: "s" };
+    const inputResponses = { responses: {}, state: { server: "s" } };
     expect(refusalIn(await handle(query({ sql: "x" }, { inputResponses })))).toBeUndefined();
     expect(refusalIn(await handle(query({ sql: 2 }, { inputResponses })))?.code).toBe("bad_request");
     expect(calls).toHaveLength(1);

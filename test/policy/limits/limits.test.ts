@@ -256,7 +256,7 @@ describe("a later round", () => {
     const approved = async () => {
       const call = toolCall("files", "delete", {}, { client });
       const reply = await handle(call);
-      const state = reply.kind === "input_required" ? (reply.state ?? "") : "";
+      const state = reply.kind === "input_required" ? (reply.state ?? {}) : {};
       return handle({
         ...call,
         inputResponses: { responses: { "cardea/approval": { action: "accept" } }, state },

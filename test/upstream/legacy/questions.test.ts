@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, InputResponses, Reply } from "../../../src/core/call.js";
 import type { Client, ClientChannel, ClientDirectory } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
+import type { RoundState } from "../../../src/core/round-state.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import type { RefusedQuestion } from "../../../src/upstream/legacy/server-requests.js";
 import { type Envelope, messagesIn } from "../../../src/wire/envelope.js";
@@ -49,7 +50,7 @@ async function soon<T>(promise: Promise<T>): Promise<T> {
 
 function asked(reply: Reply): {
   readonly requests: JsonObject;
-  readonly state: string;
+  readonly state: RoundState;
   readonly keys: readonly string[];
 } {
   if (reply.kind !== "input_required" || reply.state === undefined)
@@ -130,10 +131,10 @@ describe.each([
     const { upstream } = await meet(server, config);
     const first = calling({ client: host() });
     let reply = await soon(upstream.call(first.call));
-    const states: string[] = [];
+    const states: unknown[] = [];
     while (reply.kind === "input_required") {
       const { state, keys } = asked(reply);
-      states.push(state);
+      states.push(state.parked);
       const responses = { [keys[0] ?? ""]: { roots: [{ uri: `file:///${states.length}` }] } };
       reply = await soon(upstream.call(answering(first, { responses, state }).call));
     }
@@ -286,9 +287,12 @@ describe("a parked call", () => {
     ]);
   });
 
-  test("that nobody knows is not made again: what came of it is not known", async () => {
+  test.each<RoundState>([
+    { parked: "token of another process" },
+    { server: "state of a modern server that had this name before" },
+  ])("is not made again where it is unknown here: its outcome is not known: %j", async (state) => {
     const { upstream, first, server } = await parking();
-    const lost = answering(first, { responses: {}, state: "made-by-another-process" });
+    const lost = answering(first, { responses: {}, state });
     expect(await failure(upstream.call(lost.call))).toMatchObject({
       code: "outcome_unknown",
       retryable: false,

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Call, Notice, Reply, Route } from "../../../src/core/call.js";
 import type { Client, ClientDirectory } from "../../../src/core/client.js";
+import type { RoundState } from "../../../src/core/round-state.js";
 import { isObject, type JsonObject } from "../../../src/wire/json.js";
 import {
   type Asked,
@@ -80,7 +81,7 @@ const methods = ({ received }: FakeServer): readonly unknown[] =>
   received
     .map(({ message }) => message.method)
     .filter((method) => method?.startsWith("t") || method?.includes("canc"));
-const asked = (reply: Reply): { readonly requests: JsonObject; readonly state: string } => {
+const asked = (reply: Reply): { readonly requests: JsonObject; readonly state: RoundState } => {
   if (reply.kind !== "input_required" || reply.state === undefined) throw new Error("nothing was asked");
   return { requests: reply.requests, state: reply.state };
 };

@@ -117,7 +117,6 @@ export class World {
       sessions: { directory: new SessionDirectory(), parkedCalls: new ParkedCalls() },
       sealed: {
         state: (next) => next,
-        stateSecret: "of the test",
         tasks: new Tasks(createSecretKey(randomBytes(32))),
       },
     });

@@ -127,7 +127,7 @@ describe("a request", () => {
     const server = modernServer().on("tools/call", complete);
     const { upstream } = await meet(server);
     await upstream.call(
-      calling({ inputResponses: { responses: { k: { action: "accept" } }, state: "s:1" } }).call,
+      calling({ inputResponses: { responses: { k: { action: "accept" } }, state: { server: "s:1" } } }).call,
     );
     expect(server.params("tools/call")).toMatchObject({
       inputResponses: { k: { action: "accept" } },
@@ -162,12 +162,12 @@ describe("an answer", () => {
       kind: "input_required",
       // Behind a gateway a person must be told who asks.
       requests: ask("files: who?"),
-      state: "opaque",
+      state: { server: "opaque" },
     });
     expect(await answered({ resultType: "input_required", requestState: "later" })).toEqual({
       kind: "input_required",
       requests: {},
-      state: "later",
+      state: { server: "later" },
     });
   });
 
@@ -330,13 +330,13 @@ test("a call that a server had asked about is not made again at an older one tha
   });
   const { upstream } = await meet(server, over);
   const host = client({ capabilities: { elicitation: {} } });
-  expect(await upstream.call(calling({ client: host }).call)).toMatchObject({ state: "s1" });
+  expect(await upstream.call(calling({ client: host }).call)).toMatchObject({ state: { server: "s1" } });
   server.methods.delete("server/discover");
   const older = legacyServer().on("tools/call", { content: [] });
   for (const [method, answer] of older.methods) server.on(method, answer);
   server.channel.end();
   await settled();
-  const inputResponses = { responses: { name: { action: "accept" } }, state: "s1" };
+  const inputResponses = { responses: { name: { action: "accept" } }, state: { server: "s1" } };
   const error = await failure(upstream.call(calling({ client: host, inputResponses }).call));
   expect(error.code).toBe("outcome_unknown");
   expect(server.sent("tools/call")).toHaveLength(1);

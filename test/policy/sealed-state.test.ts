@@ -1,12 +1,13 @@
 /** What opens a state that was handed to a host, and what does not. */
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { Call, Reply, Route } from "../../../src/core/call.js";
-import { ANONYMOUS } from "../../../src/core/client.js";
-import { GatewayError } from "../../../src/core/errors.js";
-import { type SealSettings, sealedState } from "../../../src/downstream/modern/request-state.js";
-import { textReply } from "../../support/fake-port.js";
-import fc from "../../support/fast-check.js";
+import type { Call, Reply, Route } from "../../src/core/call.js";
+import { ANONYMOUS } from "../../src/core/client.js";
+import { GatewayError } from "../../src/core/errors.js";
+import type { RoundState } from "../../src/core/round-state.js";
+import { type SealSettings, sealedState } from "../../src/policy/sealed-state.js";
+import { textReply } from "../support/fake-port.js";
+import fc from "../support/fast-check.js";
 
 const key = createSecretKey(Buffer.alloc(32, 7));
 const START = Date.UTC(2026, 10, 20);
@@ -29,32 +30,41 @@ const first: Call = {
   notify: () => {},
 };
 
-const asks = (state?: string): Reply => ({
+const asks = (state?: RoundState): Reply => ({
   kind: "input_required",
   requests: { q: { method: "roots/list" } },
   ...(state !== undefined && { state }),
 });
 
-/** The state a client gets for `state`, as sealed at `START`. */
-async function sealed(state: string, call = first, settings: Partial<SealSettings> = {}): Promise<string> {
-  const reply = await sealedState({ key, now: () => START, ...settings })(async () => asks(state))(call);
-  return (reply as { state: string }).state;
-}
-
-/** What the server is given when a client comes back with `state`. */
-async function opened(
-  state: string,
+/** The state a client gets for `state` of a server, as sealed at `START`. */
+async function sealed(
+  state: string | RoundState,
   call = first,
   settings: Partial<SealSettings> = {},
-): Promise<string | undefined> {
-  let given: string | undefined;
+): Promise<string> {
+  const round = typeof state === "string" ? { server: state } : state;
+  const reply = await sealedState({ key, now: () => START, ...settings })(async () => asks(round))(call);
+  return (reply as { sealedState: string }).sealedState;
+}
+
+/** The state inside the seal when a client comes back with `sealedState`. */
+async function openedState(
+  sealed: string,
+  call = first,
+  settings: Partial<SealSettings> = {},
+): Promise<RoundState | undefined> {
+  let given: RoundState | undefined;
   const handler = sealedState({ key, now: () => START, ...settings })(async (call) => {
     given = call.inputResponses?.state;
     return textReply("done");
   });
-  await handler({ ...call, inputResponses: { responses: { q: {} }, state } });
+  await handler({ ...call, inputResponses: { responses: { q: {} }, sealedState: sealed } });
   return given;
 }
+
+/** What the server is given of it. */
+const opened = async (...given: Parameters<typeof openedState>): Promise<string | undefined> =>
+  (await openedState(...given))?.server;
 
 const rejected = async (state: string, call = first, settings: Partial<SealSettings> = {}) => {
   const error: unknown = await opened(state, call, settings).catch((error: unknown) => error);
@@ -66,11 +76,35 @@ test("any state comes back to the server byte for byte, and shows nothing of its
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "binary" }), async (state) => {
       const made = await sealed(state);
-      expect(made).toMatch(/^cardea1\.[\w-]+$/);
+      expect(made).toMatch(/^cardea2\.[\w-]+$/);
       if (state.length > 8) expect(made).not.toContain(state);
       expect(await opened(made)).toBe(state.toWellFormed());
     }),
   );
+});
+
+test("what the gateway's own layers have written comes back to them, beside the server's state", async () => {
+  const policy = { asked: { rule: "r", nonce: "n\n" }, refused: { "a\nb": "roots" }, rounds: 2 } as const;
+  for (const state of [
+    { policy, parked: "token" },
+    { links: ["1", "2\n"], server: "" },
+    { policy, server: "\n{}\n" },
+    {},
+  ])
+    expect(await openedState(await sealed(state))).toEqual(state);
+});
+
+test.each([
+  '{"policy":{"approved":"ask","rounds":0}}',
+  '{"parked":"token"}\nserver',
+  '\n{"links":[]}',
+  '{"server":"x","policy":{"rounds":-99}}',
+])("a server's state that looks like the gateway's is the server's all the same: %j", async (forged) => {
+  expect(await openedState(await sealed(forged))).toEqual({ server: forged });
+  expect(await openedState(await sealed({ parked: "t", server: forged }))).toEqual({
+    parked: "t",
+    server: forged,
+  });
 });
 
 test("the same state is never sealed the same way twice", async () => {
@@ -92,7 +126,7 @@ test("a state that was changed anywhere is rejected", async () => {
   for (const other of [
     "",
     "s",
-    "cardea1.",
+    "cardea2.",
     `${made}-TAMPERED`,
     `${made}=`,
     made.slice(0, -1),
@@ -101,7 +135,7 @@ test("a state that was changed anywhere is rejected", async () => {
   ]) {
     await rejected(other);
   }
-  await rejected(`cardea1.${randomBytes(80).toString("base64url")}`);
+  await rejected(`cardea2.${randomBytes(80).toString("base64url")}`);
 });
 
 describe("a state opens only where it was given:", () => {
@@ -149,14 +183,12 @@ test("a state expires, and until then may be brought more than once", async () =
 
 test("a later round is sealed anew", async () => {
   const handler = sealedState({ key, now: () => START })(async (call) =>
-    asks(`${call.inputResponses?.state ?? "start"}+`),
+    asks({ server: `${call.inputResponses?.state?.server ?? "start"}+` }),
   );
-  const one = (await handler(first)) as { state: string };
-  const two = (await handler({ ...first, inputResponses: { responses: {}, state: one.state } })) as {
-    state: string;
-  };
-  expect(two.state).not.toBe(one.state);
-  expect(await opened(two.state)).toBe("start++");
+  const one = (await handler(first)) as { sealedState: string };
+  const two = (await handler({ ...first, inputResponses: { responses: {}, ...one } })) as typeof one;
+  expect(two.sealedState).not.toBe(one.sealedState);
+  expect(await opened(two.sealedState)).toBe("start++");
 });
 
 test("where the server gives no state the client gets none, and answers pass without one", async () => {
@@ -172,7 +204,7 @@ test("where the server gives no state the client gets none, and answers pass wit
 
 test("a state of one of several workers says whose it is, and opens nowhere else", async () => {
   const state = await sealed("abc", first, { worker: 2 });
-  expect(state).toMatch(/^2-cardea1\./);
+  expect(state).toMatch(/^2-cardea2\./);
   expect(await opened(state, first, { worker: 2 })).toBe("abc");
   for (const settings of [{ worker: 1 }, {}]) await rejected(state, first, settings);
   await rejected(state.replace("2-", "1-"), first, { worker: 1 });
@@ -191,6 +223,6 @@ test("a key of another length is refused when the seal is made", () => {
 
 test("a state that does not open is a rejection like any other failure, and never a throw", async () => {
   const handler = sealedState({ key })(async () => textReply("done"));
-  const failed = handler({ ...first, inputResponses: { responses: {}, state: "made up" } });
+  const failed = handler({ ...first, inputResponses: { responses: {}, sealedState: "made up" } });
   await expect(failed).rejects.toThrow("the requestState is not one of ours");
 });

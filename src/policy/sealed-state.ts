@@ -1,0 +1,162 @@
+/** Which host may resume a round, and for how long? Seals the state of each round on its way out, and opens it on its way back. */
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
+import type { Call, InputResponses, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Middleware } from "../core/handler.js";
+import { targetOf } from "../core/methods.js";
+import type { RoundState } from "../core/round-state.js";
+import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../core/worker-identity.js";
+import { canonicalDigest } from "../runtime/canonical-digest.js";
+import { isObject } from "../wire/json.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
+
+/** How states are sealed. */
+export interface SealSettings {
+  /** A secret key of 32 bytes; processes that share it open each other's states. */
+  readonly key: KeyObject;
+  /** How long (ms) a state that is sealed now can be answered. Default 1 h: a person may have to be found first. */
+  readonly ttlMs?: () => number;
+  /** The time of day in ms; processes that share the key share it too. */
+  readonly now?: () => number;
+  /**
+   * The number of this worker, where there are several. A state opens only in the worker that sealed it: parked calls
+   * and used approvals are in that process alone.
+   */
+  readonly worker?: number;
+}
+
+type InputRequired = Extract<Reply, { kind: "input_required" }>;
+
+/** Names the format: a state of another format is rejected. */
+const PREFIX = "cardea2.";
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const EXPIRY_BYTES = 8;
+
+/**
+ * Seals with AES-256-GCM (2026-07-28: basic/patterns/mrtr, "Server Requirements": a state that comes back must be taken
+ * for an attacker's). Stands below the layer that finds the route. A state opens only for the same principal, endpoint,
+ * server, method, target and arguments, until it expires; anything else is `state_rejected`. A round without a state
+ * stays without one.
+ *
+ * Within that time the same state opens again: single use is enforced by the layer that wrote the member.
+ *
+ * @throws RangeError when the key is not 32 bytes long.
+ */
+export function sealedState({
+  key,
+  ttlMs = () => 3_600_000,
+  now = () => Date.now(),
+  worker,
+}: SealSettings): Middleware {
+  if (key.symmetricKeySize !== 32)
+    throw new RangeError("the key that seals request state must be 32 bytes long");
+  return (next) =>
+    function sealedState(call) {
+      const { inputResponses } = call;
+      // A state that does not open is a rejected promise like every other failure: a handler never throws synchronously.
+      if (inputResponses?.sealedState !== undefined)
+        return resume(inputResponses, inputResponses.sealedState, call).then((resumed) =>
+          next(resumed).then((reply) => sealReply(reply, call)),
+        );
+      return next(call).then((reply) => sealReply(reply, call));
+    };
+
+  function sealReply(reply: Reply, call: Call): Reply | Promise<Reply> {
+    return reply.kind !== "input_required" || reply.state === undefined
+      ? reply
+      : sealReplyAsync(reply, reply.state, call);
+  }
+
+  async function sealReplyAsync(
+    { state: _, ...reply }: InputRequired,
+    state: RoundState,
+    call: Call,
+  ): Promise<Reply> {
+    const sealed = seal(key, writeState(state), await bindingOf(call, worker), now() + ttlMs());
+    return { ...reply, sealedState: withWorkerPrefix(worker, sealed) };
+  }
+
+  async function resume(
+    { sealedState: _, ...responses }: InputResponses,
+    prefixed: string,
+    call: Call,
+  ): Promise<Call> {
+    if (workerOf(prefixed) !== worker) throw rejected("is not one of ours");
+    const text = open(key, withoutWorkerPrefix(prefixed), await bindingOf(call, worker), now());
+    return { ...call, inputResponses: { ...responses, state: readState(text) } };
+  }
+}
+
+/** The gateway's members as one line of JSON, then the server's own state as it is: it may be of any length and content. */
+function writeState({ server, ...own }: RoundState): string {
+  const line = writeJson(own);
+  return server === undefined ? line : `${line}\n${server}`;
+}
+
+function readState(text: string): RoundState {
+  const end = text.indexOf("\n");
+  const own = parseJson(end < 0 ? text : text.slice(0, end));
+  // The seal is the proof that this process, or one with the same key, wrote it.
+  const state: RoundState = isObject(own) ? own : {};
+  return end < 0 ? state : { ...state, server: text.slice(end + 1) };
+}
+
+function seal(key: KeyObject, state: string, binding: Buffer, expiresAt: number): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(binding);
+  const expiry = Buffer.alloc(EXPIRY_BYTES);
+  expiry.writeDoubleBE(expiresAt);
+  const sealed = Buffer.concat([nonce, cipher.update(expiry), cipher.update(state, "utf8"), cipher.final()]);
+  return `${PREFIX}${Buffer.concat([sealed, cipher.getAuthTag()]).toString("base64url")}`;
+}
+
+function open(key: KeyObject, sealed: string, binding: Buffer, now: number): string {
+  const text = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length) : "";
+  const bytes = Buffer.from(text, "base64url");
+  // Node's decoder skips characters outside base64url: the same bytes could come in many texts.
+  if (bytes.toString("base64url") !== text) throw rejected("is not one of ours");
+  if (bytes.length < NONCE_BYTES + EXPIRY_BYTES + TAG_BYTES) throw rejected("is not one of ours");
+  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(binding).setAuthTag(bytes.subarray(-TAG_BYTES));
+  const clear = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), finish(decipher)]);
+  if (clear.readDoubleBE(0) <= now) throw rejected("has expired");
+  return clear.toString("utf8", EXPIRY_BYTES);
+}
+
+function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
+  try {
+    return decipher.final();
+  } catch (cause) {
+    throw rejected("does not belong to this request", cause);
+  }
+}
+
+/**
+ * What a state is bound to. Of the parameters only the arguments: metadata such as the progress token differs from
+ * round to round.
+ */
+async function bindingOf(
+  { client, method, params, route }: Call,
+  worker: number | undefined,
+): Promise<Buffer> {
+  const target = targetOf(method, params);
+  const args = await canonicalDigest(params.arguments ?? null);
+  const parts = [
+    client.principal.id,
+    client.endpoint,
+    route?.upstream ?? null,
+    method,
+    target?.name ?? null,
+    args,
+    ...(worker === undefined ? [] : [worker]),
+  ];
+  return Buffer.from(writeJson(parts), "utf8");
+}
+
+/** The reasons help with debugging and reveal nothing about the state. */
+const rejected = (why: string, cause?: unknown): GatewayError =>
+  new GatewayError("state_rejected", "downstream", `the requestState ${why}`, { cause });
