@@ -118,7 +118,7 @@ await row("F20", `the heap at 92, 95 and 98 % of ${LIMIT} MiB`, async (row) => {
     third === 3 && /ECONNRESET|socket hang up|EPIPE/.test(at98.kind),
   );
   await healthy("98 %");
-  const seen = gateway.log().filter(({ msg }) => /overload|short of memory/.test(msg ?? "")).length;
+  const seen = gateway.log().filter(({ msg }) => /overload|memory pressure/.test(msg ?? "")).length;
   row.check("log lines", "one for each step", seen, seen >= 3 && seen <= 12);
 
   const fourth = await fill(0, 0);

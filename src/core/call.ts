@@ -1,4 +1,4 @@
-/** One call in, one reply out: the only shape the inside of the gateway knows. */
+/** What does a call look like inside the gateway, and what its reply? Both eras are translated to these types at the edges. */
 
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
@@ -19,41 +19,41 @@ export const LOG_LEVELS = [
   "alert",
   "emergency",
 ] as const;
+/** One of `LOG_LEVELS`. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * One thing a client wants done, in the words both protocol eras share.
+ * A request of a client, without anything of its era.
  *
- * On its way in a call is copied by every layer that changes something. Whoever makes one writes down all members,
- * in this order, the absent ones as `undefined`: to copy an object and replace a member takes V8 20 ns, to copy it
- * and add one 1 µs.
+ * Each layer that changes a call copies it. Code that creates a call lists all members in this order, absent ones as
+ * `undefined`: copying an object and replacing a member takes V8 20 ns, copying it and adding one takes 1 µs.
  */
 export interface Call {
   /** Unique in this process; a later round of the same call has an id of its own. */
   readonly id: number;
   readonly method: string;
-  /** As the client sent them, but for the `_meta` keys that only described its own hop. */
+  /** As the client sent them, without the `_meta` keys of its own hop. */
   readonly params: JsonObject;
   readonly client: Client;
-  /** Where its target leads in the client's own view; absent when the method has no target or nobody owns it. */
+  /** The owner of the target in the client's view; absent when the method has no target or no server owns it. */
   readonly route?: Route | undefined;
-  /** Present when this call resumes a round that ended in `input_required`. */
+  /** Present when this call resumes a round that ended in `input_required` (2026-07-28: basic/patterns/mrtr). */
   readonly inputResponses?: InputResponses | undefined;
   /** The least severe log level the client asked for; absent when it asked for none. */
   readonly logLevel?: LogLevel | undefined;
   /** `Mcp-Param-*` headers that no schema explains; they are carried on to an HTTP upstream (SEP-2243). */
   readonly extraHeaders?: Readonly<Record<string, string>> | undefined;
-  /** Aborted when the client gives up, whatever giving up looks like in its era. */
+  /** Aborts when the client cancels the call or disconnects. */
   readonly signal: StopSignal;
-  /** Progress and log messages that belong to this call and to nothing else. */
+  /** Sends progress and log messages of this call to the client. */
   readonly notify: (notice: Notice) => void;
-  /** Called when its server has shown in some other way that it is at work. */
+  /** Called on any other sign of life from the server; restarts the idle timeout. */
   readonly onActivity?: (() => void) | undefined;
 }
 
 let lastCallId = 0;
 
-/** The id of the next call; both eras and every inner call of the gateway's own draw from this one counter. */
+/** A new call id, from one counter for the calls of hosts and the gateway's own. */
 export function nextCallId(): number {
   lastCallId += 1;
   return lastCallId;
@@ -62,14 +62,14 @@ export function nextCallId(): number {
 /** How many calls there have been in this process. */
 export const callCount = (): number => lastCallId;
 
-/** What a call is about: something that a server lists, or (`methods`) nothing but the method itself. */
+/** The list that the target of a call is in; `methods` for methods without a target. */
 export type RouteKind = ListKind | "methods";
 
 /** The owner of an exposed name or URI, or the server of a method that has no target. */
 export interface Route {
   /** The server, by its key in the config. */
   readonly upstream: string;
-  /** The server's own name or URI for it; of a method without a target the method. */
+  /** The server's own name or URI of the target; the method itself where it has no target. */
   readonly target: string;
   /** The name or URI the client used and the lists show. */
   readonly exposed: string;
@@ -79,97 +79,98 @@ export interface Route {
    */
   readonly aggregateName?: string;
   /**
-   * Where its name in the whole begins with the prefix of another server: the same name without that. What allows the
-   * call must allow both, so a rule that allows `files__*` is about nothing but the server `files`.
+   * `aggregateName` without the prefix of another server, where it happens to begin with one. An allow rule must match
+   * both names, so that `files__*` matches nothing but tools of the server `files`.
    */
   readonly unambiguousName?: string;
   readonly kind: RouteKind;
-  /** Of a method without a target: what its parameters name at this server. Each is judged together with the method. */
+  /** Of a method without a target: what its parameters name at this server. Policy checks each of them too. */
   readonly namedTargets?: readonly NamedTarget[];
   /** The server's own list entry; absent where a URI was routed by its form alone. */
   readonly item?: JsonObject;
-  /** The entry as hosts see it, but for its name, where the config shows it otherwise. */
+  /** The entry with the overrides of the config, which hosts see; its name is not changed. */
   readonly overriddenItem?: JsonObject;
-  /** What the config puts into the arguments of every call. */
+  /** Arguments that the config adds to every call. */
   readonly configuredArguments?: ConfiguredArguments;
 }
 
-/** Something that the parameters of a method name, or may name. */
+/** A tool, prompt or resource that the parameters of a method name, or may name. */
 export interface NamedTarget {
   readonly route: Route;
-  /** False where the text may be no name at all: then rules that name such things count, and the default does not. */
+  /** False where the text may be no name: then rules are applied, and the default decision is not. */
   readonly surely: boolean;
 }
 
 /** Arguments of a tool that come from the config. */
 export interface ConfiguredArguments {
-  /** For those that a client leaves out. */
+  /** Used where the client sends none. */
   readonly defaults: JsonObject;
-  /** Whatever a client sends. */
+  /** Replace what the client sends. */
   readonly fixed: JsonObject;
 }
 
+/** A notification: to a client, or from one. */
 export interface Notice {
   readonly method: string;
   readonly params?: JsonObject;
 }
 
-/** The key of the gateway's own question, for an approval, among those of a round. */
+/** The key of the gateway's approval request among the input requests of a round. */
 export const APPROVAL_KEY = "cardea/approval";
 
 /** The client's answers to an earlier `input_required`, by the keys of its requests. */
 export interface InputResponses {
   readonly responses: JsonObject;
   /**
-   * The errors of requests that the client refused or could not be asked, by the same keys. A server that waits
-   * for a response to its own request is told the error, also where `responses` has something instead of it; to
-   * one that can only be given results, `responses` is all there is.
+   * JSON-RPC errors of requests that the client refused or does not support, by the same keys. A legacy server gets
+   * the error as the response to its request, even where `responses` has a substitute; a modern server gets
+   * `responses` only.
    */
   readonly refusals?: Readonly<Record<string, RpcError>>;
-  /** As the host has sent it; only outside the layer that seals states. */
+  /** As the host sent it; only outside the middleware that seals states. */
   readonly sealedState?: string;
-  /** Only inside that layer. */
+  /** Only inside that middleware. */
   readonly state?: RoundState;
 }
 
-/** How long, and by whom, an answer may be kept (spec 2026-07-28: server/utilities/caching). */
+/** Cache lifetime and scope of a result (2026-07-28: server/utilities/caching). */
 export interface Freshness {
   readonly ttlMs: number;
   readonly scope: "public" | "private";
 }
 
-/** What came of a call. An error the upstream answered with is a reply; it is never thrown. */
+/** The outcome of a call. A JSON-RPC error of the server is a reply; it is not thrown. */
 export type Reply =
   | {
       readonly kind: "result";
       readonly result: Payload;
       readonly freshness?: Freshness;
-      /** Present when the gateway made this result itself to say that it refused. */
+      /** The refusal word, when the gateway itself refused the call. */
       readonly refusal?: string;
     }
   | {
       readonly kind: "error";
       readonly error: RpcError;
       readonly refusal?: string;
-      /** A token that grants all of these would be let through; over HTTP the client is told so. */
+      /** OAuth scopes that would allow the call; HTTP responses name them in `WWW-Authenticate`. */
       readonly scopes?: readonly string[];
     }
   | {
       readonly kind: "input_required";
       readonly requests: JsonObject;
-      /** As the host gets it; only outside the layer that seals states. */
+      /** As the host receives it; only outside the middleware that seals states. */
       readonly sealedState?: string;
-      /** Only inside that layer. */
+      /** Only inside that middleware. */
       readonly state?: RoundState;
-      /** Tells which of the requests nobody waits for any more; absent where nobody here would learn of it. */
+      /** Reports requests that are no longer pending; absent where the gateway cannot know. */
       readonly open?: OpenRequests;
     };
 
-/** The requests of one round, while a server waits for the answers. */
+/** The input requests of one round while the server waits for the answers. */
 export interface OpenRequests {
   /**
-   * Calls `gone` with the key of each request that wants no answer any more: the server took it back, answered the
-   * call without it, or is gone. At once for those that are gone already; until the returned function is called.
+   * Calls `gone` with the key of each request that is no longer pending: the server cancelled it, answered the call
+   * without it, or disconnected. Past ones are reported synchronously. The returned function unsubscribes.
    */
   watch(gone: (key: string) => void): () => void;
 }

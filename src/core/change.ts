@@ -1,43 +1,45 @@
-/** What clients may hear about between their calls. */
+/** Which changes is a client notified of between its calls? */
 import type { RpcError } from "../wire/envelope.js";
 import type { Client } from "./client.js";
 import type { ListKind } from "./lists.js";
 
+/** A change in a client's own view of the gateway. */
 export type Change =
   | { readonly kind: "list"; readonly list: ListKind }
   | { readonly kind: "resource"; readonly uri: string }
-  /** A resource that was followed before its server was there, and of which that server tells nothing. */
+  /** A subscription that was accepted before its server was connected, and that the server then refused. */
   | { readonly kind: "unfollowed"; readonly uri: string };
 
-/** When updates of a resource can be told: `now`, or `later`, when its server, which was never met, is there. */
+/** From when updates are delivered: `now`, or `later`, once a server that was never connected is. */
 export type FollowTime = "now" | "later";
 
-/** What one subscriber wants to hear; URIs are the exposed ones. */
+/** What one subscriber is notified of; URIs are the exposed ones. */
 export interface ChangeFilter {
   readonly lists: ReadonlySet<ListKind>;
   readonly resources: ReadonlySet<string>;
-  /** True: a resource that cannot be followed at the moment is tried again later. Default: `subscribe` throws. */
+  /** True: a resource that cannot be subscribed to now is retried later. Default: `subscribe` throws. */
   readonly allowPartial?: boolean;
 }
 
+/** Subscriptions of clients to list changes and resource updates. */
 export interface ChangeFeed {
   /**
    * Calls `onChange` with each change of `client`'s own view that `interest` covers, until the returned function
-   * is called. A list change is told only when the client's merged, filtered list really differs.
+   * is called. A list change is reported only when the client's merged, filtered list differs.
    *
-   * @throws GatewayError `overloaded` when a server has no room for `client`; then nothing is followed.
+   * @throws GatewayError `overloaded` when a server cannot take another connection; then nothing is subscribed.
    */
   subscribe(client: Client, interest: ChangeFilter, onChange: (change: Change) => void): () => void;
   /**
-   * Of `uris`, those whose updates can be delivered: somebody owns them and their server can be followed. Waits for
-   * servers that are starting and may own them, as a read does, for 10 s at most. Never rejects.
+   * The `uris` whose updates can be delivered: a server owns them and supports subscriptions. Waits up to 10 s for
+   * servers that are starting and may own them, as a read does. Never rejects.
    */
   followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, FollowTime>>;
   /**
-   * Of `uris`, which `client` has subscribed to, those that their servers will tell nothing of, each with its
-   * server's words. Waits for the servers, but not for long. Absent where nobody refuses.
+   * The `uris` subscribed to by `client` whose servers refused the subscription, each with the server's error. Waits
+   * briefly for the servers. Absent where no server refuses.
    */
   refusals?(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>>;
-  /** Tells at once what it would tell in a moment. Absent where nothing waits. */
+  /** Delivers debounced changes now. Absent where none are debounced. */
   flush?(): void;
 }

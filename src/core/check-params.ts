@@ -1,6 +1,6 @@
 /**
- * Whether parameters can be read in one way only. A server whose JSON reader ignores case takes `Name` for `name`, and
- * the last of the two for the one that counts; what policy has judged would not be what it acts on.
+ * Can parameters be read in one way only? A JSON parser that ignores case reads `Name` as `name`, and the last of two
+ * such members wins; the server would then act on other values than policy has checked.
  */
 
 import type { Envelope } from "../wire/envelope.js";
@@ -11,11 +11,11 @@ import { GatewayError } from "./errors.js";
 import { COMMON_PARAMS, INPUT_RESPONSE, type Members, type NestedMember, PARAMS } from "./members.js";
 
 /**
- * What is wrong with the parameters of a request or notification of either side, as a sentence that names the member;
- * undefined where each member is what it is for every reader.
+ * The fault in the parameters of a request or notification, as a sentence that names the member; undefined where every
+ * JSON parser reads the same members.
  *
- * In methods that MCP defines no member may fold to one that is defined, and `arguments` must be an object. In all
- * others a member may be called as their authors like, but none may stand beside its twin.
+ * In methods that MCP defines, no member may fold (case, Unicode) to a defined one, and `arguments` must be an object. In
+ * other methods a member may have any name, but not beside one that it folds to.
  */
 export function paramsFault(method: string, params: JsonObject | undefined): string | undefined {
   if (params === undefined) return undefined;
@@ -24,9 +24,9 @@ export function paramsFault(method: string, params: JsonObject | undefined): str
 }
 
 /**
- * The same for any object of whose members some are defined.
+ * The same for any object with some defined members.
  *
- * @param path where the object stands, with a dot behind it; in front of the member that the sentence names
+ * @param path of the object, with a trailing dot; prepended to the member in the sentence
  */
 export function membersFault(object: JsonObject, members: Members, path: string): string | undefined {
   for (const key in object) {
@@ -104,9 +104,10 @@ export function checkMembers(object: JsonObject, members: Members, path: string)
   if (fault !== undefined) throw invalidParams(fault);
 }
 
-/** What is wrong with a response to a question, as a sentence. */
+/** The fault in a response to a server's request, as a sentence. */
 export const responseFault = ({ result }: Envelope): string | undefined =>
   result === undefined ? undefined : membersFault(result, INPUT_RESPONSE, "");
 
+/** The JSON-RPC error -32602 with this message. */
 export const invalidParams = (sentence: string): GatewayError =>
   new GatewayError("bad_request", "downstream", sentence, { rpc: CODE.invalidParams });

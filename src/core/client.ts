@@ -1,22 +1,23 @@
-/** Who is calling, and how clients that keep a session can be reached between their calls. */
+/** Who is calling, and how can a client with a session be reached between its calls? */
 
 import { approximateJsonLength, type JsonObject } from "../wire/json.js";
 import type { Notice } from "./call.js";
 import type { StopSignal } from "./stop.js";
 
-/** On whose behalf a call is made. */
+/** The authenticated identity that a call is made for. */
 export interface Principal {
   /** `anonymous` where no authentication is configured. */
   readonly id: string;
   readonly groups: readonly string[];
   readonly claims: JsonObject;
-  /** True where it came with a token, and can come again with one that grants more. */
+  /** True for a bearer token: a 403 may then name the scopes that are missing. */
   readonly byToken?: boolean;
 }
 
+/** The principal of every host where no authentication is configured. */
 export const ANONYMOUS: Principal = { id: "anonymous", groups: [], claims: {} };
 
-/** What a token grants: `scope` (RFC 8693: words in one text) or `scp` (a list, as others write it). */
+/** The scopes of a token: `scope` (RFC 8693: space-separated) or `scp` (a list, or space-separated). */
 export function tokenScopes({ claims }: Principal): ReadonlySet<string> {
   const { scope, scp } = claims;
   const words = typeof scope === "string" ? scope.split(" ") : [];
@@ -25,42 +26,44 @@ export function tokenScopes({ claims }: Principal): ReadonlySet<string> {
   return new Set([...words, ...listed, ...single]);
 }
 
-/** So many characters of JSON may what a client declares have: it is kept for as long as the client may come again. */
+/** Limit (characters of JSON) of a client's capabilities, which are kept as long as its session. */
 export const MAX_CAPABILITIES_LENGTH = 16_384;
-/** The same for what it calls itself, which may hold pictures. */
+/** Limit (characters of JSON) of `clientInfo`, which may contain icons. */
 export const MAX_INFO_LENGTH = 65_536;
 
+/** A host, as the gateway sees it: its identity, and what it declared. */
 export interface Client {
   readonly principal: Principal;
   /**
-   * Names what may be kept for this client alone: its session where it has one, else its principal and its
-   * normalized capabilities. Two clients with equal affinity may share an upstream connection.
+   * The key of state that is kept for this client alone: its session where it has one, else its principal and its
+   * normalized capabilities. Clients of equal affinity may share an upstream connection.
    */
   readonly affinity: string;
   /** True where `affinity` names a session, which has an end; false where it names a principal. */
   readonly session: boolean;
   /** Which part of the gateway it sees: "" for all of it, or the NAME of `/mcp/NAME`. */
   readonly endpoint: string;
-  /** What the client declared that a server may ask of it; never more than that is promised upstream. */
+  /** The capabilities the client declared; servers are advertised a subset of them. */
   readonly capabilities: JsonObject;
   /** The client's own name and version, for display only. */
   readonly info?: JsonObject;
 }
 
-/** How much a client says of itself, in characters: what whoever keeps the client keeps with it. */
+/** The size (characters of JSON) of what the client declared, for memory budgets. */
 export const clientInfoLength = ({ capabilities, info }: Pick<Client, "capabilities" | "info">): number =>
   approximateJsonLength(capabilities) + (info === undefined ? 0 : approximateJsonLength(info));
 
-/** Finds clients that can be reached between their calls. Only sessions can. */
+/** Finds clients that can be reached between their calls: those with a session. */
 export interface ClientDirectory {
   find(affinity: string): ClientChannel | undefined;
 }
 
+/** Sends requests and notifications to a client outside its calls. */
 export interface ClientChannel {
-  /** Who it is, as it is known at this moment. */
+  /** The client with its current capabilities. */
   readonly client: Client;
   /** Sends the client a request (`{ method, params }`) and resolves to the bare result; rejects with a GatewayError. */
   request(request: JsonObject, signal: StopSignal): Promise<JsonObject>;
-  /** Tells the client something that belongs to none of its requests; dropped when it does not listen. */
+  /** Sends a notification that belongs to no request; dropped when the client has no stream open. */
   notify?(notice: Notice): void;
 }

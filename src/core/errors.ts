@@ -1,6 +1,6 @@
-/** What the gateway itself refuses or fails at: the stable words, whose fault it is, and what goes on the wire. */
+/** Which errors does the gateway itself raise, and with which JSON-RPC code and HTTP status? */
 
-/** The stable words of a refusal; users, dashboards and tests rely on them. */
+/** The refusal words: part of the public interface, used by dashboards and clients. */
 export type ErrorCode =
   | "bad_request"
   | "unauthenticated"
@@ -47,20 +47,21 @@ export const ERRORS: Readonly<Record<ErrorCode, { readonly rpc: number; readonly
   overloaded: { rpc: -31503, http: 503 },
 };
 
+/** Optional facts about a `GatewayError`. */
 export interface GatewayErrorOptions {
   readonly cause?: unknown;
   /** Whether trying the same again can help. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
-  /** The server itself answered, and would answer the same request in the same way: it is not repeated. */
+  /** The server itself answered with this error: the request is not retried. */
   readonly answered?: boolean;
-  /** The connection is gone, and its supervisor opens it again after a backoff: the way to the server is its matter. */
+  /** The supervisor is reconnecting with a backoff: the circuit breaker does not count the error. */
   readonly supervised?: boolean;
   /** The rule or limit that refused, by name. */
   readonly rule?: string;
   /** The server it is about, by its key in the config. */
   readonly server?: string;
-  /** A token that grants all of these would be let through. */
+  /** OAuth scopes that would allow the call. */
   readonly scopes?: readonly string[];
   /** A JSON-RPC code more exact than the one in the table, such as -32601. */
   readonly rpc?: number;
@@ -68,7 +69,7 @@ export interface GatewayErrorOptions {
   readonly data?: { readonly [key: string]: unknown };
 }
 
-/** Anything the gateway itself refuses or fails at. Its message is a plain sentence without secrets in it. */
+/** An error of the gateway itself. Its message is one sentence and contains no secrets. */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
   readonly retryable: boolean;

@@ -1,15 +1,15 @@
-/** How a bounded number of places is shared: one principal may take many of them, but never those kept for others. */
+/** May a principal take one more of a bounded number of slots, or are the rest reserved for others? */
 import { ANONYMOUS, type Principal } from "./client.js";
 
-/** The part of all places that is given to the first callers, whichever principal they are. */
+/** The share of all slots that is given out first come, first served. */
 const UNRESERVED_SHARE = 3 / 4;
-/** The part that each principal may have of the rest. */
+/** The share of all slots up to which a principal may still take from the rest. */
 const PRINCIPAL_SHARE = 1 / 16;
 
 /**
- * Whether a principal that has `own` of the `taken` places may take another one of `total`. From three quarters on only a
- * principal with less than a sixteenth of all may. One that may not can give up the oldest place of its own instead. What
- * has begun is never ended for another principal; a call that still waits in a full line may be (`policy/semaphore.ts`).
+ * Whether a principal that holds `own` of the `taken` slots may take another one of `total`. Once three quarters are
+ * taken, only principals with less than a sixteenth of all may. A principal that may not can evict its own oldest. Running
+ * work is never evicted for another principal; a call that waits in a full queue may be (`policy/semaphore.ts`).
  */
 export function fitsFairShare(total: number, taken: number, own: number): boolean {
   if (taken >= total) return false;
@@ -18,5 +18,5 @@ export function fitsFairShare(total: number, taken: number, own: number): boolea
   );
 }
 
-/** Without authentication all hosts are one principal, and no places are kept for others. */
+/** False without authentication: all hosts are one principal then, and nothing is reserved. */
 export const isIdentified = ({ id }: Pick<Principal, "id">): boolean => id !== ANONYMOUS.id;

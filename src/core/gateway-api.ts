@@ -1,4 +1,4 @@
-/** What an edge that faces clients sees of the gateway behind it. */
+/** What may an edge that faces hosts call on the gateway behind it? */
 import type { JsonObject } from "../wire/json.js";
 import type { Notice } from "./call.js";
 import type { ChangeFeed } from "./change.js";
@@ -6,42 +6,43 @@ import type { Client, Principal } from "./client.js";
 import type { Handler } from "./handler.js";
 import type { TaskListener, TaskSubscription } from "./tasks.js";
 
-/** What the gateway says of itself to one client. */
+/** What `initialize` and `server/discover` answer to one client. */
 export interface ServerDescription {
   readonly serverInfo: JsonObject;
   readonly capabilities: JsonObject;
   readonly instructions?: string;
-  /** Which gateway this is, among all of them; for other gateways. */
+  /** A random id of this gateway, by which gateways detect loops. */
   readonly instance?: string;
 }
 
+/** The gateway, as its edges call it. */
 export interface GatewayApi {
-  /** Runs a call through every policy to its server. Never rejects: failures are replies. */
+  /** Runs a call through the pipeline to its server. Never rejects: failures are replies. */
   readonly handle: Handler;
   readonly changes: ChangeFeed;
-  /** The merged capabilities and instructions of what `client` sees. Waits briefly for servers that are starting. */
+  /** The merged capabilities and instructions of the servers that `client` sees. Waits briefly for starting servers. */
   describe(client: Client): Promise<ServerDescription>;
   /**
-   * Waits for the server, where `client` sees a single one, until it was met or could not be; 5 s at most.
-   * @throws GatewayError with the reason when it was never met
+   * At the path of a single server: waits up to 5 s until it is connected.
+   * @throws GatewayError with the reason when it was never connected
    */
   requireServer?(client: Client): Promise<void>;
   /** The list entry of a tool by the name `client` sees, for checking `Mcp-Param-*` headers. */
   tool(client: Client, name: string): JsonObject | undefined;
   /**
-   * Tells of each change of these tasks what `tasks/get` would tell, until it is stopped. Tasks that are not the
-   * client's, and those of servers that tell of none, are left out.
+   * Reports each change of these tasks as `tasks/get` would answer it, until it is stopped. Tasks of other clients, and
+   * of servers that send no task notifications, are left out.
    */
   followTasks?(
     client: Client,
     handles: readonly string[],
     listener: TaskListener<JsonObject>,
   ): Promise<TaskSubscription>;
-  /** Whether `/mcp/NAME` exists for this principal: that of a server which rules hide does not. */
+  /** Whether `/mcp/NAME` exists for this principal; false for a server that rules hide. */
   hasEndpoint(name: string, principal: Principal): boolean;
   /** A notification of the client that belongs to no call, such as `notifications/roots/list_changed`. */
   forwardNotification?(client: Client, notice: Notice): void;
-  /** A client's session is over: everything kept for its affinity alone may go. */
+  /** A client's session has ended: drops all state of its affinity. */
   releaseClient(affinity: string): void;
 }
 

@@ -1,19 +1,20 @@
-/** The one function type under all protocols, and how layers are put around it. */
+/** What is a handler of calls, and how are middlewares put around it? */
 import type { Call, Reply } from "./call.js";
 
-/** Never throws before it returns: what goes wrong at once is a rejection like any other. */
+/** Runs a call. Never throws synchronously; failures are rejections. */
 export type Handler = (call: Call) => Promise<Reply>;
+/** Wraps a handler in another. */
 export type Middleware = (next: Handler) => Handler;
 
-/** Looks on: it changes neither the call nor its reply, and does not throw. */
+/** Observes calls: it changes neither the call nor the reply, and does not throw. */
 export interface Observer {
-  /** A call has come. */
+  /** Before the call is passed on. */
   readonly onStart?: (call: Call) => void;
-  /** Its reply is there, so many ms later. */
+  /** After the reply; `ms` since `onStart`. */
   readonly onEnd: (call: Call, reply: Reply, ms: number) => void;
 }
 
-/** One layer for all `observers`: each that is a layer of its own costs every call 0.2 µs. It sees replies alone. */
+/** One middleware for all `observers`; one per observer would cost 0.2 µs a call each. Rejections are not observed. */
 export function observerMiddleware(observers: readonly Observer[]): Middleware {
   return (next) =>
     function observed(call) {

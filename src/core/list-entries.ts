@@ -1,18 +1,18 @@
 /**
- * Whether hosts can read a list entry. A host validates a list as a whole, so one entry that it cannot read costs it
- * the entries of all servers. Checked are the members that the revisions define, as their schemas and the official
- * SDKs read them; members that no revision defines are nobody's to check.
+ * Can hosts read a list entry? A host validates a list as a whole, so one malformed entry makes it reject the entries of
+ * all servers. Checked are the members that the revisions define, by their schemas and as the official SDKs read them;
+ * other members are not checked.
  */
 import { numberOf } from "../wire/exact-number.js";
 import { isObject, stringAt } from "../wire/json.js";
 import { LISTS, type ListKind } from "./lists.js";
 import { outputSchemaFlaw } from "./output-schema.js";
 
-/** What is wrong with a value: where in it, and why. */
+/** The fault in a value: where in it, and why. */
 export interface Flaw {
   /** A path such as `annotations.title` or `icons[0].src`; "" for the value itself. */
   readonly member: string;
-  /** What the member must be and is not, such as `must be a string, not null`. */
+  /** Such as `must be a string, not null`. */
   readonly reason: string;
 }
 
@@ -23,7 +23,7 @@ export interface MalformedEntry extends Flaw {
   readonly name?: string;
 }
 
-/** Undefined where the value is as it must be; `at` is its path. */
+/** Checks the value at path `at`; undefined where it is valid. */
 type Rule = (value: unknown, at: string) => Flaw | undefined;
 
 /** The first flaw of an entry of this list; undefined when hosts can read it. */
@@ -37,7 +37,7 @@ export const implementationFlaw = (info: unknown): Flaw | undefined => IMPLEMENT
 /** The first flaw of a task in a `tasks/list` (2025-11-25, basic/utilities/tasks); undefined when hosts can read it. */
 export const taskFlaw = (task: unknown): Flaw | undefined => TASK(task, "");
 
-/** What is told of an entry with a flaw; one without a name is told by its place in the list, from 0. */
+/** The report of a malformed entry; one without a name is reported by its index in the list. */
 export function malformedEntry(list: ListKind, entry: unknown, place: number, flaw: Flaw): MalformedEntry {
   const name = isObject(entry) ? (stringAt(entry, LISTS[list].key) ?? stringAt(entry, "name")) : undefined;
   if (name !== undefined) return { list, name: name.slice(0, MAX_NAME_LENGTH), ...flaw };
@@ -67,7 +67,7 @@ const flag: Rule = (value, at) =>
 const number: Rule = (value, at) =>
   Number.isFinite(numberOf(value)) ? undefined : flawOf("a number within the range of doubles", value, at);
 const object: Rule = (value, at) => (isObject(value) ? undefined : flawOf("an object", value, at));
-/** A schema inside another. That a list is one is a mistake that hosts do not look for. */
+/** A subschema. Lists pass too: hosts do not check for them. */
 const schema: Rule = (value, at) =>
   isObject(value) || Array.isArray(value) || typeof value === "boolean"
     ? undefined
@@ -149,7 +149,7 @@ const ANNOTATIONS = shape(
 
 const DESCRIBED = { title: text, description: text, icons: ICONS, _meta: object };
 
-/** What both schemas of a tool have in common; `$schema` names the dialect. */
+/** The part that input and output schemas share; `$schema` names the dialect. */
 const OBJECT_SCHEMA = shape(
   { type: oneOf("object") },
   { $schema: text, properties: mapOf(schema), required: listOf(text) },
@@ -157,7 +157,7 @@ const OBJECT_SCHEMA = shape(
 
 const ANY_SCHEMA = shape({}, { $schema: text });
 
-/** One whose root is no object came with 2026-07-28, and is wrapped for older hosts (SEP-2106). */
+/** Since 2026-07-28 the root may be other than an object; for older hosts the result is wrapped (SEP-2106). */
 const OUTPUT_SCHEMA: Rule = (value, at) => {
   const flaw = isObject(value) && value.type === "object" ? OBJECT_SCHEMA(value, at) : ANY_SCHEMA(value, at);
   return flaw ?? (isObject(value) ? outputSchemaFlaw(value, at) : undefined);

@@ -3,6 +3,7 @@
 /** A list, called as the member that holds its entries in a result. */
 export type ListKind = "tools" | "prompts" | "resources" | "resourceTemplates";
 
+/** The names of one list on the wire and in messages. */
 export interface ListWords {
   /** The request that lists it (2026-07-28: server/tools, server/prompts, server/resources). */
   readonly method: string;
@@ -16,6 +17,7 @@ export interface ListWords {
   readonly noun: string;
 }
 
+/** All names of all lists. */
 export const LISTS: Readonly<Record<ListKind, ListWords>> = {
   tools: {
     method: "tools/list",
@@ -47,6 +49,7 @@ export const LISTS: Readonly<Record<ListKind, ListWords>> = {
   },
 };
 
+/** The lists, in the order in which they are shown. */
 export const LIST_KINDS = Object.keys(LISTS) as readonly ListKind[];
 
 /** List methods are answered from the catalog. */

@@ -1,25 +1,26 @@
-/** What every part may say to the log: a few facts and one plain sentence. */
+/** What does a log line consist of? Fields for machines and one sentence. */
 
-/** Facts for machines; `error` may be an Error. Secrets are taken out by the log itself, arguments never go in. */
+/** Fields of a line; `error` may be an Error. The log redacts secrets; arguments of calls must not be passed in. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** The log, by level. */
 export interface Logger {
-  /** Something is broken and somebody must act. */
+  /** A failure that needs an operator. */
   error(fields: LogFields, sentence: string): void;
-  /** Something is wrong, and the gateway goes on without it. */
+  /** A failure that the gateway works around. */
   warn(fields: LogFields, sentence: string): void;
-  /** Something an operator wants to know although all is well; rare. */
+  /** A rare event of normal operation that an operator wants to see. */
   info(fields: LogFields, sentence: string): void;
   /** Everything else. */
   debug(fields: LogFields, sentence: string): void;
-  /** True where `debug` writes nothing, so that what every call would say there need not be put together. */
+  /** True where `debug` writes nothing, so that callers on the hot path need not build the fields. */
   readonly skipsDebug?: boolean;
 }
 
-/** Says nothing; for tests, and for parts that run without a log. */
+/** Writes nothing; for tests, and for parts that run without a log. */
 export const SILENT: Logger = { error() {}, warn() {}, info() {}, debug() {} };
 
-/** Lets `work` go on; `what` it is stands in the log where it fails, which only a fault of the gateway makes it. */
+/** Lets `work` run on; a rejection, which only a bug can cause, is logged with `what` it was. */
 export function inBackground(work: Promise<unknown>, log: Pick<Logger, "error">, what: string): void {
   work.catch((error: unknown) => log.error({ error }, `${what} failed: a fault of the gateway`));
 }

@@ -1,6 +1,6 @@
 /**
- * The members that MCP defines in the parameters of each method, over all revisions from 2024-11-05 to 2026-07-28 and
- * the extensions whose methods the gateway serves itself. Everything else in them is free.
+ * Which members does MCP define in the parameters of each method? Over all revisions from 2024-11-05 to 2026-07-28 and
+ * the extensions that the gateway serves itself. Other members are passed on unchecked.
  */
 
 import { CaseFoldedNames } from "../wire/case-folding.js";
@@ -8,17 +8,17 @@ import { META } from "../wire/names.js";
 
 /** The members of one object. */
 export interface Members {
-  /** By name; undefined for a member that is not looked into. */
+  /** By name; undefined for a member whose value is not checked. */
   readonly names: ReadonlyMap<string, NestedMember | undefined>;
   readonly folded: CaseFoldedNames;
 }
 
-/** A member that holds objects whose members are defined too. */
+/** A member whose value is an object, or a list of objects, with defined members. */
 export interface NestedMember {
   readonly name: string;
-  /** Whether it must be an object, because something is judged by what is in it. */
+  /** Whether it must be an object: policy reads members of it. */
   readonly mustBeObject: boolean;
-  /** What it holds; absent where the members of the object are free. */
+  /** The members of the object; absent where any are allowed. */
   readonly members?: Members;
   /** Whether `members` are those of the object itself, of each value in an object or list, or of a list's alone. */
   readonly appliesTo: "itself" | "values" | "items";
@@ -53,7 +53,7 @@ const items = (name: string, each: Members): NestedMember => ({
   appliesTo: "items",
 });
 const strict = (inner: NestedMember): NestedMember => ({ ...inner, mustBeObject: true });
-/** An object whose members are free. */
+/** An object with any members. */
 const freeObject = (name: string): NestedMember => ({ name, mustBeObject: true, appliesTo: "itself" });
 
 const meta = object(
@@ -65,7 +65,7 @@ const meta = object(
   object(META.relatedTask, "taskId"),
 );
 
-/** What a client declares, in `initialize` and in `_meta`; kept apart, as it is looked at once for each client. */
+/** Client capabilities, in `initialize` and in `_meta`; checked once for each client. */
 export const CAPABILITIES: Members = members(
   "experimental",
   "extensions",
@@ -79,7 +79,7 @@ export const CAPABILITIES: Members = members(
     object("requests", object("sampling", "createMessage"), object("elicitation", "create")),
   ),
 );
-/** What a client calls itself. */
+/** `clientInfo`. */
 export const IMPLEMENTATION: Members = members(
   "name",
   "title",
@@ -89,15 +89,15 @@ export const IMPLEMENTATION: Members = members(
   "icons",
 );
 
-/** The answer to a question of any kind. */
+/** The result of a server's request, of any kind. */
 export const INPUT_RESPONSE: Members = members(
   ...["action", "content", "model", "role", "stopReason", "roots", "task", "resultType"],
   meta,
 );
-/** A question as it stands in an `input_required` result. */
+/** A server's request inside an `input_required` result. */
 export const INPUT_REQUEST: Members = members("jsonrpc", "id", "method", "params");
 
-/** What makes a result ask for something. Of the other members of a result some are named here, to be passed over fast. */
+/** The members that make a result `input_required`; the others are named only so that they are skipped fast. */
 export const INPUT_REQUIRED_RESULT: Members = {
   ...members(
     ...["resultType", "inputRequests", "requestState", "_meta", "content", "structuredContent", "isError"],
@@ -105,7 +105,7 @@ export const INPUT_REQUIRED_RESULT: Members = {
   ),
   folded: new CaseFoldedNames(["resultType", "inputRequests", "requestState"]),
 };
-/** Where the error -32042 of 2025-11-25 names pages. */
+/** `data` of the error -32042 of 2025-11-25. */
 export const URL_ELICITATIONS: Members = members("elicitations");
 
 const resumeParams = [values("inputResponses", INPUT_RESPONSE), "requestState"] as const;
@@ -157,7 +157,7 @@ const taskState = members(
   values("inputRequests", INPUT_REQUEST),
 );
 
-/** By method; requests and notifications of either side. */
+/** The defined parameters by method: requests and notifications of clients and servers. */
 export const PARAMS: ReadonlyMap<string, Members> = new Map([
   [
     "initialize",
@@ -216,7 +216,7 @@ export const PARAMS: ReadonlyMap<string, Members> = new Map([
   ["notifications/tasks", taskState],
 ]);
 
-/** What the gateway reads in the parameters of any method; see `paramsFault`. */
+/** The members that the gateway reads in the parameters of any method; see `paramsFault`. */
 export const COMMON_PARAMS = new CaseFoldedNames([
   ...["_meta", "name", "uri", "ref", "arguments", "taskId", "cursor", "task", "inputResponses"],
   "requestState",

@@ -1,24 +1,25 @@
-/** How much is kept of what hosts say and are told between their calls: in all, and shared between principals. */
+/** How much text may be kept for hosts between their calls, in all and per principal? */
 import type { Principal } from "./client.js";
 import { fitsFairShare, isIdentified } from "./fair-share.js";
 
-/** One principal's part of the budget. */
+/** One principal's share of the budget. */
 export interface BudgetShare {
-  /** False when so many characters are too many now; then nothing is taken. */
+  /** False when the budget or the share of the principal is used up; then nothing is reserved. */
   reserve(characters: number): boolean;
   release(characters: number): void;
 }
 
-/** Keeps whatever comes; for what is bounded in another way. */
+/** Never refuses; for state that is bounded in another way. */
 export const UNLIMITED_SHARE: BudgetShare = { reserve: () => true, release: () => {} };
 
 /** In characters. */
 const DEFAULT_TOTAL = 64 * 1024 * 1024;
 
+/** A sum of characters, of which each principal gets a fair share (`fair-share.ts`). */
 export class MemoryBudget {
   readonly #total: number;
   #used = 0;
-  /** By the ids of principals; only those that have taken something. */
+  /** Characters by the id of the principal; principals with none are left out. */
   readonly #byPrincipal = new Map<string, number>();
 
   constructor(total: number = DEFAULT_TOTAL) {

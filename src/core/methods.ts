@@ -1,10 +1,10 @@
-/** Which methods are routed to the owner of a target, which parameter names the target, and which are lists or questions. */
+/** Which parameter of a method names its target, and which methods are requests of servers to clients? */
 import type { JsonObject } from "../wire/json.js";
 import { objectAt, stringAt } from "../wire/json.js";
 import type { NamedTarget, Route } from "./call.js";
 import type { ListKind } from "./lists.js";
 
-/** What a server may ask of a client, by the name of the capability under which the client allows it. */
+/** A kind of server-to-client request, by the client capability that allows it. */
 export type QuestionKind = "sampling" | "elicitation" | "roots";
 
 const QUESTIONS: ReadonlyMap<unknown, QuestionKind> = new Map([
@@ -13,20 +13,20 @@ const QUESTIONS: ReadonlyMap<unknown, QuestionKind> = new Map([
   ["roots/list", "roots"],
 ]);
 
-/** Which of them a request is; undefined for any other (2026-07-28: basic/patterns/mrtr, "InputRequests"). */
+/** The kind of a server-to-client request; undefined for others (2026-07-28: basic/patterns/mrtr, "InputRequests"). */
 export const questionKind = ({ method }: { readonly method?: unknown }): QuestionKind | undefined =>
   QUESTIONS.get(method);
 
-/** A target as it stands in the parameters of a call. */
+/** A target as the parameters of a call name it. */
 export interface Target {
   readonly kind: ListKind;
   readonly name: string;
 }
 
 interface TargetedMethod {
-  /** What the parameters need, in words. */
+  /** What the parameters must contain, for error messages. */
   readonly needs: string;
-  /** Where the target stands; undefined when the parameters name none. */
+  /** The target; undefined when the parameters name none. */
   read(params: JsonObject): Target | undefined;
   /** The same parameters with another target. */
   write(params: JsonObject, target: string): JsonObject;
@@ -41,14 +41,14 @@ const targetNamedBy = (kind: ListKind, key: "name" | "uri"): TargetedMethod => (
   write: (params, target) => ({ ...params, [key]: target }),
 });
 
-/** Methods whose target decides which server gets them. */
+/** Methods that are routed by a target. */
 export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
   "tools/call": targetNamedBy("tools", "name"),
   "prompts/get": targetNamedBy("prompts", "name"),
   "resources/read": targetNamedBy("resources", "uri"),
   "resources/subscribe": targetNamedBy("resources", "uri"),
   "resources/unsubscribe": targetNamedBy("resources", "uri"),
-  // Of the skills extension (SEP-2640); folders are resources, and a skill is known by the URI of its first file.
+  // Of the skills extension (SEP-2640); folders are resources, and a skill is named by the URI of its first file.
   "resources/directory/read": targetNamedBy("resources", "uri"),
   "skills/get": targetNamedBy("resources", "uri"),
   "completion/complete": {
@@ -57,7 +57,7 @@ export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
       const ref = objectAt(params, "ref");
       const name = stringAt(ref, "name");
       const uri = stringAt(ref, "uri");
-      // Of two things only one would be judged, and its server may take the other.
+      // With both, policy would check one and the server might use the other.
       if (name !== undefined && uri !== undefined) return undefined;
       if (stringAt(ref, "type") === "ref/prompt" && name !== undefined) return { kind: "prompts", name };
       return uri === undefined ? undefined : { kind: "resourceTemplates", name: uri };

@@ -1,9 +1,9 @@
-/** What a client would have to declare before it may be asked a question, down to the members of the capability. */
+/** Which capability must a client declare before it may be sent a request, down to the members of the capability? */
 import { isEmpty, type JsonObject, objectAt } from "../wire/json.js";
 import type { QuestionKind } from "./methods.js";
 
 /**
- * The members that `capabilities[kind]` lacks, empty where the whole capability is missing; undefined where nothing is
+ * The missing members of `capabilities[kind]`, empty where the whole capability is missing; undefined where nothing is
  * (2025-11-25 and 2026-07-28: client/elicitation and client/sampling, "Capabilities").
  */
 export function missingCapability(
@@ -14,7 +14,7 @@ export function missingCapability(
   const declared = objectAt(capabilities, kind);
   const needed = requiredCapability(kind, params ?? {});
   if (declared === undefined) return kind === "elicitation" && needed === FORM ? {} : needed;
-  // An empty one stands for forms.
+  // `elicitation: {}` means form mode.
   if (needed === FORM && isEmpty(declared)) return undefined;
   return Object.keys(needed).every((member) => objectAt(declared, member) !== undefined) ? undefined : needed;
 }

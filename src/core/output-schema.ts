@@ -1,8 +1,8 @@
 /**
- * Whether hosts can compile a tool's output schema. SDKs up to 1.x compile those of all tools when they list, with a
- * validator for draft 7 (Ajv), and one that cannot be compiled costs them the list. Checked is what that refuses: a
- * keyword whose value is of another type, a pattern that is none, a reference that leads nowhere. Only parts that
- * validation can come to are compiled, and so only these are looked at.
+ * Can hosts compile a tool's output schema? SDKs up to 1.x compile those of all tools when they list, with a validator
+ * for draft 7 (Ajv), and one that fails to compile makes them reject the list. Checked is what Ajv refuses: a keyword of
+ * the wrong type, an invalid pattern, an unresolved reference. Ajv compiles only reachable parts, so only these are
+ * checked.
  */
 import { numberOf } from "../wire/exact-number.js";
 import { isObject, type JsonObject } from "../wire/json.js";
@@ -24,7 +24,7 @@ const isPattern: Test = (value) => typeof value === "string" && isRegExp(value);
 const isType: Test = (value) =>
   Array.isArray(value) ? value.every((one) => TYPES.has(one)) : value === "" || TYPES.has(value);
 
-/** Of each keyword what its value must be. Those that stand nowhere here are annotations, or unknown to draft 7. */
+/** The type of each keyword. Keywords not listed are annotations, or unknown to draft 7. */
 const KEYWORDS: Readonly<Record<string, readonly [Test, string]>> = {
   type: [isType, "a type, or a list of them"],
   nullable: [isBoolean, "true or false"],
@@ -32,7 +32,7 @@ const KEYWORDS: Readonly<Record<string, readonly [Test, string]>> = {
   pattern: [isPattern, "a regular expression"],
   format: [(value) => typeof value === "string", "a string"],
   $ref: [(value) => typeof value === "string", "a string"],
-  // Of draft 4; newer validators refuse it, as it was the address of a schema.
+  // The `$id` of draft 4; newer validators refuse it.
   id: [() => false, "written as $id"],
   uniqueItems: [isBoolean, "true or false"],
   required: [isList, "a list"],
@@ -61,7 +61,7 @@ const IN_ONE = ["additionalProperties", "propertyNames", "contains", "not", "ite
 const IN_LIST = ["anyOf", "oneOf", "allOf", "items"];
 const BY_NAME = ["properties", "patternProperties", "dependencies"];
 
-/** The first thing in `schema` that keeps it from being compiled; `at` is its path in the entry. */
+/** The first fault in `schema` that Ajv refuses to compile; `at` is its path in the entry. */
 export function outputSchemaFlaw(schema: JsonObject, at: string): Flaw | undefined {
   return new Compilation(schema).flaw(schema, at, 0);
 }
@@ -77,11 +77,11 @@ class Compilation {
 
   flaw(schema: unknown, member: string, depth: number): Flaw | undefined {
     if (schema === null || schema === undefined) return { member, reason: "must be a schema, not null" };
-    // What is no schema at all and has no keywords says nothing, and is passed over.
+    // A value that is no schema has no keywords and is skipped.
     if (!isObject(schema) || this.#seen.has(schema)) return undefined;
     this.#seen.add(schema);
     const rules = Object.keys(schema).filter((key) => Object.hasOwn(KEYWORDS, key));
-    // Without a rule it fits everything, and nobody looks into it.
+    // A schema without keywords accepts everything, and Ajv does not look inside.
     if (rules.length === 0) return undefined;
     if (depth > MAX_SCHEMA_DEPTH) return { member, reason: `is nested deeper than ${MAX_SCHEMA_DEPTH}` };
     const own = keywordFlaw(schema, rules, member) ?? this.#refFlaw(schema, member, depth);
@@ -96,7 +96,7 @@ class Compilation {
   #refFlaw({ $ref: ref }: JsonObject, member: string, depth: number): Flaw | undefined {
     if (typeof ref !== "string" || ref === "" || ref === "#" || ref === "#/") return undefined;
     this.#addresses ??= addressesIn(this.#root);
-    // Where parts have addresses of their own, a reference may mean another place than it seems to.
+    // With `$id` in subschemas a reference may resolve elsewhere.
     if (this.#addresses.hasIds || META_SCHEMA.test(ref)) return undefined;
     const target = ref.startsWith("#/") ? resolvePointer(this.#root, ref) : this.#addresses.anchors.get(ref);
     return target === undefined
@@ -119,7 +119,7 @@ function keywordFlaw(schema: JsonObject, rules: readonly string[], member: strin
   return clash ? { member: `${member}.nullable`, reason: "must go with the type" } : undefined;
 }
 
-/** A name of `patternProperties` that is no pattern; they are compiled where there is anything to be said of them. */
+/** A key of `patternProperties` that is no regular expression; Ajv compiles them only where a schema constrains them. */
 function unreadablePattern({
   patternProperties: named,
   additionalProperties: others,
@@ -130,13 +130,13 @@ function unreadablePattern({
   return isIdle ? undefined : Object.keys(named).find((pattern) => !isRegExp(pattern));
 }
 
-/** The schemas inside, with their paths. */
+/** The reachable subschemas, with their paths. */
 function* subschemas(schema: JsonObject): Generator<readonly [string, unknown]> {
   const { additionalItems } = schema;
   if (Array.isArray(schema.items) && isObject(additionalItems)) yield ["additionalItems", additionalItems];
   for (const key of IN_ONE) if (isObject(schema[key])) yield [key, schema[key]];
   if (isObject(schema.if)) {
-    // A condition is compiled only where something depends on it.
+    // Ajv compiles `if` only where `then` or `else` has keywords.
     const branches = ["then", "else"].filter(
       (key) => schema[key] !== undefined && !acceptsEverything(schema[key]),
     );
@@ -145,7 +145,7 @@ function* subschemas(schema: JsonObject): Generator<readonly [string, unknown]> 
   for (const key of IN_LIST) {
     const list: unknown = schema[key];
     if (!Array.isArray(list)) continue;
-    // Of several where any will do, none is looked at when one of them fits everything.
+    // Ajv skips an `anyOf` in which one schema accepts everything.
     if (key === "anyOf" && list.some(acceptsEverything)) continue;
     for (const [index, one] of list.entries()) yield [`${key}[${index}]`, one];
   }
@@ -171,7 +171,7 @@ interface Addresses {
   readonly hasIds: boolean;
 }
 
-/** The names that parts of the schema have. */
+/** The anchors in the schema, and whether it has `$id`s. */
 function addressesIn(root: JsonObject): Addresses {
   const anchors = new Map<string, unknown>();
   let hasIds = false;
@@ -189,7 +189,7 @@ function addressesIn(root: JsonObject): Addresses {
   return { anchors, hasIds };
 }
 
-/** What a JSON Pointer in a fragment leads to (RFC 6901, 6). */
+/** Resolves a JSON Pointer in a URI fragment (RFC 6901, 6). */
 function resolvePointer(root: JsonObject, ref: string): unknown {
   let place: unknown = root;
   for (const part of ref.slice(2).split("/")) {
@@ -208,7 +208,7 @@ function decodePointer(part: string): string {
   }
 }
 
-/** Whether it is a regular expression; it is never run. */
+/** Whether it compiles as a regular expression; it is never run. */
 function isRegExp(pattern: string): boolean {
   try {
     return new RegExp(pattern, "u").source !== "";

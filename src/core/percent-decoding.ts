@@ -1,4 +1,4 @@
-/** Percent-decoding as lenient readers do it: byte by byte, and what is no escape stays as it is. */
+/** What do lenient URI parsers decode a percent-encoded text to? Byte by byte; invalid escapes are left unchanged. */
 
 /** One escape, or several in a row; `%u0063` is the form of JavaScript's old `unescape`. */
 const ESCAPES = /(?:%[0-9a-f]{2})+/gi;
@@ -10,9 +10,8 @@ export function decodeOnce(text: string): string {
 }
 
 /**
- * Everything that readers make of `text` by decoding it once: in UTF-8; in UTF-8 without what is none, or with
- * overlong forms, which some take for the character they stand for; in Latin-1; with wide escapes. Nearly always that is
- * one text.
+ * All results of decoding `text` once: in UTF-8; in UTF-8 with invalid bytes dropped, or with overlong forms accepted;
+ * in Latin-1; with `%uXXXX` escapes. Nearly always that is one text.
  */
 export function decodings(text: string): readonly string[] {
   if (!text.includes("%")) return NONE;
@@ -36,7 +35,7 @@ export function decodings(text: string): readonly string[] {
 const NONE: readonly string[] = [];
 const bytesOf = (run: string): Buffer => Buffer.from(run.replaceAll("%", ""), "hex");
 
-/** UTF-8 as readers before RFC 3629 took it: `C0 AE` is a full stop. */
+/** UTF-8 as decoders before RFC 3629 accepted it: `C0 AE` is a full stop. */
 function decodeOverlong(bytes: Buffer): string {
   const parts: string[] = [];
   let from = 0;

@@ -1,20 +1,21 @@
-/** How short of memory the process is, and what is given up at each step so that the rest can go on. */
+/** What is refused at which level of memory pressure? */
 
-/** 0 is none. */
+/** 0: no memory pressure. */
 export type PressureLevel = 0 | 1 | 2 | 3;
 
+/** The current memory pressure of the process. */
 export interface Pressure {
   readonly level: PressureLevel;
 }
 
 /**
- * From which level on something is given up. What costs most for least comes first: a stream takes memory for as
- * long as it lasts; a call that is refused can be made again; a connection that is refused cannot even be told why.
+ * The level from which each kind of load is shed, cheapest loss first: a stream takes memory as long as it lasts; a
+ * refused call can be retried; a refused connection gets no reason.
  */
 export const SHED_LEVELS = {
-  /** No new streams, and no connection is kept for another request. */
+  /** No new streams, and no keep-alive. */
   streams: 1,
-  /** No new calls; those under way go on. */
+  /** No new calls; running ones go on. */
   calls: 2,
   /** No new connections. */
   connections: 3,
@@ -23,4 +24,5 @@ export const SHED_LEVELS = {
 /** What was refused; a label of the metric `cardea_overload_refusals_total`. */
 export type LoadShedKind = keyof typeof SHED_LEVELS;
 
+/** For tests and for parts that run without a watch on memory. */
 export const NO_PRESSURE: Pressure = { level: 0 };

@@ -1,14 +1,15 @@
-/** Progress of one request, which must increase with each notification (basic/utilities/progress, "Progress Flow"). */
+/** May a progress notification be sent on? `progress` must increase (2026-07-28: basic/utilities/progress). */
 import { compareNumbers, isNumber, type JsonNumber } from "../wire/decimal.js";
 import type { Notice } from "./call.js";
 
+/** The last progress of one request. */
 export class ProgressFilter {
   #last: JsonNumber | undefined;
 
-  /** Whether `notice` may go on: progress that is no more than what was told before says nothing to a host. */
+  /** False where `progress` is no higher than in an earlier notification. */
   isIncreasing({ params }: Notice): boolean {
     const value = params?.progress;
-    // What is no number is for the host to refuse.
+    // An invalid value is left to the host to refuse.
     if (!isNumber(value)) return true;
     if (this.#last !== undefined && compareNumbers(value, this.#last) <= 0) return false;
     this.#last = value;
@@ -16,4 +17,5 @@ export class ProgressFilter {
   }
 }
 
+/** The method of a progress notification. */
 export const PROGRESS_METHOD = "notifications/progress";

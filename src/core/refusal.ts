@@ -1,4 +1,4 @@
-/** How a refusal looks to a client: the same few facts in every form, so that nobody has to read sentences. */
+/** What does a client receive for a refusal? The same machine-readable facts in a tool result and in an error. */
 import type { RpcError } from "../wire/envelope.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
@@ -6,7 +6,7 @@ import type { Call, Reply, RouteKind } from "./call.js";
 import { ERRORS, type ErrorCode, GatewayError } from "./errors.js";
 import { LISTS, type ListKind } from "./lists.js";
 
-/** What stands in `data.cardea` of an error, and in `_meta["cardea/refusal"]` of a tool's result. */
+/** `data.cardea` of an error, and `_meta["cardea/refusal"]` of a tool result. */
 export interface Refusal {
   readonly code: ErrorCode;
   /** The rule or limit that refused, by name. */
@@ -17,6 +17,7 @@ export interface Refusal {
   readonly retryAfterMs?: number;
 }
 
+/** The `_meta` key of a refusal in a tool result. */
 export const REFUSAL_META = "cardea/refusal";
 
 /** The facts of `error`; `server` is filled in where the error names none. */
@@ -32,7 +33,7 @@ export function refusalOf(error: GatewayError, server?: string): Refusal {
   };
 }
 
-/** The JSON-RPC error that says `error`. */
+/** `error` as a JSON-RPC error. */
 export function refusalError(error: GatewayError): RpcError {
   return {
     code: error.options.rpc ?? ERRORS[error.code].rpc,
@@ -42,12 +43,12 @@ export function refusalError(error: GatewayError): RpcError {
 }
 
 /**
- * The reply that says `error` to whoever made `call`.
+ * `error` as the reply to `call`.
  *
- * A tool call that had found its tool gets a result, because that is what a model reads and can act on; all
- * else gets a JSON-RPC error. So does a tool call where the wire has a say: a tool that is hidden must look
- * like one that does not exist, a state that fails verification is invalid parameters, a token that grants too
- * little is a matter of HTTP, and whoever chose a JSON-RPC code of their own meant it to be seen.
+ * A tool call that was routed gets a tool result, because models read results and not errors; other calls get a JSON-RPC
+ * error. So does a tool call where the protocol defines the error: a hidden tool must look like an unknown one, an
+ * invalid state is invalid parameters, missing scopes become an HTTP 403, and an error with its own JSON-RPC code keeps
+ * that code.
  */
 export function refusalReply(error: GatewayError, call: Call): Reply {
   if (call.method !== "tools/call" || call.route === undefined || isProtocolError(error)) {
@@ -63,11 +64,11 @@ export function refusalReply(error: GatewayError, call: Call): Reply {
   return { kind: "result", result, refusal: error.code };
 }
 
-/** What was refused, and whether trying again can help. */
+/** What was refused, and whether a retry can help. */
 export const refusalText = (error: GatewayError): string =>
   `${withFullStop(error.message)} ${retryAdvice(error)}`;
 
-/** The one wording for a target that is not there, or not there for this client. */
+/** The error for a target that does not exist or is hidden from this client; the two must not differ. */
 export function unknownTarget(kind: RouteKind, name: string): GatewayError {
   if (kind === "methods") return unknownMethod(name);
   return new GatewayError("unknown_target", "downstream", `unknown ${LISTS[kind].noun}: ${shortened(name)}`, {
@@ -76,21 +77,21 @@ export function unknownTarget(kind: RouteKind, name: string): GatewayError {
   });
 }
 
-/** What several servers list under one name belongs to none of them; at the path of one alone it is that one's. */
+/** A name listed by several servers is ambiguous; only `/mcp/NAME` resolves it. */
 export function ambiguousTarget(kind: ListKind, name: string, servers: readonly string[]): GatewayError {
   const { code, source, options } = unknownTarget(kind, name);
   const message = `several servers have the ${LISTS[kind].noun} ${shortened(name)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
   return new GatewayError(code, source, message, options);
 }
 
-/** A method of nobody, which is told apart from a target of nobody. */
+/** The error (-32601) for a method that no server has; an unknown target gets -32602. */
 export function unknownMethod(method: string): GatewayError {
   return new GatewayError("unknown_target", "downstream", `method ${shortened(method)} is not served here`, {
     rpc: CODE.methodNotFound,
   });
 }
 
-/** A method that several servers of the caller's view could be asked to serve. Which of them it is for, nobody guesses. */
+/** The error (-32601) for a method without a target that several servers may serve; the gateway does not guess. */
 export function ambiguousMethod(method: string, servers: readonly string[]): GatewayError {
   const { code, source, options } = unknownMethod(method);
   const message = `several servers could be meant by method ${shortened(method)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
@@ -104,8 +105,7 @@ const isProtocolError = ({ code, options }: GatewayError): boolean =>
   options.scopes !== undefined;
 
 /**
- * The server had the call, and nobody knows whether it did what it was asked: that another attempt can come through is
- * no reason to tell a model to make it.
+ * The server had received the call, and its outcome is unknown: a retry might run it twice, so models are not advised to.
  */
 const MAY_HAVE_RUN: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
 const CHECK_FIRST = "It may have been carried out all the same: check before trying again.";

@@ -1,23 +1,23 @@
-/** Giving up, told to whoever works on a call: AbortController and AbortSignal without what makes them dear. */
+/** How is a call cancelled? A cheaper AbortController and AbortSignal in one object. */
 
-/** What may be asked of a signal. An AbortSignal is one too, so whoever takes this takes either. */
+/** The part of AbortSignal that the gateway uses; an AbortSignal is one too. */
 export interface StopSignal {
   readonly aborted: boolean;
-  /** Why: what was given to `abort`. */
+  /** The argument of `abort`. */
   readonly reason: unknown;
-  /** Called when it is aborted, which happens once; never afterwards. The same listener counts once. */
+  /** `listener` is called at most once, and never when already aborted. Adding it twice has no effect. */
   addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
 /**
- * Both ends in one object. A call needs two or three, nearly none of which is ever aborted; Node's own, being
- * event targets with events, cost 8 µs a call, and these next to nothing.
+ * Controller and signal in one object. A call needs two or three, and few are ever aborted; Node's own, which are event
+ * targets, cost 8 µs a call.
  */
 export class Stop implements StopSignal {
   #aborted = false;
   #reason: unknown;
-  /** Nearly always there are none, one or two. */
+  /** Nearly always none, one or two. */
   #listeners: readonly (() => void)[] = NO_LISTENERS;
 
   get aborted(): boolean {
@@ -28,7 +28,7 @@ export class Stop implements StopSignal {
     return this.#reason;
   }
 
-  /** The end that listens. */
+  /** The signal, for code that must not abort. */
   get signal(): StopSignal {
     return this;
   }
@@ -46,13 +46,13 @@ export class Stop implements StopSignal {
     }
   }
 
-  /** Tells everybody who listens, in the order in which they came. A second time it does nothing. */
+  /** Calls the listeners in the order they were added. A second call has no effect. */
   abort(reason: unknown = new Error("it was given up")): void {
     if (this.#aborted) return;
     this.#aborted = true;
     this.#reason = reason;
     for (const listener of this.#listeners) {
-      // Whoever hears of it first may take the others' word away.
+      // A listener may remove later ones.
       if (this.#listeners.includes(listener)) callListener(listener);
     }
     this.#listeners = NO_LISTENERS;
@@ -61,7 +61,7 @@ export class Stop implements StopSignal {
 
 const NO_LISTENERS: readonly (() => void)[] = [];
 
-/** A listener that throws must keep neither the others nor whoever gives up from going on. */
+/** A throwing listener stops neither the others nor the caller of `abort`; its error is thrown on the next tick. */
 function callListener(listener: () => void): void {
   try {
     listener();

@@ -1,4 +1,4 @@
-/** The words of tasks: work that goes on after its call was answered, and is asked after by the id of the task. */
+/** Which methods and capabilities belong to tasks? A task goes on after its call was answered, and is polled by id. */
 import { type JsonObject, objectAt } from "../wire/json.js";
 
 /** Where servers and clients declare tasks as an extension (SEP-2663). */
@@ -12,28 +12,29 @@ export const TASK_METHODS: ReadonlySet<string> = new Set([
   "tasks/cancel",
 ]);
 
-/** Whether a server with these capabilities may begin tasks, in either of the two ways of saying so. */
+/** Whether a server with these capabilities may create tasks: `tasks` of 2025-11-25, or the extension. */
 export const supportsTasks = (capabilities: JsonObject | undefined): boolean =>
   objectAt(capabilities, "tasks") !== undefined ||
   objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION) !== undefined;
 
-/** Whether a client may ask such a server, call by call, to run a tool as a task (2025-11-25: basic/utilities/tasks). */
+/** Whether a client may request that a tool call runs as a task (2025-11-25: basic/utilities/tasks). */
 export const supportsTaskCalls = (capabilities: JsonObject | undefined): boolean =>
   objectAt(objectAt(objectAt(objectAt(capabilities, "tasks"), "requests"), "tools"), "call") !== undefined;
 
-/** Whether such a server tells which tasks there are. */
+/** Whether the server supports `tasks/list`. */
 export const supportsTaskList = (capabilities: JsonObject | undefined): boolean =>
   objectAt(objectAt(capabilities, "tasks"), "list") !== undefined;
 
-/** Some tasks that are followed, by the ids they were asked for with. */
+/** A subscription to the changes of some tasks. */
 export interface TaskSubscription {
-  /** Those of which changes will be told; of the others nobody has agreed to tell. */
+  /** The tasks of which changes will be reported; the server has not agreed to the others. */
   readonly ids: readonly string[];
   readonly stop: () => void;
 }
 
+/** Receives changes of tasks. */
 export interface TaskListener<Change> {
   readonly changed: (change: Change) => void;
-  /** Nothing more will be told, whatever was agreed. */
+  /** No further changes will be reported. */
   readonly lost: () => void;
 }

@@ -1,4 +1,4 @@
-/** One server behind the gateway, whichever revision and transport it speaks. */
+/** What can the gateway do with a server, whichever revision and transport it speaks? */
 
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
@@ -11,74 +11,77 @@ import type { ListKind } from "./lists.js";
 import type { StopSignal } from "./stop.js";
 import type { TaskListener, TaskSubscription } from "./tasks.js";
 
-/** What a server says of itself when it is first met. */
+/** What a server declares in the handshake. */
 export interface ServerFacts {
   readonly capabilities: JsonObject;
   readonly serverInfo: JsonObject;
   readonly instructions?: string;
-  /** Where it is a gateway like this one: which, among all of them. */
+  /** The instance id, where the server is a Cardea gateway too. */
   readonly instance?: string;
 }
 
+/** One list of a server, all pages together. */
 export interface ServerList {
   readonly items: readonly JsonObject[];
   readonly freshness: Freshness;
-  /** True where the server says itself how long the list may be kept. */
+  /** True where `freshness` comes from the server. */
   readonly hasTtl?: boolean;
-  /** Entries that hosts cannot read; they are not among the items. Absent where there is none. */
+  /** Malformed entries, which are not among `items`; absent where there are none. */
   readonly malformed?: readonly MalformedEntry[];
 }
 
 /**
- * Whose list it is. Servers may list differently for clients of different capabilities, so lists are kept per
- * audience: `class` is shared by all clients of equal capabilities, `key` is the connection's own.
+ * The clients that a list holds for. Servers may list differently for clients of different capabilities, so lists are
+ * cached per scope: `capabilityClass` is shared by all clients of equal capabilities, `key` identifies the connection.
  */
 export interface ListScope {
   readonly key: string;
   readonly capabilityClass: string;
-  /** True where its clients hear of resources over their own connection, beside one that is shared by all others. */
+  /** True where resource updates of these clients come over their own connection, not over the shared one. */
   readonly hasOwnUpdates?: boolean;
 }
 
-/** The audience of clients that cannot be asked anything; they share one connection. */
+/** The scope of clients whose capabilities are not advertised to the server; they share one connection. */
 export const SHARED_SCOPE: ListScope = { key: "shared", capabilityClass: "shared" };
 
-/** Why a connection had to be opened again; a label of the metric `cardea_upstream_restarts_total`. */
+/** Why a connection was reopened; a label of the metric `cardea_upstream_restarts_total`. */
 export type RestartReason = "lost" | "failed_start" | "unresponsive";
 
+/** State of the shared connection. */
 export type UpstreamState = "starting" | "ready" | "backoff" | "stopped";
 
+/** One server: calls, lists, subscriptions, tasks, events. */
 export interface Upstream {
   readonly name: string;
   /** Runs a call whose `params` already carry the server's own names. */
   readonly call: Handler;
   readonly state: UpstreamState;
-  /** The last reason for not being ready, in a plain sentence. */
+  /** Why it is not ready, as a sentence. */
   readonly lastError: string | undefined;
-  /** Facts of the shared connection; undefined until it was first met. */
+  /** Facts of the shared connection; undefined until its first handshake. */
   readonly facts: ServerFacts | undefined;
-  /** What it says of itself to clients that are served as `client` is. Absent where that is `facts` for everybody. */
+  /** The facts for the list scope of `client`. Absent where `facts` holds for all clients. */
   factsFor?(client: Client): ServerFacts | undefined;
-  /** The revisions in which it is spoken to at this moment, for people to see. */
+  /** The protocol revisions of its open connections, for status pages. */
   readonly revisions?: readonly string[];
-  /** How this server shares its connections: whose lists and connection `client` gets. */
+  /** The list scope, and with it the connection, of `client`. */
   listScope(client: Client): ListScope;
   /**
-   * Walks all pages of one list, over the connection of `client` (opened when it is not there yet), or over
-   * the shared one. A list the server does not offer is empty.
+   * Fetches all pages of one list, over the connection of `client` (which is opened if needed) or the shared one. A
+   * list without a server capability is empty.
    * @throws GatewayError when the server cannot be reached or answers with an error.
    */
   list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
-  /** Asks to hear about one resource (the server's own URI). Call the returned function to stop. */
+  /** Subscribes to updates of a resource (the server's own URI). The returned function unsubscribes. */
   subscribe(uri: string, client: Client | undefined): () => void;
   /**
-   * The error with which the server refused to tell of a resource that `client` follows; undefined where it did
-   * not refuse, or is not there to be asked. Waits for its word. Absent where every resource can be followed.
+   * The server's error for the subscription of `client` to a resource; undefined where the server accepted it or is not
+   * connected. Waits for the server's response. Absent where every resource can be subscribed to.
    */
   subscriptionError?(uri: string, client: Client): Promise<RpcError | undefined>;
   /**
-   * Asks to hear when one of these tasks (the server's own ids) changes. Absent, or of no ids, where the server
-   * tells of none. Never rejects.
+   * Subscribes to changes of these tasks (the server's own ids). Absent, or with no ids, where the server sends no task
+   * notifications. Never rejects.
    */
   followTasks?(
     ids: readonly string[],
@@ -86,24 +89,25 @@ export interface Upstream {
     listener: TaskListener<string>,
   ): Promise<TaskSubscription>;
   /**
-   * Somebody looks for what this server may have while it is away: it is tried now, where a call would hurry it too.
-   * Resolves when that has come to something; never rejects. Absent where nothing can be hurried.
+   * Reconnects now instead of after the backoff, as a call would. Resolves when the attempt has succeeded or failed;
+   * never rejects. Absent where there is no backoff to skip.
    */
   connectNow?(): Promise<void>;
   watch(observer: UpstreamObserver): () => void;
-  /** Passes on what a client tells outside its calls, such as `notifications/roots/list_changed`. */
+  /** Forwards a notification that belongs to no call, such as `notifications/roots/list_changed`. */
   forwardNotification?(client: Client, notice: Notice): void;
-  /** Ends what is kept for one session alone. */
+  /** Drops the state and connections of one session. */
   releaseClient(affinity: string): void;
   close(): Promise<void>;
 }
 
+/** Receives the events of a server. */
 export interface UpstreamObserver {
-  /** A connection of this audience is open and its facts are known. */
+  /** A connection of this scope is open and its facts are known. */
   ready(listScope: ListScope): void;
   listChanged(kind: ListKind, listScope: ListScope): void;
-  /** `listScope` is whose connection said so; only its clients are told. Without it all are who are not apart. */
+  /** `listScope`: the connection it came from; only its clients are notified. Without it, all of the shared scope. */
   resourceUpdated(uri: string, listScope?: ListScope): void;
-  /** The shared connection is gone; the supervisor is about to try again. */
+  /** The shared connection is lost; the supervisor reconnects. */
   unavailable(cause: GatewayError): void;
 }

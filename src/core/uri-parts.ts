@@ -1,5 +1,6 @@
-/** A URI in its parts (RFC 3986, appendix B), and its path without dot segments and empty segments. */
+/** Which parts does a URI have (RFC 3986, appendix B), and what is its path without dot segments and empty segments? */
 
+/** The components of a URI. */
 export interface UriParts {
   /** The prefixes of gateways: `files+` in `files+file:///x`. */
   readonly lead: string;
@@ -7,36 +8,37 @@ export interface UriParts {
   /** Undefined where the URI has none, as in `file:/x`. */
   readonly authority: string | undefined;
   readonly path: string;
-  /** Query and fragment, with their marks. */
+  /** Query and fragment, with `?` and `#`. */
   readonly tail: string;
 }
 
 const PARTS = /^((?:[A-Za-z0-9.-]+\+)*)([A-Za-z][A-Za-z0-9.-]*):(?:\/\/([^/?#]*))?([^?#]*)([?#].*)?$/s;
 
-/** Undefined where `uri` has no scheme. */
+/** Splits a URI; undefined where it has no scheme. */
 export function partsOf(uri: string): UriParts | undefined {
   const [, lead = "", scheme, authority, path = "", tail = ""] = PARTS.exec(uri) ?? [];
   return scheme === undefined ? undefined : { lead, scheme, authority, path, tail };
 }
 
+/** The URI of its parts. */
 export function uriOf({ lead, scheme, authority, path, tail }: UriParts): string {
   return `${lead}${scheme}:${authority === undefined ? "" : `//${authority}`}${path}${tail}`;
 }
 
-/** Schemes whose URLs have a host by WHATWG's URL standard ("special scheme"), but `file`. */
+/** Whether it is a "special scheme" of the WHATWG URL standard, without `file`. */
 export const isWebScheme = (scheme: string): boolean => /^(?:https?|wss?|ftp)$/i.test(scheme);
 
 const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i;
 
-/** Whether a path has segments that mean this folder or the one above it. */
+/** Whether a path has dot segments, percent-encoded or not. */
 export const hasDots = (path: string): boolean => DOTS.test(path);
 
 const HERE = /^(?:\.|%2e)$/i;
 const ABOVE = /^(?:\.|%2e){2}$/i;
 
 /**
- * The path without dot segments (RFC 3986, 5.2.4); nothing leads above its root.
- * @param escaped whether `%2e` counts as a dot, as in WHATWG's URL standard
+ * The path without dot segments (RFC 3986, 5.2.4); `..` at the root is dropped.
+ * @param escaped whether `%2e` counts as a dot, as in the WHATWG URL standard
  */
 export function withoutDots(path: string, escaped: boolean): string {
   const kept: string[] = [];
@@ -55,10 +57,10 @@ export function withoutDots(path: string, escaped: boolean): string {
   return (rooted ? "/" : "") + kept.join("/");
 }
 
-/** The path as file systems read it: several slashes are one. */
+/** The path with repeated slashes collapsed, as file systems read it. */
 export const withoutEmpty = (path: string): string => path.replace(/\/{2,}/g, "/");
 
-/** As Windows reads file names: without full stops and blanks at their end. */
+/** The path without trailing dots and spaces in its segments, as Windows reads file names. */
 export const withoutTrailingDots = (path: string): string =>
   path
     .split("/")

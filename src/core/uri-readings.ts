@@ -1,4 +1,4 @@
-/** What servers may make of a URI: every way in which their readers take it, in the form in which rules are written. */
+/** Which URIs may a server read in place of a given one? All results of the parsers in use, for policy to check. */
 import { decodeOnce, decodings } from "./percent-decoding.js";
 import {
   hasDots,
@@ -11,46 +11,47 @@ import {
   withoutTrailingDots,
 } from "./uri-parts.js";
 
+/** The URIs that parsers may read a URI as. */
 export interface UriReadings {
   /**
-   * The URI as it is written, then everything else that readers may act on. What allows a URI must allow each of
-   * these; what restricts it need match one.
+   * The URI itself, then every other reading. An allow rule must match all of them; a restricting rule applies when
+   * one matches.
    */
   readonly all: readonly string[];
   /**
-   * More ways to write the same, for what restricts: as WHATWG escapes it, with a host in lower case under a scheme
-   * that knows no hosts, with two slashes where it has one or three.
+   * Other spellings, for restricting rules only: as WHATWG escapes it, with a lower-case host under a scheme without
+   * hosts, with two slashes where it has one or three.
    */
   readonly alike: readonly string[];
-  /** False where there are more than MOST_READINGS: then nobody can tell what a reader makes of it. */
+  /** False where there are more than MAX_READINGS: policy then treats the URI as unreadable. */
   readonly complete: boolean;
 }
 
-/** No URI that is meant to be read has so many. */
+/** More readings than any legitimate URI has. */
 const MAX_READINGS = 64;
-/** Characters in all readings together, which bounds the work. */
+/** Characters of all readings together; bounds the work. */
 const MAX_CHARACTERS = 65_536;
 
 /**
- * Path segments that do not end with a full stop, of characters that nobody escapes; a host without a port. What is of the
- * web, or a page, is not shown under `files+`: there it is another way to write something else (`addPrefixReadings`).
+ * Matches URIs with one reading: path segments of unreserved characters that do not end with a dot, and a host without a
+ * port. Web, `ui:` and `skill:` URIs are not exposed under `files+`; there they are other spellings (`addPrefixReadings`).
  */
 const PLAIN =
   /^(?!(?:ui|skill):\/\/[^/]*\/[^/]*[@:])(?:[a-z0-9-]+\+(?!https?:|ui:|skill:))*(?:file:\/\/(?!\/[A-Za-z]:)|(?!file:)[a-z][a-z0-9.-]*:\/\/[a-z_-][a-z0-9_-]*(?:\.[a-z_-][a-z0-9_-]*)*(?=\/))(?:\/[\w~!$&'()*,=:@.-]*[\w~!$&'()*,=:@-])+$/;
 
-/** Whether a URI has but one reading; told quickly, and true of most. */
+/** Whether a URI has one reading only; a fast check, true for most. */
 export const hasSingleReading = (uri: string): boolean => PLAIN.test(uri);
 
 let last: { readonly uri: string; readonly readings: UriReadings } | undefined;
 
 /**
- * The closure of `uri` under what readers do: WHATWG (`new URL`), RFC 3986, percent-decoding without an end, slashes,
- * hosts and queries that are ignored. Time and size are linear in its length. A URI may carry the prefix under which
- * a gateway shows it (`files+file:///x`), and so do its readings then.
+ * All readings of `uri`: by WHATWG (`new URL`), by RFC 3986, percent-decoded any number of times, with collapsed slashes,
+ * with hosts and queries ignored. Time and size are linear in its length. A URI may have the prefix under which the
+ * gateway exposes it (`files+file:///x`); its readings keep the prefix.
  */
 export function readingsOf(uri: string): UriReadings {
   if (hasSingleReading(uri)) return { all: [uri], alike: [], complete: true };
-  // Filters, rules and limits look at the same call one after the other.
+  // Filters, rules and limits ask for the same URI in a row.
   if (last?.uri === uri) return last.readings;
   const readings = closure(uri);
   last = { uri, readings };
@@ -66,7 +67,7 @@ function closure(uri: string): UriReadings {
   return { all: [...found], alike: [...alike], complete: complete && guesses.complete };
 }
 
-/** `uris` with everything that can be made of them. */
+/** `uris` and all URIs that repeated reading leads to. */
 function closureOf(uris: readonly string[]): {
   readonly found: ReadonlySet<string>;
   readonly complete: boolean;
@@ -80,7 +81,7 @@ function closureOf(uris: readonly string[]): {
     if (found.size >= MAX_READINGS || characters > MAX_CHARACTERS) complete = false;
     else found.add(reading);
   };
-  // A set hands out what is added to it while it is walked.
+  // Iterating a Set visits members added meanwhile.
   for (const reading of found) {
     if (!complete) break;
     addReadings(reading, add);
@@ -88,12 +89,12 @@ function closureOf(uris: readonly string[]): {
   return { found, complete };
 }
 
-/** Every single step that a reader may take from here. */
+/** Adds the results of every single transformation that a parser may apply. */
 function addReadings(uri: string, add: Add): void {
   add(stripped(uri));
   for (const decoded of decodings(uri)) add(decoded);
   if (uri.includes("\\")) add(uri.replaceAll("\\", "/"));
-  // A reader in C ends at NUL; one of files knows no query.
+  // C strings end at NUL; file readers do not know queries.
   cutAt(uri, uri.indexOf("\0"), add);
   cutAt(uri, uri.indexOf("#"), add);
   cutAt(uri, uri.search(/[?#]/), add);
@@ -102,14 +103,14 @@ function addReadings(uri: string, add: Add): void {
   const { lead, scheme } = parts;
   add(uriOf({ ...parts, lead: lead.toLowerCase(), scheme: scheme.toLowerCase() }));
   const parsed = parseWhatwg(parts);
-  // It only adds a slash where there is no path.
+  // Without a path WHATWG only adds a slash.
   if (parsed !== undefined && parts.path !== "") add(lead + decodeOnce(parsed.href));
   addPrefixReadings(parts, add);
   addHostReadings(parts, parsed, add);
   addPathReadings(parts, add);
 }
 
-/** What turns out to be of the web, or a page, is shown otherwise than under `files+` (catalog/uri-namespace.ts). */
+/** Web, `ui:` and `skill:` URIs are exposed without `files+` (catalog/uri-namespace.ts). */
 function addPrefixReadings({ lead, ...own }: UriParts, add: Add): void {
   if (lead === "") return;
   if (isWebScheme(own.scheme)) add(uriOf({ ...own, lead: "" }));
@@ -126,10 +127,10 @@ type Add = (reading: string) => void;
 
 const leadOf = (uri: string): string => /^(?:[a-z0-9-]+\+)*/.exec(uri)?.[0] ?? "";
 
-/** As a URL stands in running text (RFC 3986, appendix C): Python's urllib unwraps it, and Java takes `url:` off. */
+/** A URL in running text (RFC 3986, appendix C): Python's urllib unwraps `<…>`, Java strips `url:`. */
 const WRAPPED = /^<?(?:url:)?(.*?)>?$/is;
 
-/** What only some readers make of a URI, so that it counts for what restricts alone; each is to be read on. */
+/** Readings of a few parsers only, which count for restricting rules alone; each is read further. */
 function looseReadings(uri: string): readonly string[] {
   const lead = leadOf(uri);
   const own = uri.slice(lead.length);
@@ -138,9 +139,9 @@ function looseReadings(uri: string): readonly string[] {
     if (other !== own) guesses.push(lead + other);
   };
   guess(own.replace(WRAPPED, "$1"));
-  // Some file systems know no difference between letters that look alike, or take wide ones for those of ASCII.
+  // Some file systems normalize Unicode.
   if (/[^\0-\x7f]/.test(own)) guess(own.normalize("NFKC"));
-  // Some readers take what has no scheme for a file.
+  // Without a scheme some parsers assume `file:`.
   if (partsOf(uri) === undefined) guess(`file://${own.startsWith("/") ? "" : "/"}${own}`);
   // On Windows: a drive in either case, and `\\?\C:\x`.
   const [, root = "", drive = "", rest = ""] = /^(file:\/\/)(?:\/+[?.])?\/([a-z])(:.*)$/is.exec(own) ?? [];
@@ -153,7 +154,7 @@ function cutAt(uri: string, at: number, add: Add): void {
   if (at >= 0) add(uri.slice(0, at));
 }
 
-/** WHATWG takes tabs and line breaks out wherever they stand, and blanks and controls from both ends. */
+/** WHATWG removes tabs and line breaks everywhere, and spaces and controls at both ends. */
 function stripped(uri: string): string {
   const lead = leadOf(uri);
   let from = lead.length;
@@ -170,14 +171,14 @@ function parseWhatwg({ lead: _, ...own }: UriParts): URL | undefined {
 
 const PORT = /:\d*$/;
 
-/** Hosts that are ignored, taken for the first part of a path, or the same as another. */
+/** Readings with another host: ignored, read as a path segment, or normalized. */
 function addHostReadings(parts: UriParts, parsed: URL | undefined, add: Add): void {
   const { scheme, authority, path } = parts;
   if (/^file$/i.test(scheme)) {
     const rooted = path.startsWith("/") ? path : `/${path}`;
     add(uriOf({ ...parts, authority: "", path: rooted }));
     if (authority) add(uriOf({ ...parts, authority: "", path: `/${authority}${path}` }));
-    // On Windows several slashes are followed by the name of a machine.
+    // On Windows the name of a machine follows several slashes (UNC).
     const [, machine, share = ""] = /^\/\/+([^/]+)(\/.*)$/s.exec(path) ?? [];
     if (machine !== undefined) add(uriOf({ ...parts, authority: machine, path: share }));
     add(uriOf({ ...parts, path: withoutTrailingDots(path) }));
@@ -188,11 +189,11 @@ function addHostReadings(parts: UriParts, parsed: URL | undefined, add: Add): vo
   const host = authority.slice(at + 1);
   if (at >= 0) add(uriOf({ ...parts, authority: host }));
   if (!isWebScheme(scheme)) {
-    // Who asks a URL for its `hostname` hears of no port.
+    // `URL.hostname` has no port.
     add(uriOf({ ...parts, authority: host.replace(PORT, "") }));
     return;
   }
-  // The path stays as it is written, where `href` escapes it anew.
+  // Keeps the path as written; `href` would re-escape it.
   if (parsed !== undefined) add(uriOf({ ...parts, authority: authority.slice(0, at + 1) + parsed.host }));
   if (host.endsWith(".")) add(uriOf({ ...parts, authority: authority.slice(0, -1) }));
 }
@@ -200,12 +201,12 @@ function addHostReadings(parts: UriParts, parsed: URL | undefined, add: Add): vo
 function addPathReadings(parts: UriParts, add: Add): void {
   const { scheme, authority, path, tail } = parts;
   const web = isWebScheme(scheme);
-  // `ui://S/user@host:1/path`: the server's own host stands behind the server.
+  // `ui://S/user@host:1/path`: the host of the server's own URI follows the server.
   const own = keepsScheme(scheme) ? /^\/(?:[^/@]*@)?([^/@:]*)(?::\d*)?(\/.*)?$/s.exec(path) : null;
   if (own !== null) add(uriOf({ ...parts, path: `/${own[1] ?? ""}${own[2] ?? ""}` }));
   if (path.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(path) }));
   if (path.includes(";")) add(uriOf({ ...parts, path: path.replace(/;[^/]*/g, "") }));
-  // A reader that cuts the scheme off and takes the rest for a path knows neither hosts nor queries.
+  // A parser that strips the scheme and reads the rest as a path knows neither hosts nor queries.
   const rest = path + tail;
   if (tail.includes("//")) add(uriOf({ ...parts, path: withoutEmpty(rest), tail: "" }));
   if (!hasDots(rest)) return;
@@ -216,14 +217,14 @@ function addPathReadings(parts: UriParts, add: Add): void {
       add(uriOf({ ...parts, authority: "", path: withoutDots(authority + path, escaped) }));
       add(uriOf({ ...parts, authority: "", path: withoutDots(authority + rest, escaped), tail: "" }));
     }
-    // `ui://S/host/path`: the server stands before the host of its own URI.
+    // `ui://S/host/path`: the server precedes the host of its own URI.
     const kept = keepsScheme(scheme) ? /^(\/[^/]*)(\/.*)$/s.exec(path) : null;
     if (kept !== null)
       add(uriOf({ ...parts, path: `${kept[1] ?? ""}${withoutDots(kept[2] ?? "", escaped)}` }));
   }
 }
 
-/** Other ways to write a reading, which no server takes for anything else. */
+/** Other spellings of a reading, which no parser reads differently. */
 function alikeOf(uri: string): readonly string[] {
   const parts = partsOf(uri);
   if (parts === undefined) return [];

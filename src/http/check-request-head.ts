@@ -1,43 +1,43 @@
-/** Whether an HTTP request may be looked at at all, on whichever listener it came, judged by its head alone. */
+/** Is an HTTP request allowed by its head alone? Checked on both listeners before anything else. */
 import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import { CODE } from "../wire/names.js";
 import { cannotBeRebound, isOwnOrigin, type RebindingProtection } from "./rebinding-protection.js";
 
 /**
- * Checks what every request of a host must be sure of: who is meant (Host) and on whose behalf (Origin).
+ * Checks `Host` and `Origin` (DNS rebinding) and repeated headers of a request to the main listener.
  * @throws GatewayError `bad_request` or `forbidden`
  */
-export function checkRequestHead(request: IncomingMessage, door: RebindingProtection): void {
+export function checkRequestHead(request: IncomingMessage, protection: RebindingProtection): void {
   checkTargetAndHeaders(request);
-  if (!door.allowsHost(request.headers.host ?? "")) throw hostNotAllowed();
+  if (!protection.allowsHost(request.headers.host ?? "")) throw hostNotAllowed();
   const { origin } = request.headers;
-  if (origin !== undefined && !door.allowsOrigin(origin)) throw originNotAllowed();
+  if (origin !== undefined && !protection.allowsOrigin(origin)) throw originNotAllowed();
 }
 
 /**
- * The same for operators and the probes of orchestrators. They name the address they found us at, and that is as good
- * as an allowed name, because nobody can rebind it; and the console's own page may ask what it shows.
+ * The same for the admin listener and probes. An IP address as `Host` is allowed as well, because it cannot be rebound;
+ * so is the origin of the console itself.
  * @throws GatewayError `bad_request` or `forbidden`
  */
-export function checkOperatorRequestHead(request: IncomingMessage, door: RebindingProtection): void {
+export function checkOperatorRequestHead(request: IncomingMessage, protection: RebindingProtection): void {
   checkTargetAndHeaders(request);
   const { host = "", origin } = request.headers;
-  if (!door.allowsHost(host) && !cannotBeRebound(host)) throw hostNotAllowed();
-  if (origin !== undefined && !door.allowsOrigin(origin) && !isOwnOrigin(origin, host)) {
+  if (!protection.allowsHost(host) && !cannotBeRebound(host)) throw hostNotAllowed();
+  if (origin !== undefined && !protection.allowsOrigin(origin) && !isOwnOrigin(origin, host)) {
     throw originNotAllowed();
   }
 }
 
 function checkTargetAndHeaders({ rawHeaders, url = "" }: IncomingMessage): void {
   checkRepeatedHeaders(rawHeaders);
-  // A target with an authority of its own would say twice who is meant.
+  // An absolute request target would name a second host.
   if (!url.startsWith("/")) throw badRequest("the request target must be a path");
 }
 
 /**
- * Host, Authorization and the `Mcp-*` headers must stand there once: Node takes the first of the one kind and
- * joins those of the other, while whoever stands in front may have judged by another one of them.
+ * Host, Authorization and `Mcp-*` headers must not be repeated: Node keeps the first of some and joins others, while a
+ * proxy in front may have checked another one.
  */
 function checkRepeatedHeaders(rawHeaders: readonly string[]): void {
   let hosts = 0;
@@ -60,7 +60,7 @@ function checkRepeatedHeaders(rawHeaders: readonly string[]): void {
 }
 
 const DASH = 45;
-/** So many names are compared with each other sooner than a set is made of them. */
+/** Up to this number of names a quadratic comparison is faster than a Set. */
 const MAX_COMPARED = 8;
 
 function firstDuplicate(names: readonly string[]): string | undefined {

@@ -1,4 +1,4 @@
-/** What loopback is, for whoever checks a config and for whoever serves it: one definition. */
+/** Is a host name or address loopback? One definition for the config check and the listeners. */
 import { BlockList, isIP } from "node:net";
 
 const LOOPBACK = new BlockList();
@@ -6,10 +6,10 @@ LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
 /**
- * Whether `host` can be reached from this machine alone: `localhost` in any case, 127.0.0.0/8 and ::1 in any notation,
- * with or without brackets. Names below `localhost` are not: what they resolve to is for the resolver to say.
+ * Whether `host` is loopback: `localhost` in any case, 127.0.0.0/8 and ::1 in any notation, with or without brackets.
+ * Names below `localhost` are not, because a resolver may map them to any address.
  *
- * @param host a bind address, or a name as it stands in a URL or a `Host` header, without its port
+ * @param host a bind address, or the host of a URL or `Host` header, without its port
  */
 export function isLoopback(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, "");

@@ -1,22 +1,24 @@
 /**
- * Which names a browser-born request may come under: its Host must be this gateway's own, and an Origin must be
- * one that was let in. Without both checks any web page could reach a gateway on the loopback interface by
- * rebinding a name of its own (GHSA-w48q-cv73-mx4w; spec 2026-07-28: basic/transports/streamable-http, "Security").
+ * Which `Host` and `Origin` headers are allowed? The Host must name this gateway, and an Origin must be configured.
+ * Without both checks a web page could reach a gateway on loopback by DNS rebinding
+ * (GHSA-w48q-cv73-mx4w; spec 2026-07-28: basic/transports/streamable-http, "Security").
  */
 import { isIP } from "node:net";
 import { isLoopback } from "./loopback.js";
 
+/** The allowed hosts and origins of one listener. */
 export interface RebindingProtection {
   /** Whether a `Host` header names this gateway. */
   allowsHost(header: string): boolean;
-  /** Whether pages of this `Origin` may call. `null`, which sandboxes and files send, never may. */
+  /** Whether the `Origin` is allowed. `null`, which sandboxed pages and local files send, never is. */
   allowsOrigin(header: string): boolean;
 }
 
+/** From `listen.http` or `listen.admin`. */
 export interface RebindingProtectionOptions {
   /** The address the listener is bound to. */
   readonly bind: string;
-  /** Names, with or without a port; without one every port is meant. */
+  /** Names with a port, or without one for any port. */
   readonly allowedHosts: readonly string[];
   /** Whole origins, such as `https://app.example.com`. */
   readonly allowedOrigins: readonly string[];
@@ -32,12 +34,12 @@ export function rebindingProtection({
 }: RebindingProtectionOptions): RebindingProtection {
   const onLoopback = isLoopback(bind);
   const hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
-  // An address cannot be rebound, so whoever names the very one we are bound to means us.
+  // The bind address itself is allowed: an address cannot be rebound.
   if (isIP(bind) !== 0 && !isUnspecified(bind)) hosts.add(hostInUrl(bind));
   const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
-  // Every sandboxed page and every local file shares this one; whoever lists it lets all of them in.
+  // All sandboxed pages and local files share this origin, so it cannot be allowed.
   origins.delete("null");
-  /** As they were written by those who come again and again. */
+  /** A cache of allowed Host headers. */
   const known = new Set<string>();
   const isOwnHost = (header: string): boolean => {
     const [name, whole] = splitHost(header);
@@ -60,20 +62,20 @@ export function rebindingProtection({
   };
 }
 
-/** Whether no name server has a say in what a Host header means: it is an address, or the name of this machine. */
+/** Whether the Host header needs no DNS: it is an IP address or `localhost`. */
 export function cannotBeRebound(header: string): boolean {
   const [name] = splitHost(header);
   return name !== undefined && (isIP(withoutBrackets(name)) !== 0 || name === "localhost");
 }
 
-/** Whether pages of this origin come from the very place that the Host header names. */
+/** Whether the origin is the one of the Host header. */
 export function isOwnOrigin(origin: string, host: string): boolean {
   return authorityOf(origin.toLowerCase()) === host.toLowerCase();
 }
 
 const authorityOf = (origin: string): string | undefined => /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
 
-/** The name without its port, and the whole, in lower case; nothing when it is no `name[:port]`. */
+/** The name without its port, and the whole header, in lower case; no name when it is not `name[:port]`. */
 function splitHost(header: string): readonly [name: string | undefined, whole: string] {
   const whole = header.trim().toLowerCase();
   const [, name] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(whole) ?? [];

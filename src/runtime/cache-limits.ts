@@ -1,15 +1,15 @@
 /**
- * How much an LRU cache may hold, told so that it takes room for entries as they come: with `max` lru-cache takes 27
- * bytes for each that there may ever be, at once.
+ * How is the memory of caches bounded? By LRU limits that allocate no memory in advance (with `max`, lru-cache allocates
+ * 27 bytes per possible entry), by short keys, and by copies instead of slices.
  */
 import { hash } from "node:crypto";
 
 const ONE = (): number => 1;
 
-/** So many entries. */
+/** Options of an LRU cache with at most `entries` entries. */
 export const entryLimit = (entries: number) => ({ maxSize: entries, sizeCalculation: ONE });
 
-/** So many entries, under keys of so many characters together. */
+/** Options of an LRU cache with at most `entries` entries and `characters` in all keys together. */
 export function entryAndKeyLimit(entries: number, characters: number) {
   const least = Math.ceil(characters / entries);
   return {
@@ -18,16 +18,16 @@ export function entryAndKeyLimit(entries: number, characters: number) {
   };
 }
 
-/** V8 makes a slice of a text, which keeps the whole of it, from so many characters on. */
+/** From this length (characters) on V8 slices instead of copying; a slice keeps the whole text in memory. */
 const MIN_SLICE_LENGTH = 13;
 
-/** A copy that holds on to nothing else: a slice of a text of 4 MB keeps all of it. */
+/** A copy of the text that does not keep a larger text, of which it was a slice, in memory. */
 export const retainedCopy = (text: string): string =>
   text.length < MIN_SLICE_LENGTH ? text : Buffer.from(text, "utf16le").toString("utf16le");
 
-/** A longer key is kept as its digest. */
+/** Longer keys (characters) are replaced by their digest. */
 const MAX_KEY_LENGTH = 128;
 
-/** The key under which something is kept: as short as a digest, however long what it stands for. */
+/** A cache key of bounded length: the text, or its SHA-256 where it is long. */
 export const boundedKey = (text: string): string =>
   text.length <= MAX_KEY_LENGTH ? text : `sha256:${hash("sha256", text, "base64url")}`;

@@ -1,14 +1,14 @@
-/** The digest of a JSON value, whatever order its keys came in; of a large one without holding others up. */
+/** What is the digest of a JSON value, in any order of keys? Large values are digested in steps. */
 import { createHash, type Hash } from "node:crypto";
 import { ExactNumber } from "../wire/exact-number.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
-import { nowOrInTurns, type Steps, Work } from "./cooperative-yield.js";
+import { nowOrInSteps, type Steps, Work } from "./cooperative-yield.js";
 
 /**
- * SHA-256 of `canonicalText(value)`, in base64. A promise only where the value is so large that others should get their
- * turn in between; it recurses, so bound the depth before.
+ * SHA-256 of `canonicalText(value)`, in base64. A promise only for values that take more than one step. It recurses, so
+ * check the depth before.
  */
-export const canonicalDigest = (value: unknown): string | Promise<string> => nowOrInTurns(digesting(value));
+export const canonicalDigest = (value: unknown): string | Promise<string> => nowOrInSteps(digesting(value));
 
 function* digesting(value: unknown): Steps<string> {
   const text = new DigestBuilder();
@@ -16,7 +16,7 @@ function* digesting(value: unknown): Steps<string> {
   return text.digest();
 }
 
-/** To write a member takes about as long as to search so many characters. */
+/** The cost of writing a member, in characters searched. */
 const MEMBER = 8;
 /** Characters that are hashed together. */
 const HASH_CHUNK = 65_536;
@@ -26,11 +26,11 @@ class DigestBuilder {
   readonly #hash: Hash = createHash("sha256");
   #buffered = "";
 
-  /** True when a turn's work was done. */
+  /** Adds text; true when the caller should yield. */
   add(piece: string): boolean {
     this.#buffered += piece;
     if (this.#buffered.length > HASH_CHUNK) this.#flush();
-    return this.work.isTurn(MEMBER + piece.length);
+    return this.work.mustYield(MEMBER + piece.length);
   }
 
   digest(): string {
@@ -68,12 +68,12 @@ function* writeSteps(value: unknown, text: DigestBuilder): Steps<void> {
 const isContainer = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !(value instanceof ExactNumber);
 
-/** Names that are sorted together: some 2 ms. */
+/** Names sorted in one step: about 2 ms. */
 const SORTED = 4_096;
-/** To merge a name takes about as long as to search so many characters. */
+/** The cost of merging a name, in characters searched. */
 const MERGED = 4;
 
-/** To ask an object of 150,000 members for its names takes some 15 ms, in which nobody else can have a turn. */
+/** The sorted keys of an object. Object.keys itself cannot be split: for 150,000 members it takes about 15 ms. */
 function* sortedKeys(object: object, work: Work): Steps<readonly string[]> {
   const keys = Object.keys(object);
   if (keys.length <= SORTED) return keys.sort();
@@ -101,7 +101,7 @@ function* merged(one: readonly string[], other: readonly string[], work: Work): 
       at += 1;
     }
     all.push(name);
-    if (work.isTurn(MERGED)) yield;
+    if (work.mustYield(MERGED)) yield;
   }
   return all.concat(other.slice(at));
 }

@@ -1,36 +1,36 @@
-/** Time-outs of which nearly none ever comes: what is over before its time is near costs no timer. */
+/** How are timeouts set that rarely fire? Coarse timers: no Node timer is armed until one is within 2 s of firing. */
 
-/** How often (ms) those that wait are looked through. What is no further off than two looks gets a timer of its own. */
+/** Interval (ms) of the sweep that arms due timers. Timers within two intervals get their own Node timer at once. */
 const SWEEP_MS = 1_000;
 
 /**
- * Whoever makes it owns one timer at most, which keeps no process alive. It ends by itself at the first look at which
- * nothing waits (else it would begin and end with every call that is alone).
+ * A set of coarse timers, swept by one unref'd interval. The interval ends at the first sweep without pending timers, not
+ * with the last timer, so that single calls do not start and stop it.
  */
 export class CoarseTimers {
-  /** In no order. Not a Set: its tables are made anew again and again where things come and go all the time. */
+  /** Unordered. A Set would rehash its tables with every few calls. */
   readonly #pending: CoarseTimer[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** Calls `ring` after `ms`, no less exactly than a timer would, unless it is stopped or put off before. */
+  /** Calls `ring` after `ms`, as exactly as setTimeout, unless it is cleared or rescheduled. */
   set(ms: number, ring: () => void, now = performance.now()): CoarseTimer {
-    const alarm = new CoarseTimer(this, ring);
-    alarm.reschedule(ms, now);
-    return alarm;
+    const timer = new CoarseTimer(this, ring);
+    timer.reschedule(ms, now);
+    return timer;
   }
 
-  /** Called by the alarms themselves. */
-  add(alarm: CoarseTimer): void {
-    alarm.slot = this.#pending.push(alarm) - 1;
+  /** For CoarseTimer only. */
+  add(timer: CoarseTimer): void {
+    timer.slot = this.#pending.push(timer) - 1;
     this.#timer ??= setInterval(this.#sweep, SWEEP_MS).unref();
   }
 
-  /** Called by the alarms themselves. */
-  remove(alarm: CoarseTimer): void {
-    const { slot } = alarm;
-    alarm.slot = -1;
+  /** For CoarseTimer only. */
+  remove(timer: CoarseTimer): void {
+    const { slot } = timer;
+    timer.slot = -1;
     const last = this.#pending.pop();
-    if (last !== undefined && last !== alarm) {
+    if (last !== undefined && last !== timer) {
       this.#pending[slot] = last;
       last.slot = slot;
     }
@@ -38,15 +38,16 @@ export class CoarseTimers {
 
   readonly #sweep = (): void => {
     const now = performance.now();
-    for (const alarm of [...this.#pending]) alarm.armIfNear(now);
+    for (const timer of [...this.#pending]) timer.armIfNear(now);
     if (this.#pending.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   };
 }
 
+/** One timer. */
 export class CoarseTimer {
-  /** Where those that are far off keep it. */
+  /** The index in the list of pending timers, or -1. */
   slot = -1;
   #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -56,12 +57,12 @@ export class CoarseTimer {
     private readonly ring: () => void,
   ) {}
 
-  /** When it is to ring, by `performance.now()`. */
+  /** When it fires, by `performance.now()`. */
   get dueAt(): number {
     return this.#dueAt;
   }
 
-  /** From now on it rings after `ms`, also where it has rung before. */
+  /** Sets it to fire after `ms`; a timer that has fired is armed again. */
   reschedule(ms: number, now = performance.now()): void {
     this.#dueAt = now + ms;
     if (this.#timer === undefined && this.slot !== -1 && ms > 2 * SWEEP_MS) return;
@@ -77,7 +78,7 @@ export class CoarseTimer {
     this.#timer = undefined;
   }
 
-  /** Gets a timer of its own before its time comes. */
+  /** Arms a Node timer where it is near. */
   armIfNear(now: number): void {
     const left = this.#dueAt - now;
     if (left > 2 * SWEEP_MS) return;

@@ -1,29 +1,29 @@
 /**
- * Cooperative yields for work on large messages: one step in each turn of the event loop, so that small messages are
- * served between two steps. Twenty answers of 32 MiB that arrive together would otherwise stop all calls for a second.
+ * How do large messages not block the event loop? Work on them yields: one step runs in each turn of the event loop, and
+ * small messages are served between steps. Twenty results of 32 MiB at once would otherwise stop all calls for a second.
  */
 
-/** The size of a large message, in bytes. To read 64 KiB takes about 0.5 ms, and many may arrive in one turn. */
+/** From this size (bytes) on a message is large. Parsing 64 KiB takes about 0.5 ms, and many may arrive in one turn. */
 export const LARGE_BYTES = 64 * 1024;
 
-/** A piece that took this long (ms) is followed by a rest of so much of its time, in which others get their answers. */
+/** After a step that took longer than this (ms), no step runs for PAUSE_SHARE of its duration. */
 const SLOW_PIECE_MS = 8;
 const PAUSE_SHARE = 1 / 4;
 
 const queue: (() => void)[] = [];
 
-/** Does `work` in a later turn of the event loop, and in no turn more than one piece. */
+/** Queues one step; each queued step runs in its own turn of the event loop. */
 export function scheduleStep(work: () => void): void {
   queue.push(work);
   if (queue.length === 1) setImmediate(runNext);
 }
 
-/** Resolves when it is time for a piece of such work; what is done at once counts as that piece. */
+/** Resolves when the next step may run; the code after the `await` is that step. */
 export const cooperativeYield = (): Promise<void> => new Promise(scheduleStep);
 
 function runNext(): void {
   const begun = performance.now();
-  // By the next turn everything is done that waited for this, and others were heard.
+  // By the next turn the continuations of this step have run, and pending I/O was handled.
   setImmediate(() => {
     queue.shift();
     if (queue.length === 0) return;
@@ -34,10 +34,10 @@ function runNext(): void {
   queue[0]?.();
 }
 
-/** Work that yields where other calls should be served. */
+/** Work in steps: a generator that yields where other calls should be served. */
 export type Steps<Value> = Generator<void, Value, void>;
 
-/** Runs all steps, each in a turn of the event loop of its own; the first at once. */
+/** Runs the first step at once and each other one in its own turn of the event loop. */
 export async function runSteps<Value>(steps: Steps<Value>): Promise<Value> {
   let step = steps.next();
   while (step.done !== true) {
@@ -47,38 +47,38 @@ export async function runSteps<Value>(steps: Steps<Value>): Promise<Value> {
   return step.value;
 }
 
-/** About 2 ms, in characters searched. */
-const TURN = 32_768;
-/** As much as may be done at once of what cannot wait: about 16 ms. */
-const MOST_TURNS_AT_ONCE = 8;
+/** The work of one step, in characters searched: about 2 ms. */
+const STEP_WORK = 32_768;
+/** The number of steps `runAtOnce` runs: about 16 ms. */
+const MAX_STEPS_AT_ONCE = 8;
 
-/** What was done since others had their turn, in characters searched. */
+/** Counts work since the last yield, in characters searched. */
 export class Work {
   #spent = 0;
 
-  /** Counts work, and stops where that makes a turn. Called as `yield*`. */
+  /** Adds work, and yields where a step is full. Use with `yield*`. */
   *spend(work: number): Steps<void> {
-    if (this.isTurn(work)) yield;
+    if (this.mustYield(work)) yield;
   }
 
-  /** The same without a generator, for short pieces of work: where it is true the caller has to `yield`. */
-  isTurn(work: number): boolean {
+  /** The same without a generator: the caller must `yield` where it returns true. */
+  mustYield(work: number): boolean {
     this.#spent += work;
-    if (this.#spent < TURN) return false;
+    if (this.#spent < STEP_WORK) return false;
     this.#spent = 0;
     return true;
   }
 }
 
-/** Goes through the first step at once, and through the others in turns; a promise only where there are any. */
-export function nowOrInTurns<Value>(steps: Steps<Value>): Value | Promise<Value> {
+/** Runs work of one step synchronously; longer work continues in later turns, as a promise. */
+export function nowOrInSteps<Value>(steps: Steps<Value>): Value | Promise<Value> {
   const step = steps.next();
   return step.done === true ? step.value : cooperativeYield().then(() => runSteps(steps));
 }
 
-/** Goes through all steps at once; undefined where there are too many for that. */
-export function atOnce<Value>(steps: Steps<Value>): Value | undefined {
-  for (let turns = 0; turns < MOST_TURNS_AT_ONCE; turns++) {
+/** Runs all steps synchronously; undefined where there are more than MAX_STEPS_AT_ONCE. */
+export function runAtOnce<Value>(steps: Steps<Value>): Value | undefined {
+  for (let at = 0; at < MAX_STEPS_AT_ONCE; at++) {
     const step = steps.next();
     if (step.done === true) return step.value;
   }

@@ -1,44 +1,43 @@
 /**
- * Gives back memory that was needed once. V8 keeps the room for young objects as large as it ever was, and collects
- * nothing while nothing happens, so a gateway at rest would hold 20 to 30 MiB for as long as it lives.
+ * When is garbage collected in an idle process? V8 does not shrink its young generation and collects nothing while idle,
+ * so an idle gateway would keep 20 to 30 MiB for as long as it runs.
  */
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Logger } from "../core/logger.js";
 
-/** How often it looks, in ms. */
+/** The sampling interval, in ms. */
 const SAMPLE_MS = 500;
-/** The process is at rest when its event loop was busy for no more than this share of the time between two looks. */
+/** The process is idle when the event loop utilization of a sample is at most this. */
 const IDLE_UTILIZATION = 0.05;
 /**
- * V8 makes the room smaller at a collection before which little was allocated for 5 s. So the young objects are
- * collected after so many looks at rest, and again after so many more, as long as it is not yet over. Not at the first
- * look: who works a little every second would pay for a collection every second.
+ * V8 shrinks the young generation at a collection before which little was allocated for 5 s. So a minor collection runs
+ * after FIRST_MINOR_SAMPLE idle samples, and again every MINOR_INTERVAL_SAMPLES. Not at the first idle sample, or a
+ * process with little work every second would collect every second.
  */
 const FIRST_MINOR_SAMPLE = 4;
 const MINOR_INTERVAL_SAMPLES = 12;
 /**
- * After so many looks at rest everything is collected once, where calls came before there was a chance to. Not at the
- * first: V8 forgets with it what it has learned of the code, and for half a second calls take three times as long.
+ * After this many idle samples one major collection runs, unless it ran before the first call. Not earlier: V8 drops
+ * optimized code with it, and calls take three times as long for half a second.
  */
 const MAJOR_AFTER_SAMPLES = 60;
-/** So much room for young objects, in bytes, is worth no collection. */
+/** A young generation up to this size (bytes) is not collected. */
 const MIN_YOUNG_BYTES = 8 * 1024 * 1024;
 
-/** What can be collected. */
+/** The collections of V8. */
 export interface GarbageCollector {
-  /** Everything, which takes V8 2 to 3 ms per MiB of objects that are still needed. */
+  /** A full collection: 2 to 3 ms per MiB of live objects. */
   readonly major: () => Promise<void>;
-  /** What is young: a few ms, however many objects there are. */
+  /** A collection of the young generation: a few ms. */
   readonly minor: () => void;
-  /** What V8 holds for young objects, in bytes. */
+  /** The size of the young generation, in bytes. */
   readonly youngSpaceBytes: () => number;
 }
 
 /**
- * Collects everything once, when the start is over, and otherwise what is young whenever the process has come to rest.
- * Call what it returns to end that.
- * @param isUnused whether no call has come so far
+ * Runs one major collection after the start, and minor ones when the process is idle. The returned function stops it.
+ * @param isUnused whether there was no call so far
  */
 export function collectWhenIdle(
   logger: Logger,
@@ -46,24 +45,24 @@ export function collectWhenIdle(
   collector: GarbageCollector = V8_COLLECTOR,
 ): () => void {
   let before = performance.eventLoopUtilization();
-  let allIsDue = true;
-  let quietLooks = 0;
-  const failed = (error: unknown): void => logger.debug({ error }, "memory could not be given back");
+  let majorIsDue = true;
+  let idleSamples = 0;
+  const failed = (error: unknown): void => logger.debug({ error }, "the idle garbage collection failed");
   const timer = setInterval(() => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, before);
     before = now;
     if (utilization > IDLE_UTILIZATION) {
-      quietLooks = 0;
+      idleSamples = 0;
       return;
     }
-    quietLooks += 1;
-    const isTime = quietLooks % MINOR_INTERVAL_SAMPLES === FIRST_MINOR_SAMPLE;
-    if (allIsDue && (quietLooks >= MAJOR_AFTER_SAMPLES || isUnused())) {
-      allIsDue = false;
-      quietLooks = 0;
+    idleSamples += 1;
+    const minorIsDue = idleSamples % MINOR_INTERVAL_SAMPLES === FIRST_MINOR_SAMPLE;
+    if (majorIsDue && (idleSamples >= MAJOR_AFTER_SAMPLES || isUnused())) {
+      majorIsDue = false;
+      idleSamples = 0;
       collector.major().catch(failed);
-    } else if (isTime && collector.youngSpaceBytes() > MIN_YOUNG_BYTES) {
+    } else if (minorIsDue && collector.youngSpaceBytes() > MIN_YOUNG_BYTES) {
       collector.minor();
     }
   }, SAMPLE_MS);
@@ -71,8 +70,9 @@ export function collectWhenIdle(
   return () => clearInterval(timer);
 }
 
+/** The collector of this process. */
 export const V8_COLLECTOR: GarbageCollector = {
-  /** What DevTools does when somebody clicks on the waste bin. */
+  /** The "collect garbage" button of DevTools. */
   async major() {
     const { Session } = await import("node:inspector/promises");
     const session = new Session();
@@ -93,7 +93,7 @@ export const V8_COLLECTOR: GarbageCollector = {
 
 let gc: NodeJS.GCFunction | undefined;
 
-/** Only what is made while the flag is there has the function, so nobody else gets it. */
+/** `gc` exists only in contexts created while the flag is set, so no other code gets it. */
 function exposedGc(): NodeJS.GCFunction {
   setFlagsFromString("--expose-gc");
   try {

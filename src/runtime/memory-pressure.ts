@@ -1,42 +1,44 @@
-/** Watches how full the memory is, and says at which step of distress the process is. */
+/** How high is the memory pressure of the process? Heap and RSS are sampled against their limits. */
 import { totalmem } from "node:os";
 import { PerformanceObserver, constants as performanceConstants } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import type { Logger } from "../core/logger.js";
 import type { Pressure, PressureLevel } from "../core/pressure.js";
 
-/** Shares of the limit at which a level begins (Envoy's overload manager has the same). */
+/** Shares of the limit at which each level begins, as in Envoy's overload manager. */
 const THRESHOLDS = [0.92, 0.95, 0.98] as const;
-/** A level ends this much below where it begins, so that it does not come and go with every collection. */
+/** A level ends this share below its threshold, so that it does not flap with every collection. */
 const HYSTERESIS = 0.02;
 const SAMPLE_MS = 250;
 
-/** What is there to be measured, in bytes. */
+/** One sample; sizes in bytes. */
 export interface MemoryReading {
-  /** By objects that have lived for a while: when there is no room for those, the process ends. */
+  /** Used by the old generation; when that is full, the process is out of memory. */
   readonly heapUsed: number;
-  /** For the same objects. */
+  /** The limit of the old generation. */
   readonly heapLimit: number;
   readonly rss: number;
-  /** What the process may have in all: the limit of its container, or the memory of the machine. */
+  /** The limit of the container, or the memory of the machine. */
   readonly rssLimit: number;
   /** Major collections so far. */
   readonly collections: number;
 }
 
+/** The log, and where samples come from. */
 export interface MemoryPressureOptions {
   readonly logger: Logger;
-  /** Default: the process that this is. */
+  /** Default: this process. */
   readonly read?: () => MemoryReading;
 }
 
 const LEVEL_MESSAGES: Readonly<Record<PressureLevel, string>> = {
-  0: "there is memory again: all is served",
-  1: "short of memory: no new streams, and no connection is kept alive",
-  2: "short of memory: new calls are refused as well",
-  3: "short of memory: new connections are refused as well",
+  0: "memory pressure is over: all requests are served",
+  1: "memory pressure: new streams are refused, and connections are not kept alive",
+  2: "memory pressure: new calls are refused as well",
+  3: "memory pressure: new connections are refused as well",
 };
 
+/** Samples memory every 250 ms between `start` and `stop`, and logs changes of level. */
 export class MemoryPressure implements Pressure {
   readonly #logger: Logger;
   readonly #read: () => MemoryReading;
@@ -44,7 +46,7 @@ export class MemoryPressure implements Pressure {
   #timer: NodeJS.Timeout | undefined;
   #level: PressureLevel = 0;
   #lastCollections = 0;
-  /** What the last major collection left, at most. What came since may be garbage, which is no reason to refuse anybody. */
+  /** Upper bound of live bytes since the last major collection; later allocations may be garbage and do not count. */
   #live = 0;
 
   constructor({ logger, read }: MemoryPressureOptions) {
@@ -61,7 +63,7 @@ export class MemoryPressure implements Pressure {
     return this.#read().heapLimit;
   }
 
-  /** Looks now, and again and again until `stop`. */
+  /** Samples now, and repeatedly until `stop`. */
   start(): void {
     if (this.#timer !== undefined) return;
     this.#collections.start();
@@ -105,8 +107,8 @@ function readProcess(collections: number): MemoryReading {
 }
 
 /**
- * What Node tells is the limit for old and young objects together. The young ones have 48 MiB of it, since Node 24
- * 192 MiB, unless a flag says otherwise; a flag for the old ones says it best.
+ * `heap_size_limit` covers both generations. The young one has 48 MiB of it, in newer V8 192 MiB, unless a flag changes
+ * it; a `--max-old-space-size` flag takes precedence.
  */
 function oldSpaceLimit(): number {
   const flags = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")];
@@ -121,14 +123,14 @@ const MIB = 1024 * 1024;
 const OLD_SPACE_FLAG = /^--max[-_]old[-_]space[-_]size=(?=[1-9]\d*$)/;
 const heapLimit = oldSpaceLimit();
 
-/** Of the container, where there is one with a limit; what stands there otherwise is no number of bytes. */
+/** The limit of the container where there is one; without one, `constrainedMemory` is 0 or huge. */
 function memoryLimit(): number {
   const machine = totalmem();
   const container = process.constrainedMemory();
   return container > 0 && container < machine ? container : machine;
 }
 
-/** Counts the collections after which only what is needed is left in the old space. */
+/** Counts major collections, after which the old generation holds live objects only. */
 class CollectionCount {
   count = 0;
   readonly #observer = new PerformanceObserver((list) => {

@@ -1,11 +1,11 @@
-/** Notices when the event loop stood still: somebody computed for long, or the process was stopped. */
+/** Was the event loop blocked, by long synchronous work or because the process was stopped? */
 
-/** How often it looks, in ms. */
+/** The sampling interval, in ms. */
 const SAMPLE_MS = 250;
-/** So late (ms) is not lateness any more, but a stall. */
+/** A sample that is this late (ms) counts as a stall. */
 const STALL_MS = 1_000;
 
-/** Tells of each stall and how long it was (ms, to a quarter of a second), until the returned function is called. */
+/** Calls `stalled` with the duration (ms, to 250 ms) of each stall, until the returned function is called. */
 export function watchStalls(stalled: (ms: number) => void): () => void {
   let due = performance.now() + SAMPLE_MS;
   const timer = setInterval(() => {

@@ -1,17 +1,17 @@
-/** One line per call: who wanted what, which server had it, how it ended and how long it took. */
+/** What does the log say of each call? Principal, target, server, outcome and duration. */
 import type { Call } from "../core/call.js";
 import type { Observer } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { targetOf } from "../core/methods.js";
 import { outcomeOf, unavailableServer } from "./labels.js";
 
-/** Outcomes of a day on which all is well; everything else is worth a look. */
+/** Outcomes of normal operation, which are logged at `debug`. */
 const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);
 const MAX_TARGET_LENGTH = 200;
 
 /**
- * Writes the line when the reply is there: at `debug` when all went well, at `info` when the call was refused
- * or failed. Arguments and results stay out. Belongs outside `rescue`, so that it sees refusals as replies.
+ * Writes a line after each reply: at `debug` for expected outcomes, at `info` when the call was refused or failed.
+ * Arguments and results are not logged. Must be outside `errorBoundary`, which turns refusals into replies.
  */
 export function accessLog(logger: Logger): Observer {
   return {

@@ -1,4 +1,4 @@
-/** Counts and times the calls of hosts, as they see them. */
+/** How are calls counted and timed, towards hosts and towards servers? */
 import type { Call, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
 import type { Handler, Middleware, Observer } from "../core/handler.js";
@@ -7,21 +7,21 @@ import { errorType, methodLabel, type Outcome, outcomeOf, serverLabel } from "./
 import type { FinishedCall, Metrics } from "./metrics.js";
 
 /**
- * Belongs outside `rescue`, so that refusals are counted as what they are. A round that ends in
- * `input_required` is a call of its own: the time until the host comes back with answers is in none of them.
+ * Must be outside `errorBoundary`, which turns refusals into replies. A round that ends in `input_required` counts as
+ * a call; the time until the host resumes it is in no call.
  */
 export function callMetrics(metrics: Metrics): Observer {
   return {
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
-      // A server's own error is one of what it was asked for, whichever form it has; contract 7 knows no other word.
+      // A server's own error is counted as `tool_error` whatever its form: the label values are a closed, documented set.
       const label = outcome === "error" ? "tool_error" : outcome;
       metrics.callFinished(finishedCall(call, ms, serverSideError(reply, outcome), reply), label);
     },
   };
 }
 
-/** Times the calls that go to one server, queueing not included; belongs right around the server. */
+/** Times the calls to one server without queueing; must be the innermost middleware. */
 export function upstreamMetrics(metrics: Metrics): Middleware {
   return (next: Handler): Handler =>
     function upstreamMetrics(call) {
@@ -50,7 +50,7 @@ function finishedCall(call: Call, ms: number, error: string | undefined, reply?:
   };
 }
 
-/** Codes that say the client erred; a server does not count them as errors of its own (OpenTelemetry, MCP). */
+/** Codes of client errors, which a server does not count as its own (OpenTelemetry MCP conventions). */
 const CLIENT_ERROR_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
 
 function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
@@ -59,7 +59,7 @@ function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
     return CLIENT_ERROR_CODES.has(code) ? undefined : errorType(code);
   }
   if (outcome === "ok" || outcome === "input_required") return undefined;
-  // A refusal in the form of a result is told apart from an error of the tool by its code.
+  // A refusal in the form of a tool result is labelled by its code.
   return outcome === "tool_error" || outcome === "error" ? "tool_error" : errorType(ERRORS[outcome].rpc);
 }
 

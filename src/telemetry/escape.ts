@@ -1,15 +1,15 @@
-/** Makes characters visible that would otherwise steer a terminal, break a line or hide text. */
+/** Which characters are escaped in logs and terminal output? Those that control a terminal, break a line or hide text. */
 
 /**
  * Controls (C0, C1, DEL), format characters (zero-width, bidirectional, tags, byte order mark), and the line
- * and paragraph separators. In a log nothing legitimate is lost by showing them as escapes.
+ * and paragraph separators.
  */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** The text with every hidden character written as `\uXXXX`; what was valid inside a JSON string stays so. */
+/** The text with every hidden character as `\uXXXX`; the text of a valid JSON string stays valid. */
 export function escapeHidden(text: string): string {
   return text.replace(INVISIBLE, (found) =>
-    // Those beyond the first plane are two units long, and JSON knows no other way to write them.
+    // JSON escapes characters beyond the first plane as two units.
     Array.from(
       { length: found.length },
       (_, unit) => `\\u${found.charCodeAt(unit).toString(16).padStart(4, "0")}`,

@@ -1,13 +1,13 @@
-/** The metrics that nobody counts: what they say is asked of its owner when somebody scrapes. */
+/** Which gauges are there? They are read from their owners at each scrape. */
 import type { Metrics } from "./metrics.js";
 
-/** The labels of each. */
+/** The labels of each gauge. */
 export interface GaugeLabels {
   /** 1 while the server can be reached, else 0. */
   readonly upstreamUp: { readonly server: string };
   /** Calls that a server is working on. */
   readonly inflightRequests: { readonly server: string };
-  /** Calls that wait in line for a server. */
+  /** Calls queued for a server. */
   readonly queueDepth: { readonly server: string };
   /** 0 closed, 1 half open, 2 open. */
   readonly circuitState: { readonly server: string };
@@ -15,17 +15,17 @@ export interface GaugeLabels {
   readonly sessions: { readonly era: "legacy" | "modern" };
   /** Event streams that are open towards hosts. */
   readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
-  /** Processes of servers that a killed gateway left behind and that still run. */
+  /** Running server processes that a killed gateway left behind. */
   readonly orphans: Readonly<Record<never, string>>;
-  /** Calls that wait here for an answer to their server's question. */
+  /** Calls whose server waits for an answer of the client. */
   readonly parkedCalls: Readonly<Record<never, string>>;
-  /** How short of memory the process is, and so what it refuses: 0 nothing, 1 streams, 2 calls, 3 connections. */
+  /** Memory pressure, and what is refused: 0 nothing, 1 new streams, 2 new calls, 3 new connections. */
   readonly overloadLevel: Readonly<Record<never, string>>;
-  /** Bytes that the heap may have. */
+  /** The limit of the heap, in bytes. */
   readonly heapLimit: Readonly<Record<never, string>>;
 }
 
-/** The name of each, its help, and its labels. */
+/** The name, help text and labels of each gauge. */
 export const GAUGES: {
   readonly [K in keyof GaugeLabels]: readonly [name: string, help: string, ...labels: string[]];
 } = {
@@ -49,6 +49,7 @@ export const GAUGES: {
 
 type Kind = GaugeLabels["streamsOpen"]["kind"];
 
+/** Counts the event streams open to hosts, by kind. */
 export class OpenStreams {
   readonly #open: Record<Kind, number> = { response: 0, session: 0, subscription: 0, sse: 0 };
 

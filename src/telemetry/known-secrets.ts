@@ -1,28 +1,29 @@
-/** Values that are known to be secret, found in texts in time linear in the text, however many they are. */
+/** Where in a text are values that are known to be secret? Time is linear in the text, whatever their number. */
 
-/** Shorter values are left alone: a redactor that knows "8080" or "true" would make every log unreadable. */
+/** Shorter values are not redacted: "8080" or "true" occur everywhere in logs. */
 const MIN_SECRET_LENGTH = 6;
-/** What is left of a value that somebody has cut off is taken out from so many characters on. */
+/** The minimum length (characters) of a truncated secret that is redacted. */
 const MIN_PIECE_LENGTH = 8;
-/** A beginning of so many characters is taken out whatever follows it. */
+/** A prefix of this length (characters) is redacted whatever follows it. */
 const SURE_PIECE_LENGTH = 12;
-/** What stands where a text was cut off. */
+/** Marks of truncation. */
 const ELLIPSIS = /…|\.\.\.|\[cut\]/g;
 
+/** A set of secrets, and a search for all of them at once. */
 export class KnownSecrets {
-  /** By their first characters, the longest first: one that contains another must go as a whole. */
+  /** By their first characters, the longest first, so that a secret that contains another is redacted whole. */
   readonly #byStart = new Map<string, string[]>();
   readonly #known = new Set<string>();
-  /** Marks the first two characters of each; nearly every place of a text is passed over by a look at it. */
+  /** A filter by the first two characters, which skips most positions. */
   readonly #starts = new Uint8Array(HASH_SIZE);
-  /** All of them, for pieces that have lost their beginning. */
+  /** All secrets joined, to find pieces without their beginning. */
   #joined = "";
 
   get isEmpty(): boolean {
     return this.#known.size === 0;
   }
 
-  /** Remembers a value in all the forms in which it may come back. */
+  /** Adds a value in all encodings in which it may be echoed. */
   add(value: string): void {
     for (const form of encodingsOf(value)) if (form.length >= MIN_SECRET_LENGTH) this.#addForm(form);
   }
@@ -39,7 +40,7 @@ export class KnownSecrets {
     this.#byStart.set(start, alike);
   }
 
-  /** The text with `mark` in the place of each. */
+  /** The text with each secret replaced by `mark`. */
   replace(text: string, mark: string): string {
     if (this.isEmpty || text.length < MIN_SECRET_LENGTH) return text;
     const parts: string[] = [];
@@ -69,7 +70,7 @@ export class KnownSecrets {
     return parts.join("");
   }
 
-  /** Where the secret ends that begins here, whole or cut off. */
+  /** The end of the secret that begins at `at`, whole or truncated; undefined where none does. */
   #secretAt(text: string, at: number): number | undefined {
     const alike = this.#byStart.get(text.slice(at, at + MIN_SECRET_LENGTH));
     if (alike === undefined) return undefined;
@@ -89,7 +90,7 @@ export class KnownSecrets {
     return undefined;
   }
 
-  /** Where the rest of a secret ends whose beginning was cut off before `at`. */
+  /** The end of a secret whose beginning was cut off before `at`; undefined where there is none. */
   #pieceAt(text: string, at: number): number | undefined {
     const piece = text.slice(at, at + MIN_PIECE_LENGTH);
     if (piece.length < MIN_PIECE_LENGTH || piece.includes("\0")) return undefined;
@@ -111,14 +112,14 @@ const HASH_SIZE = 65_536;
 const startHash = (text: string, at: number): number =>
   (text.charCodeAt(at) * 251 + text.charCodeAt(at + 1)) % HASH_SIZE;
 
-/** How many characters of `secret` stand at this place. */
+/** The length of the common prefix of `secret` and the text at `at`. */
 function commonPrefixLength(text: string, at: number, secret: string): number {
   let length = 0;
   while (length < secret.length && text.charCodeAt(at + length) === secret.charCodeAt(length)) length += 1;
   return length;
 }
 
-/** A value as programs, URLs, JSON, JSON in JSON, headers and log lines write it. */
+/** The encodings of a value in programs, URLs, JSON, JSON in JSON, headers and log lines. */
 function encodingsOf(value: string): ReadonlySet<string> {
   const forms = new Set<string>();
   const lines = value.split(/\r?\n/).filter((line) => line.length >= MIN_PIECE_LENGTH);
@@ -142,12 +143,12 @@ function encodingsOf(value: string): ReadonlySet<string> {
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 const percentEncoded = (text: string): string => encodeURIComponent(text.toWellFormed());
 
-/** What stays the same of its Base64 wherever in a longer text it stands, in both alphabets. */
+/** The part of its Base64 that does not depend on surrounding text, at each alignment, in both alphabets. */
 function base64Forms(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].flatMap((offset) => {
     const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
-    // The first and the last character hang on what stands beside it.
+    // The first and last characters depend on the neighbouring bytes.
     const from = offset === 0 ? 0 : offset + 1;
     const to = Math.floor((padded.length * 8) / 6);
     return [padded.toString("base64").slice(from, to), padded.toString("base64url").slice(from, to)];

@@ -1,4 +1,4 @@
-/** Label values from closed sets: whatever a caller sends, the number of series stays bounded. */
+/** Which label values do metrics have? From closed sets, so that the number of series is bounded. */
 import type { Call, Reply } from "../core/call.js";
 import { ERRORS, type ErrorCode } from "../core/errors.js";
 import { LIST_METHODS } from "../core/lists.js";
@@ -23,18 +23,18 @@ const METHODS: ReadonlySet<string> = new Set([
 /** A method that MCP knows, or `other`. */
 export const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
 
-/** The key of the configured server a call leads to; else of the one that `reply` says is away; else `none`. */
+/** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
 export const serverLabel = (call: Call, reply?: Reply): string =>
   call.route?.upstream ?? unavailableServer(reply) ?? "none";
 
-/** The server that a call would have led to, where the gateway itself says so: a key of the config, and no other text. */
+/** The server that the gateway's own `upstream_unavailable` names: always a key of the config. */
 export function unavailableServer(reply: Reply | undefined): string | undefined {
   if (reply?.kind !== "error" || reply.refusal !== "upstream_unavailable") return undefined;
   const { data } = reply.error;
   return isObject(data) ? stringAt(objectAt(data, "cardea"), "server") : undefined;
 }
 
-/** Codes of JSON-RPC and of the MCP revisions, beside the gateway's own. */
+/** Codes of the gateway, of JSON-RPC and of all MCP revisions. */
 const ERROR_TYPES: ReadonlySet<number> = new Set([
   ...Object.values(ERRORS).map(({ rpc }) => rpc),
   -32700,
@@ -49,13 +49,13 @@ const ERROR_TYPES: ReadonlySet<number> = new Set([
   -32002,
 ]);
 
-/** `error.type` as OpenTelemetry's MCP conventions want it: the JSON-RPC code, or `_OTHER` for unknown ones. */
+/** `error.type` of the OpenTelemetry MCP conventions: the JSON-RPC code, or `_OTHER` for unknown ones. */
 export const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code) : "_OTHER");
 
-/** A longer value is a label of nobody: each is written out for every series that has it. */
+/** Limit (characters) of a label value, which is repeated in every series. */
 const MAX_LABEL_LENGTH = 200;
 
-/** Admits the first values it meets, per owner, and lumps the rest together, those that are too long among them. */
+/** Keeps the first `limit` values per owner; later and overlong ones become `__other__`. */
 export class CappedLabel {
   readonly #seen = new Map<string, Set<string>>();
   constructor(readonly limit: number) {}
@@ -77,9 +77,8 @@ export class CappedLabel {
 export type Outcome = "ok" | "tool_error" | "input_required" | "error" | ErrorCode;
 
 /**
- * `ok`; `tool_error` (the tool itself says `isError`); `input_required` (one round of several); `error` (a
- * JSON-RPC error that is not the gateway's refusal: the server's own, or a fault inside the gateway); or the
- * word of the refusal.
+ * `ok`; `tool_error` (the result has `isError`); `input_required` (one round of several); `error` (a JSON-RPC error of
+ * the server, or a bug of the gateway); or the refusal word.
  */
 export function outcomeOf(call: Call, reply: Reply): Outcome {
   if (reply.kind === "input_required") return "input_required";
@@ -93,8 +92,8 @@ const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, w
 function saysIsError({ result }: Extract<Reply, { kind: "result" }>): boolean {
   if (result.parsed !== undefined) return result.parsed.isError === true;
   if (!result.mayContain('"isError"')) return false;
-  // Many servers write `"isError":false` into every result; parsing a large one just to read that would cost
-  // more than carrying it. No serializer in use puts anything but nothing or one space after the colon.
+  // Many servers write `"isError":false` into every result, and parsing a large one would cost more than forwarding it.
+  // Serializers in use write no space or one after the colon.
   if (!result.mayContain('"isError":true') && !result.mayContain('"isError": true')) return false;
   return result.object.isError === true;
 }

@@ -1,7 +1,7 @@
-/** One log line for a person: time, level, sentence, facts; and colour where the terminal wants it. */
+/** How is a log line shown in a terminal? Time, level, sentence, fields; in colour where supported. */
 import { escapeHidden } from "./escape.js";
 
-/** What the JSON form of a line is parsed to. */
+/** A parsed JSON line. */
 export interface LogLine {
   readonly level: string;
   readonly time: number;
@@ -11,7 +11,7 @@ export interface LogLine {
 
 const COLOUR: Readonly<Record<string, string>> = { error: "31", warn: "33", info: "36", debug: "90" };
 
-/** Without a line break at its end; a stack trace stands on lines of its own below. */
+/** Formats a line without a final line break; a stack trace follows on further lines. */
 export function formatLogLine(line: LogLine, colour: boolean): string {
   const { level, time, msg, error, ...facts } = line;
   const paint = (text: string, code: string | undefined): string =>
@@ -37,7 +37,7 @@ function stackOf(error: unknown): readonly string[] | undefined {
 const formatValue = (value: unknown): string =>
   typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 
-/** Whether a stream gets colour: `NO_COLOR` and `TERM=dumb` switch it off, `FORCE_COLOR` on, else a terminal has it. */
+/** Whether to use colour: not with `NO_COLOR` or `TERM=dumb`, always with `FORCE_COLOR`, else on a terminal. */
 export function wantsColour(terminal: boolean, env: Readonly<Record<string, string | undefined>>): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR !== undefined) return env.FORCE_COLOR !== "0" && env.FORCE_COLOR !== "false";

@@ -1,4 +1,4 @@
-/** The log: JSON lines on stderr, or readable ones where stderr is a terminal; never a secret, never a raw escape. */
+/** How are log lines written? As JSON to stderr, or readable on a terminal; redacted, and with escapes escaped. */
 import { destination, pino } from "pino";
 import type { Logger } from "../core/logger.js";
 import { escapeHidden } from "./escape.js";
@@ -6,25 +6,27 @@ import { formatLogLine, type LogLine, wantsColour } from "./log-format.js";
 import { Redactor } from "./redact.js";
 
 const LOGGER_LEVELS = ["error", "warn", "info", "debug", "silent"] as const;
+/** A value of `CARDEA_LOG_LEVEL`. */
 export type LoggerLevel = (typeof LOGGER_LEVELS)[number];
 
+/** Where the log goes, and in which form. */
 export interface LoggerOptions {
-  /** The least important level that is written; default: `CARDEA_LOG_LEVEL`, else `info`. */
+  /** The lowest level that is written; default: `CARDEA_LOG_LEVEL`, else `info`. */
   readonly level?: LoggerLevel;
-  /** Takes whole lines; see `stderrWriter`. */
+  /** Receives whole lines; see `stderrWriter`. */
   readonly write: (text: string) => void;
   /** Readable lines instead of JSON; default: whether stderr is a terminal. */
   readonly terminal?: boolean;
-  /** Knows the secret values; give it those of the config. */
+  /** Add the secrets of the config to it. */
   readonly redactor?: Redactor;
   /** Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Opens the log.
+ * Creates the logger.
  *
- * @throws RangeError when `CARDEA_LOG_LEVEL` is no level.
+ * @throws RangeError when `CARDEA_LOG_LEVEL` is invalid.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const env = options.env ?? process.env;
@@ -38,7 +40,7 @@ export function createLogger(options: LoggerOptions): Logger {
       level: options.level ?? readLevel(env.CARDEA_LOG_LEVEL),
       base: null,
       formatters: { level: (label) => ({ level: label }) },
-      // Errors arrive here as plain objects already.
+      // The redactor has turned errors into plain objects.
       serializers: {},
     },
     {
@@ -62,7 +64,7 @@ export function createLogger(options: LoggerOptions): Logger {
   };
 }
 
-/** @throws RangeError when the text is no level. */
+/** Parses a log level; default `info`. @throws RangeError when it is invalid */
 export function readLevel(text: string | undefined): LoggerLevel {
   if (text === undefined || text === "") return "info";
   const level = LOGGER_LEVELS.find((known) => known === text.toLowerCase());
@@ -75,19 +77,19 @@ export function readLevel(text: string | undefined): LoggerLevel {
 const formatForTerminal = (line: string, colour: boolean): string =>
   formatLogLine(JSON.parse(line) as LogLine, colour);
 
-/** What a pipe takes as a whole (PIPE_BUF): lines of several workers that share one do not get into each other. */
+/** PIPE_BUF: writes up to it are atomic, so lines of workers that share a pipe do not mix. */
 const MAX_WRITE_BYTES = 4096;
 
+/** Asynchronous writes to stderr. */
 export interface StderrWriter {
   readonly write: (text: string) => void;
-  /** Resolves when everything has been handed to the kernel. */
+  /** Resolves when everything was written to the file descriptor. */
   readonly flushed: () => Promise<void>;
 }
 
 /**
- * Writes to stderr in the background: while one write is under way the next lines collect, so a busy log costs few
- * writes and a reader that has stopped reading blocks nobody. Wait for `written` before the process exits: what is
- * under way then comes after what is flushed.
+ * Writes to stderr asynchronously: lines are buffered while a write is pending, so a busy log needs few writes and a
+ * stalled reader does not block the process. Await `flushed` before the process exits.
  */
 export function stderrWriter(): StderrWriter {
   const stderr = destination({ dest: 2, sync: false, maxWrite: MAX_WRITE_BYTES });

@@ -1,4 +1,4 @@
-/** The metrics of the gateway: one typed function for each thing that can be recorded, Prometheus text out. */
+/** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { ListKind } from "../core/lists.js";
 import type { QuestionKind } from "../core/methods.js";
@@ -8,28 +8,31 @@ import { GAUGES, type GaugeLabels } from "./gauges.js";
 import { LabeledMetric } from "./labeled-metrics.js";
 import { CappedLabel, type Outcome } from "./labels.js";
 
-/** OpenTelemetry's advice for MCP durations, in seconds. */
+/** Buckets that OpenTelemetry recommends for MCP durations, in seconds. */
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const;
 const TOOLS_PER_SERVER = 200;
 
-/** What a server asked for, or the gateway itself before it let a call through. */
+/** The kind of input a call waits for; `approval` is requested by the gateway itself. */
 export type InputKind = QuestionKind | "approval";
 
+/** A value of the label `decision`. */
 export type Decision = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
 
+/** The labels and duration of a call. */
 export interface FinishedCall {
   /** From `methodLabel`. */
   readonly method: string;
   /** The key of a configured server, or `none`. */
   readonly server: string;
-  /** The server's own name of the tool; "" for what is no tool call. */
+  /** The server's own name of the tool; "" for other methods. */
   readonly tool: string;
   readonly seconds: number;
-  /** `error.type` of OpenTelemetry; absent where its conventions see no error. */
+  /** `error.type` of OpenTelemetry; absent for success. */
   readonly errorType?: string;
 }
 
+/** Version, and whether process metrics are included. */
 export interface MetricsOptions {
   /** The gateway's own version. */
   readonly version: string;
@@ -37,11 +40,12 @@ export interface MetricsOptions {
   readonly process?: boolean;
 }
 
+/** All counters, histograms and gauges of one gateway. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
   readonly #gauges = new Map<keyof GaugeLabels, Map<string, GaugeSource>>();
-  /** Calls that wait at limits, which outlive no config and are of no server's own. */
+  /** Calls queued at limits, by server. */
   readonly #queued = new Map<string, number>();
 
   readonly #requests = new LabeledMetric({
@@ -164,7 +168,7 @@ export class Metrics {
     this.#restarts.inc({ server, reason }, 1);
   }
 
-  /** A server asked something, and there was nobody whose question it was beyond doubt. */
+  /** A request of a server was refused before it reached a client. */
   questionRefused(
     server: string,
     reason: "not_promised" | "malformed" | "unattributable" | "too_many",
@@ -184,7 +188,7 @@ export class Metrics {
     this.#stalls.inc(1);
   }
 
-  /** `server` is `none` where the limit is not about one. */
+  /** `server` is `none` where the limit is not per server. */
   rateLimited(server: string, rule: string): void {
     this.#rateLimited.inc({ server, rule }, 1);
   }
@@ -209,7 +213,7 @@ export class Metrics {
     this.#cacheHits.inc({ server }, 1);
   }
 
-  /** A call waits at a limit for its turn, until the returned function is called. */
+  /** A call is queued at a limit until the returned function is called. */
   enterQueue(server: string): () => void {
     this.#queued.set(server, this.queued(server) + 1);
     return () => {
@@ -219,7 +223,7 @@ export class Metrics {
     };
   }
 
-  /** How many calls wait at limits for their turn at `server`. */
+  /** The number of calls queued at limits for `server`. */
   queued(server: string): number {
     return this.#queued.get(server) ?? 0;
   }
@@ -229,8 +233,8 @@ export class Metrics {
   }
 
   /**
-   * Shows `value()` under the labels at every scrape, until the returned function is called. A metric is
-   * advertised once somebody reads it so. A later reading with the same labels replaces the earlier one.
+   * Reports `value()` under the labels at every scrape until the returned function is called. A gauge is exported from
+   * its first call on. A later call with the same labels replaces the earlier one.
    */
   gauge<K extends keyof GaugeLabels>(
     what: K,
@@ -246,7 +250,7 @@ export class Metrics {
     };
   }
 
-  /** The whole text for a scrape. */
+  /** The Prometheus text of all metrics. */
   async text(): Promise<string> {
     const own = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
     return [await this.#registry.metrics(), ...own.map(({ text }) => text)].join("\n");

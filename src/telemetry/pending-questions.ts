@@ -1,4 +1,4 @@
-/** Which calls wait for a person or a model, and for how long: from a question to the round that brings its answer. */
+/** Which calls wait for input, and for how long? From an `input_required` reply to the round with the answers. */
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
@@ -14,7 +14,7 @@ import type { InputKind, Metrics } from "./metrics.js";
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
-/** A question that somebody was asked and has not answered yet; never what it says. */
+/** An open question, without its content. */
 export interface OpenQuestion {
   readonly server: string;
   readonly kind: InputKind;
@@ -26,28 +26,29 @@ export interface OpenQuestion {
 interface PendingRound {
   readonly server: string;
   readonly principal: string;
-  /** By `performance.now()`, and by `Date.now()`. */
+  /** `performance.now()` and `Date.now()` of the question. */
   readonly since: number;
   readonly askedAt: number;
   /** By the keys of the round. */
   readonly questions: Map<string, InputKind>;
-  /** Ends what tells of questions that nobody need answer any more. */
+  /** Unsubscribes from cancelled questions and from the abort of the call. */
   readonly stopWatching: () => void;
 }
 
-/** Questions that are remembered at once; the ones longest without an answer are forgotten first. */
+/** Limit of open rounds; the oldest are dropped first. */
 const MAX_ROUNDS = 10_000;
-/** Questions of one round that are told apart. */
+/** Limit of questions tracked per round. */
 const MAX_QUESTIONS_PER_ROUND = 32;
-/** A client without a session may never come back, and nobody would know. */
+/** Rounds are dropped after this (ms): a client without a session may never answer. */
 const MAX_WAIT_MS = 3_600_000;
 
+/** Questions to hosts that are not answered yet, for metrics and status pages. */
 export class PendingQuestions {
   readonly #metrics: Metrics;
   readonly #rounds = new LRUCache<string, PendingRound>({
     ...entryLimit(MAX_ROUNDS),
     ttl: MAX_WAIT_MS,
-    perf: { now: () => performance.now() }, // asked each time, so that tests can turn the clock
+    perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
     dispose: (waiting) => waiting.stopWatching(),
   });
 
@@ -61,7 +62,7 @@ export class PendingQuestions {
     this.#ttlMs = longestMs;
   }
 
-  /** Those that are open now, the oldest first. */
+  /** The open questions, oldest first. */
   list(): readonly OpenQuestion[] {
     this.#rounds.purgeStale();
     const open: OpenQuestion[] = [];
@@ -74,7 +75,7 @@ export class PendingQuestions {
     return open;
   }
 
-  /** A question that belongs to no call is open until the returned function is called. */
+  /** Adds a question outside a call; it is open until the returned function is called. */
   add(server: string, client: Client, question: JsonObject): () => void {
     const kind = questionKind(question);
     if (kind === undefined) return () => {};
@@ -95,7 +96,7 @@ export class PendingQuestions {
     };
   }
 
-  /** Belongs outside the layer that seals states: there every round has a state of its own to be known by. */
+  /** Must be outside the middleware that seals states: sealed states are unique per round. */
   readonly observer: Observer = {
     onStart: (call) => {
       if (call.inputResponses !== undefined) this.#onAnswers(call, call.inputResponses.sealedState);
@@ -109,7 +110,7 @@ export class PendingQuestions {
     const key = keyOf(call, reply.sealedState);
     const questions = questionKinds(reply);
     if (questions.size === 0) return;
-    // The request of a session stays open while its client is asked; of a client without one nothing more is heard.
+    // The request of a client with a session stays open meanwhile; a client without one sends no further signal.
     const { principal, session } = call.client;
     const unwatch = reply.open?.watch((gone) => {
       if (questions.delete(gone) && questions.size === 0) this.#rounds.delete(key);
@@ -150,13 +151,13 @@ export class PendingQuestions {
   }
 }
 
-/** Of its own, so that what is kept does not hold on to the call. */
+/** A separate function, so that the closure does not keep the call in memory. */
 const unwatcher = (unwatch: (() => void) | undefined, unheard: (() => void) | undefined) => (): void => {
   unheard?.();
   unwatch?.();
 };
 
-/** A digest, because states are as long as servers make them. */
+/** A digest, because states may be long. */
 const keyOf = ({ client, method, route }: Call, state: string | undefined): string =>
   hash("sha256", writeJson([client.affinity, method, route?.exposed, state]), "base64");
 

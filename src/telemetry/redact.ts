@@ -1,4 +1,4 @@
-/** Takes secrets out of what is about to be shown: by the name of the field, by known value, and by looks. */
+/** How are secrets redacted in logs and output? By field name, by known value, and by format. */
 import { ExactNumber } from "../wire/exact-number.js";
 
 import { KnownSecrets } from "./known-secrets.js";
@@ -10,25 +10,26 @@ const MARK = "[redacted]";
 const MAX_DEPTH = 6;
 const MAX_LIST_LENGTH = 100;
 
-/** A longer text is looked through for known secrets and their looks, but not for names. */
+/** Longer texts (characters) are searched for known secrets and formats, not for names. */
 const MAX_NAMED_LENGTH = 64 * 1024;
 
+/** Replaces secrets by `[redacted]`. */
 export class Redactor {
   readonly #known = new KnownSecrets();
 
-  /** Remembers secret values, such as those that servers get from the config, in all forms in which they may come back. */
+  /** Adds secret values, such as those of the config, in all encodings in which they may be echoed. */
   add(values: Iterable<string>): void {
     for (const value of values) this.#known.add(value);
   }
 
-  /** The text without secrets: first those that are known, whole, then what looks like one. Cut texts afterwards. */
+  /** Redacts a text: known secrets first, then formats. Truncate texts only after this. */
   text(text: string): string {
     const known = this.#known.replace(text, MARK);
     const unnamed = known.length > MAX_NAMED_LENGTH ? known : redactNamed(known, MARK, isSecretValue);
     return redactFormats(unnamed, MARK);
   }
 
-  /** A copy of the fields without secrets; errors become plain objects, what is too deep becomes a word. */
+  /** A redacted copy of the fields; errors become plain objects, deeply nested values become `[deep]`. */
   fields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
     return this.#object(fields, 0, new Set());
   }
@@ -81,7 +82,7 @@ export class Redactor {
   }
 }
 
-/** In a sentence, `token: expired` says something; `token=ab12…` and `"token":"…"` give something away. */
+/** `token: expired` in a sentence is not secret; `token=ab12…` and `"token":"…"` are. */
 const isSecretValue = (name: string, value: string, quoted: boolean): boolean =>
   value.length >= (quoted ? 1 : 4) &&
   value !== MARK &&

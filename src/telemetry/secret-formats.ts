@@ -1,14 +1,14 @@
 /**
- * Secrets that are known by their looks, wherever they stand. Every form begins at the beginning of a run of its own
- * characters, and no repeat stands in another, so that a text is gone through once.
+ * Which texts are secrets by their format, wherever they occur? No repetition is nested in another, so matching takes
+ * linear time.
  */
 
-/** Where a token may begin: behind no character of a word, but behind an escape. */
+/** Where a token may begin: not after a word character, except an escape. */
 const START = String.raw`(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))`;
 /** The characters of most tokens. */
 const TOKEN_CHARACTER = String.raw`[\w-]`;
 
-/** By their first characters, which their issuers gave them for this. */
+/** Tokens with the prefix of their issuer. */
 const TOKENS: readonly string[] = [
   // Code hosts and registries
   ...[
@@ -148,7 +148,7 @@ const TOKENS: readonly string[] = [
   String.raw`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*(?:\.[\w-]+\.[\w-]+)?`,
 ];
 
-/** By what stands around them. */
+/** Secrets recognised by the text around them. */
 const SURROUNDED: readonly string[] = [
   // A private key, to its end or that of the text.
   "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*(?:-----END [A-Z0-9 ]{0,40}-----)?",
@@ -168,18 +168,18 @@ const SURROUNDED: readonly string[] = [
 const FORMATS = new RegExp([`${START}(?:${TOKENS.join("|")})`, ...SURROUNDED].join("|"), "g");
 
 /**
- * A name with a value behind it, as code, JSON, headers, command lines and query strings have it; JSON in JSON too.
- * The name is looked at by whoever replaces.
+ * A name with a value, in code, JSON, JSON in JSON, headers, command lines and query strings. `redactNamed` checks the
+ * name.
  */
 const NAMED =
   /(?<![\w.-])((?:--?)?[A-Za-z][\w.-]{1,60})(\\*["']?(?:\s{0,4}[=:]\s{0,4}|(?<=--[\w.-]{2,60})\s+)\\*)("(?:[^"\\\n]|\\(?!"))*|'[^'\n]*|[^\s"'&?,;{}[\]()<>\\]+)/g;
 
-/** The text with `mark` in the place of each secret that is known by its looks. */
+/** The text with each secret of a known format replaced by `mark`. */
 export function redactFormats(text: string, mark: string): string {
   return text.length < MIN_FORMAT_LENGTH ? text : text.replace(FORMATS, mark);
 }
 
-/** The text with `mark` in the place of each value that `isSecret` calls one by the name in front of it. */
+/** The text with each value replaced by `mark` that is secret by the name before it. */
 export function redactNamed(
   text: string,
   mark: string,
@@ -193,5 +193,5 @@ export function redactNamed(
   });
 }
 
-/** No form is shorter. */
+/** The length (characters) of the shortest format. */
 const MIN_FORMAT_LENGTH = 8;

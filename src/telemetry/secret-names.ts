@@ -1,6 +1,6 @@
-/** What a name says of the value under it: of a variable, a header, a flag, a member, a query parameter. */
+/** Is a value secret by its name (of a variable, header, flag, member, parameter), or plainly not by its text? */
 
-/** Words that stand for nothing but secrets. Each is looked for on its own, so that the list can be read. */
+/** Words that always mean a secret. */
 const STRONG = new RegExp(
   [
     "(?:^|[-_.]|db|pg|sql|user|root|admin|smtp|mail|redis)pass(?:wd|code)?(?![a-z])",
@@ -11,37 +11,37 @@ const STRONG = new RegExp(
   ].join("|"),
   "i",
 );
-/** Words that stand for secrets often enough. */
+/** Words that often mean a secret. */
 const WEAK =
   /auth|session|dsn|signing|signature|(?:^|[-_.])(?:salt|pat|jwt|otp|pin|seed|mnemonic|key|cert|creds?|sid|hmac)(?:$|[-_.])|[a-z](?:Key|Pat|Salt)$/i;
-/** What a name that ends so tells is about a secret, and is none. */
+/** Endings of names of facts about a secret, which are not secret themselves. */
 const SECRET_METADATA =
   /(?<!access[-_]?key)[-_.](?:file|path|dir|url|uri|endpoint|host|port|type|mode|method|name|id|ttl|timeout|expir(?:y|es|ation)|enabled|disabled|length|count|limit|size|scopes?|provider|algorithm|alg|store|ms|seconds)$/i;
 
-/** Whether what stands under this name is secret whatever it looks like. */
+/** Whether the value of this name is secret whatever its text. */
 export const isSecretName = (name: string): boolean => STRONG.test(name) && !SECRET_METADATA.test(name);
 
-/** Whether what stands under this name may well be secret. */
+/** Whether the value of this name may be secret. */
 export const mayBeSecretName = (name: string): boolean =>
   (STRONG.test(name) || WEAK.test(name)) && !SECRET_METADATA.test(name);
 
-/** The same as `isSecretName` for members of log lines, where what is in the plural is counted or listed. */
+/** `isSecretName` for log fields, where plurals are counts or lists. */
 export const isSecretField = (name: string): boolean =>
   isSecretName(name) &&
   (!/s$/i.test(name) || /(?:passwords|secrets|credentials|cookies|keys|tokens)$/i.test(name));
 
-/** Words and small numbers, with what stands between them: `us-east-1`, `application/json`, `gpt-4`, `v1.2.3`. */
+/** Words and small numbers with separators: `us-east-1`, `application/json`, `gpt-4`, `v1.2.3`. */
 const WORDS = /^[\w.@+*~-]+(?:[ /,:;=]+[\w.@+*~-]+)*;?$/;
 const MAX_WORDS_LENGTH = 200;
-/** A part of letters may be so long, or one of digits, and still be a word or a number. */
+/** Limits (characters) of a word and of a number. */
 const MAX_WORD_LENGTH = 14;
 const MAX_NUMBER_LENGTH = 10;
-/** More words in a row are a phrase, and may be one to pass with. */
+/** More words may be a passphrase. */
 const MAX_WORDS = 3;
 const PATH = /^(?:[A-Za-z]:[\\/]|~?[\\/]|\.{1,2}[\\/])/;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** Whether nobody would call it a secret: a word, a number, a path, an address, a list of such. */
+/** Whether the text is plainly no secret: a word, a number, a path, a URL, a list of such. */
 export function isNonSecretValue(value: string): boolean {
   const text = value.trim();
   if (text === "" || text.length > MAX_WORDS_LENGTH) return text === "";
@@ -52,7 +52,7 @@ export function isNonSecretValue(value: string): boolean {
   return WORDS.test(text) && text.split(/[ /,:;=]+/).every(isNonSecretPart);
 }
 
-/** An address that anybody may know: without credentials, without a query that could be one, without a part like a key. */
+/** A URL without credentials, query, fragment and path segments that look like keys. */
 function isNonSecretUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { username, password, pathname, search, hash } = new URL(text);
@@ -65,7 +65,7 @@ function isNonSecretUrl(text: string): boolean {
   );
 }
 
-/** A part between separators: of words and short numbers that follow each other, and not of letters and digits mixed. */
+/** A part between separators: words and short numbers, with few parts that mix letters and digits. */
 function isNonSecretPart(part: string): boolean {
   const words = part.split(/[-_.@+*~]+/).filter((word) => word !== "");
   if (words.filter((word) => /^[A-Za-z]{2}/.test(word)).length > MAX_WORDS) return false;
@@ -78,7 +78,7 @@ function isNonSecretPart(part: string): boolean {
   return mixed <= 2;
 }
 
-/** Letters, digits, or one behind the other: `utf8`, `4o`, `10ms`. Capitals begin words of three letters and more. */
+/** Letters, digits, or one after the other: `utf8`, `4o`, `10ms`. Words of a camelCase name have three or more letters. */
 function isNonSecretWord(word: string): boolean {
   const [, letters = "", digits = "", unit = ""] =
     /^(?:([A-Za-z]*)(\d*)|(?:\d+)([A-Za-z]{1,2}))$/.exec(word) ?? [];

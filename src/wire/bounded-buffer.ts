@@ -1,7 +1,8 @@
-/** Bytes that wait for their end: put together from pieces, up to a limit. */
+/** How are chunks collected into one buffer, up to a limit? */
 
 const NONE = Buffer.alloc(0);
 
+/** A growing buffer of at most `limit` bytes. */
 export class BoundedBuffer {
   readonly #limit: number;
   /** Grown by doubling, so that many small pieces cost no more than one large one. */
@@ -16,13 +17,13 @@ export class BoundedBuffer {
     return this.#length;
   }
 
-  /** Makes room for so many bytes beforehand, as far as they may be held; what is no number of bytes is passed over. */
+  /** Allocates `bytes` in advance, up to the limit; NaN and negative values are ignored. */
   reserve(bytes: number): void {
     if (this.#bytes.length === 0 && bytes > 0)
       this.#bytes = Buffer.allocUnsafeSlow(Math.min(bytes, this.#limit));
   }
 
-  /** Adds `piece` from `start` to `end`. False when it is too much; then nothing is held any more. */
+  /** Appends `piece` from `start` to `end`. False when over the limit; the buffer is then emptied. */
   append(piece: Buffer, start = 0, end = piece.length): boolean {
     const length = this.#length + end - start;
     if (length > this.#limit) {
@@ -40,7 +41,7 @@ export class BoundedBuffer {
     return true;
   }
 
-  /** What is held, and holds nothing from then on; what was taken is not written to again. */
+  /** Returns the bytes and empties the buffer; the returned bytes are not written to again. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#bytes = NONE;

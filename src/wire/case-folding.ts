@@ -1,10 +1,10 @@
 /**
- * Names that JSON readers take for the same although they are written differently. Go's encoding/json and .NET ignore
- * case, some readers normalize; all of them let the last of two such members win.
+ * Which differently spelled member names do JSON parsers treat as equal? Go's encoding/json and .NET ignore case, some
+ * parsers normalize Unicode; in all of them the last of two such members wins.
  */
 
 /**
- * A set of names of ASCII that tells which of them another name folds to: by NFKC, then by case, in which `ſ` is s, `K`
+ * A set of ASCII names, searched by folded name: by NFKC, then by case, in which `ſ` is s, `K`
  * (Kelvin) is k, and both `ı` and `İ` are i.
  */
 export class CaseFoldedNames {
@@ -30,7 +30,7 @@ const ASCII = /^[\0-\x7f]*$/;
 const UNITS_PER_CHARACTER = 3;
 const DOT_ABOVE = "\u0307";
 
-/** The fold; undefined where it is not of ASCII alone. */
+/** The folded name; undefined where it is not ASCII. */
 function asciiFold(name: string): string | undefined {
   let folded = "";
   for (const character of name) {
@@ -43,9 +43,9 @@ function asciiFold(name: string): string | undefined {
   return folded;
 }
 
-/** Some thousand characters fold to ASCII; to normalize each anew is slow where a hostile message has many. */
+/** Caches the folds (a few thousand characters fold to ASCII): normalizing is slow in hostile messages with many. */
 const folds = new Map<string, string>();
-/** One bit for each code point that was found not to fold to ASCII; 136 KiB, made when it is needed. */
+/** One bit for each code point found not to fold to ASCII; 136 KiB, allocated on first use. */
 let nonAsciiFolds: Uint8Array | undefined;
 
 function foldOf(character: string): string | undefined {

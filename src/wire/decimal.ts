@@ -1,9 +1,10 @@
-/** What a JSON number is worth, to the last digit: for whoever compares numbers that doubles would take for equal. */
+/** How are JSON numbers compared exactly, beyond the precision of doubles? */
 import { ExactNumber } from "./exact-number.js";
 
-/** A number as JSON gives it. */
+/** A parsed JSON number. */
 export type JsonNumber = number | ExactNumber;
 
+/** Whether a parsed JSON value is a number. */
 export const isNumber = (value: unknown): value is JsonNumber =>
   typeof value === "number" || value instanceof ExactNumber;
 
@@ -14,7 +15,7 @@ interface Decimal {
   readonly exponent: number;
 }
 
-/** Equal for numbers of equal worth (`1`, `1.0` and `10e-1`), and for no others. */
+/** One text for equal numbers (`1`, `1.0` and `10e-1`). */
 export function canonicalDecimal(value: JsonNumber): string {
   if (typeof value === "number" && Number.isSafeInteger(value)) return `${value + 0}`;
   const { isNegative, digits, exponent } = decimalOf(value);
@@ -23,14 +24,14 @@ export function canonicalDecimal(value: JsonNumber): string {
   return `${isNegative ? "-" : ""}${whole ? digits.padEnd(digits.length + exponent, "0") : `${digits}e${exponent}`}`;
 }
 
-/** Whether it is a whole number, however it was written. */
+/** Whether it is an integer, in any notation. */
 export const isInteger = (value: JsonNumber): boolean =>
   typeof value === "number" ? Number.isInteger(value) : decimalOf(value).exponent >= 0;
 
 /** Below zero where `a` is less than `b`, above where it is more. */
 export function compareNumbers(a: JsonNumber, b: JsonNumber): number {
   const [near, far] = [Number(a), Number(b)];
-  // Rounding keeps the order, so only what was rounded to one double must be looked at again.
+  // Rounding keeps the order, so only numbers of equal double need an exact comparison.
   if (near !== far) return near < far ? -1 : 1;
   if (typeof a === "number" && typeof b === "number") return 0;
   const [one, two] = [decimalOf(a), decimalOf(b)];
@@ -38,7 +39,7 @@ export function compareNumbers(a: JsonNumber, b: JsonNumber): number {
   return one.isNegative ? compareMagnitudes(two, one) : compareMagnitudes(one, two);
 }
 
-/** The whole number, where it has no more than `most` digits; undefined for everything else. */
+/** The integer, where it has at most `most` digits; undefined for everything else. */
 export function toBigInt(value: JsonNumber, most: number): bigint | undefined {
   const { isNegative, digits, exponent } = decimalOf(value);
   if (exponent < 0 || digits.length + exponent > most) return undefined;
@@ -48,7 +49,7 @@ export function toBigInt(value: JsonNumber, most: number): bigint | undefined {
 
 const signOf = ({ isNegative, digits }: Decimal): number => (digits === "" ? 0 : isNegative ? -1 : 1);
 
-/** Whatever their sign, which is the same. */
+/** Compares without the sign. */
 function compareMagnitudes(a: Decimal, b: Decimal): number {
   const places = a.digits.length + a.exponent - (b.digits.length + b.exponent);
   if (places !== 0) return places;
@@ -63,12 +64,12 @@ function decimalOf(value: JsonNumber): Decimal {
   let last = written.length;
   while (last > first && written.charCodeAt(last - 1) === ZERO) last--;
   const digits = written.slice(first, last);
-  // Exponents beyond what a double counts exactly are as good as endless.
+  // Exponents beyond 2^53 are treated as infinite.
   const exponent = digits === "" ? 0 : Number(power) - fraction.length + (written.length - last);
   return { isNegative: sign === "-", digits, exponent };
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/;
 const ZERO = 48;
-/** Integers of so many digits are all doubles. */
+/** Digits up to which every integer is a double. */
 const SAFE_DIGITS = 15;

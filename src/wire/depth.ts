@@ -1,11 +1,11 @@
-/** How deeply a JSON text is nested, told in one pass and without parsing it. */
+/** Is a JSON text nested too deeply? Found in one pass, without parsing. */
 
 import { endOfString } from "./result-span.js";
 
-/** The deepest nesting taken from a client. */
+/** The nesting limit for messages of clients. */
 export const MAX_DEPTH = 64;
 
-/** A JSON text is nested more deeply than its reader takes. */
+/** A JSON text is nested more deeply than the limit. */
 export class NestedTooDeep extends Error {
   override readonly name = "NestedTooDeep";
   constructor(readonly limit: number) {
@@ -13,7 +13,7 @@ export class NestedTooDeep extends Error {
   }
 }
 
-/** Whether it opens more objects and arrays than that at all; native searches are much cheaper than the pass below. */
+/** Whether it has more opening brackets than `limit`; native searches are much cheaper than the pass below. */
 function opensMore(text: string, limit: number): boolean {
   let left = limit;
   for (const bracket of ["{", "["]) {
@@ -32,14 +32,13 @@ const CLOSE_OBJECT = 125;
 
 /**
  * True when objects and arrays in `text` are nested more than `limit` deep. Brackets inside strings do not
- * count. The text need not be valid JSON; what is said about invalid JSON does not matter, because the parser
- * refuses it.
+ * count. For invalid JSON the result is undefined; the parser refuses it.
  *
  * JSON.parse itself takes any depth, but JSON.stringify and every walker that recurses overflow the stack at
  * some ten thousand levels, which fit into 20 KB.
  */
 export function exceedsDepth(text: string, limit: number = MAX_DEPTH): boolean {
-  // Valid JSON closes what it opens, so this much text is needed to go deeper at all.
+  // Every bracket is closed, so shorter texts cannot be nested more deeply.
   if (text.length < 2 * (limit + 1) || !opensMore(text, limit)) return false;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {

@@ -1,4 +1,4 @@
-/** A JSON-RPC message: parsed once, its frame checked by hand, everything inside left alone. */
+/** What is a valid JSON-RPC message? The frame is checked, `params` and `result` are left unchanged. */
 
 import { CaseFoldedNames } from "./case-folding.js";
 import { ExactNumber, numberOf } from "./exact-number.js";
@@ -7,6 +7,7 @@ import { parseJson } from "./json-text.js";
 import { idKey, isMessageId, type MessageId } from "./message-id.js";
 import { parseInSteps } from "./parse-in-steps.js";
 
+/** A JSON-RPC error. */
 export interface RpcError {
   /** An integer; see `codeOf`. */
   readonly code: number | ExactNumber;
@@ -14,25 +15,25 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
-/** The code to compare with others, however it was written. */
+/** The code as a number. */
 export const codeOf = ({ code }: RpcError): number => (typeof code === "number" ? code : Number(code.source));
 
-/** Keeps what no name on the wire can collide with, and what JSON.stringify passes over. */
+/** The text of a result. A symbol, which no member name collides with and JSON.stringify skips. */
 export const RESULT_TEXT = Symbol("result text");
 
-/** Keeps what is wrong with the frame of a server's own request, which is answered with that. */
+/** The error of a server's malformed request, with which it is answered. */
 export const FRAME_FAULT = Symbol("frame fault");
 
-/** For requests that say the same of their client again and again; see `PreparedMeta`. */
+/** Cached `_meta` text of requests with the same client description; see `PreparedMeta`. */
 export const PREPARED_META = Symbol("prepared _meta");
 
-/** The `_meta` of a request as text, and the other parameters: whoever sends it need not write the text anew. */
+/** The `_meta` of a request as JSON text, and the other parameters, so that the text is not serialized again. */
 export interface PreparedMeta {
   readonly text: string;
   readonly others: JsonObject;
 }
 
-/** One JSON-RPC message. Which of the members are there tells request, notification and response apart. */
+/** One JSON-RPC message: a request, notification or response, by the members it has. */
 export interface Envelope {
   readonly jsonrpc: "2.0";
   readonly id?: MessageId;
@@ -40,17 +41,19 @@ export interface Envelope {
   readonly params?: JsonObject;
   readonly result?: JsonObject;
   readonly error?: RpcError;
-  /** The text of `result` as it came, where it is known; see `readMessages`. */
+  /** The received text of `result`, where it is known; see `readMessages`. */
   readonly [RESULT_TEXT]?: string | Buffer;
   readonly [PREPARED_META]?: PreparedMeta;
-  /** A request that must not be acted upon, only answered with this; see `readMessages`. */
+  /** The request is malformed and must only be answered with this error; see `readMessages`. */
   readonly [FRAME_FAULT]?: FrameError;
 }
 
+/** A message that needs a response. */
 export interface Request extends Envelope {
   readonly id: MessageId;
   readonly method: string;
 }
+/** A message without a response. */
 export interface Notification extends Envelope {
   readonly method: string;
 }
@@ -61,32 +64,35 @@ export class FrameError extends Error {
   constructor(
     readonly code: -32700 | -32600 | -32602,
     message: string,
-    /** The id to answer to, where one could be read. */
+    /** The id to answer, where it could be read. */
     readonly id?: MessageId,
   ) {
     super(message);
   }
 }
 
+/** Whether it has a method and an id. */
 export const isRequest = (message: Envelope): message is Request =>
   message.method !== undefined && message.id !== undefined;
+/** Whether it has a method and no id. */
 export const isNotification = (message: Envelope): message is Notification =>
   message.method !== undefined && message.id === undefined;
+/** Whether it has no method. */
 export const isResponse = (message: Envelope): boolean => message.method === undefined;
-/** Messages that came as one array; in place of one that is none stands what is wrong with it. */
+/** The messages of one JSON array; a malformed one is replaced by its error. */
 export type Batch = readonly (Envelope | FrameError)[];
 
-/** Tells the two apart that `parseDocument` gives; Array.isArray does not narrow what is read-only. */
+/** Array.isArray, which does not narrow read-only arrays. */
 export const isBatch = (document: Envelope | Batch): document is Batch => Array.isArray(document);
 
-/** The messages of a batch, without what is none. */
+/** The valid messages of a batch. */
 export const messagesIn = (batch: Batch): readonly Envelope[] =>
   batch.filter((one): one is Envelope => !(one instanceof FrameError));
 
 /**
  * Parses one document: a message, or a batch of them.
  *
- * @throws FrameError when it is no JSON (-32700), no message (-32600) or an empty batch.
+ * @throws FrameError for invalid JSON (-32700), an invalid message or an empty batch (-32600).
  */
 export function parseDocument(text: string): Envelope | Batch {
   let value: unknown;
@@ -99,9 +105,9 @@ export function parseDocument(text: string): Envelope | Batch {
 }
 
 /**
- * The same in steps, for a long text.
+ * `parseDocument` in steps, for a long text; yields between them.
  *
- * @throws also NestedTooDeep
+ * @throws NestedTooDeep beyond `maxDepth`, or FrameError
  */
 export function* parseDocumentInSteps(
   text: string,
@@ -122,7 +128,7 @@ function checkDocument(value: unknown): Envelope | Batch {
   return value.map(checkBatchMember);
 }
 
-/** A bad member of a batch is answered for itself, and the others are served (JSON-RPC 2.0, 6, "Batch"). */
+/** A malformed message of a batch is answered with its own error (JSON-RPC 2.0, 6, "Batch"). */
 function checkBatchMember(value: unknown): Envelope | FrameError {
   try {
     return checkFrame(value);
@@ -133,9 +139,9 @@ function checkBatchMember(value: unknown): Envelope | FrameError {
 }
 
 /**
- * Checks the frame of a parsed message and returns the very same object.
+ * Checks the frame of a parsed message and returns the same object.
  *
- * @throws FrameError (-32600) naming the member that is wrong.
+ * @throws FrameError (-32600) that names the invalid member.
  */
 export function checkFrame(value: unknown): Envelope {
   if (!isObject(value)) throw new FrameError(-32600, "a message must be a JSON object");
@@ -145,8 +151,8 @@ export function checkFrame(value: unknown): Envelope {
   };
   if (value.jsonrpc !== "2.0") refuse('"jsonrpc" must be "2.0"');
   for (const key in value) {
-    // A parser that ignores case would read "Method" as "method" (CVE-2026-27896): whoever judges and
-    // whoever executes must see the same message, so a look-alike is refused rather than passed over.
+    // A parser that ignores case would read "Method" as "method" (CVE-2026-27896). Policy and server must read the same
+    // message, so look-alikes are refused.
     if (MEMBER_NAMES.has(key)) continue;
     const meant = FRAME.match(key);
     if (meant !== undefined) refuse(`"${key}" could be read as "${meant}"`);
@@ -158,7 +164,7 @@ export function checkFrame(value: unknown): Envelope {
     if (Object.hasOwn(value, "result") || Object.hasOwn(value, "error")) refuse("a request has no result");
     return value as unknown as Envelope;
   }
-  // The id is a copy of one that the gateway gave, and some servers write each number with a fraction.
+  // Some servers return the integer id of a request with a fraction (`1.0`).
   const own = id instanceof ExactNumber ? idKey(id) : undefined;
   if (typeof own === "number") (value as { id?: unknown }).id = own;
   const hasResult = Object.hasOwn(value, "result");
@@ -174,8 +180,8 @@ export function checkFrame(value: unknown): Envelope {
 }
 
 /**
- * The id under which the sender of a bad frame waits for an answer, where it was meant as a request: it has a method,
- * or what could be read as one and neither result nor error.
+ * The id of a malformed message that was meant as a request: it has a method, or a look-alike of one and neither result
+ * nor error.
  */
 export function requestIdOf(value: unknown): MessageId | undefined {
   if (!isObject(value)) return undefined;
@@ -196,6 +202,7 @@ function readId(value: JsonObject): MessageId | undefined {
   return isMessageId(id) ? id : undefined;
 }
 
+/** Whether it has an integer code and a message. */
 export function isRpcError(value: unknown): value is RpcError {
   return isObject(value) && Number.isInteger(numberOf(value.code)) && typeof value.message === "string";
 }

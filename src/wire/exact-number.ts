@@ -1,8 +1,8 @@
-/** JSON numbers whose text says more than a double keeps. */
+/** How are JSON numbers kept that a double would change? */
 
 /**
- * A number that JavaScript would write in another way than its sender did: `9007199254740993`, `1e400`, `1.0`, `-0`.
- * `parseJson` makes them, `writeJson` writes them. Any other writer (a log line, say) gets the nearest double.
+ * A number that JavaScript would serialize differently from its source: `9007199254740993`, `1e400`, `1.0`, `-0`.
+ * `parseJson` creates them, `writeJson` writes them back. Other serializers (log lines) get the nearest double.
  */
 export class ExactNumber {
   /** @param source the number as JSON text */
@@ -22,14 +22,14 @@ export class ExactNumber {
   }
 }
 
-/** The nearest double of a JSON number, whichever way it was parsed; undefined for everything else. */
+/** A JSON number as a double; undefined for everything else. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   return value instanceof ExactNumber ? Number(value.source) : undefined;
 }
 
-/** Tells `toJSON` who asks; `writeJson` alone may change it. */
+/** Set by `writeJson` while it calls JSON.stringify. */
 export const stringifying = { isExact: false };
 
-/** Thrown out of JSON.stringify where it comes to an exact number, which it cannot write. */
+/** Thrown out of JSON.stringify at an exact number, which it cannot write. */
 export const NOT_WRITTEN: unique symbol = Symbol("an exact number");

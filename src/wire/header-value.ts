@@ -1,21 +1,21 @@
 /**
- * Any string as an HTTP header value and back: plain where it is safe, else `=?base64?…?=`
+ * How is any string written as an HTTP header value, and read back? Plain where it is safe, else `=?base64?…?=`
  * (2026-07-28, basic/transports/streamable-http, "Value Encoding").
  */
 
 const PREFIX = "=?base64?";
 const SUFFIX = "?=";
 
-/** The header value that stands for `value`; decoding it gives exactly `value` back. */
+/** Encodes `value`; `decodeHeaderValue` returns exactly `value`. */
 export function encodeHeaderValue(value: string): string {
   if (isPlain(value) && !looksEncoded(value)) return value;
   return `${PREFIX}${Buffer.from(value, "utf8").toString("base64")}${SUFFIX}`;
 }
 
 /**
- * The string that a header value stands for; white space around it is not part of it (RFC 9110, 5.5).
- * `undefined` when it holds characters that no header value may hold, or claims to be Base64 and is not the
- * Base64 of UTF-8 text.
+ * Decodes a header value; surrounding white space is not part of it (RFC 9110, 5.5).
+ * `undefined` when it has characters that are invalid in header values, or an encoded part that is not the Base64 of
+ * UTF-8 text.
  */
 export function decodeHeaderValue(header: string): string | undefined {
   const value = trimSpace(header);
@@ -23,7 +23,7 @@ export function decodeHeaderValue(header: string): string | undefined {
   if (!looksEncoded(value)) return value;
   const encoded = value.slice(PREFIX.length, -SUFFIX.length);
   const bytes = Buffer.from(encoded, "base64");
-  // Node skips over what is not Base64 and does without padding; only what encodes back to itself was meant
+  // Node ignores invalid Base64 characters and missing padding; only a value that encodes back to itself is valid
   // (the test-case table of SEP-2243 refuses both).
   if (bytes.toString("base64") !== encoded) return undefined;
   const text = bytes.toString("utf8");

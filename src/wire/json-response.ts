@@ -1,19 +1,19 @@
-/** One JSON document as the whole answer to an HTTP request. */
+/** How is one JSON document sent as an HTTP response? */
 import type { ServerResponse } from "node:http";
 
-/** Text of so many characters and more is written piece by piece. */
+/** From this length on (characters) pieces are written one by one. */
 const MAX_JOINED = 16 * 1024 * 1024;
 
 /**
- * Head and body go out in one write. Node's own `end(text)` puts an empty text behind them, and two pieces take a
- * write that gathers (0.7 µs); a flat list of headers is read as it stands, an object is not (0.5 µs).
+ * Writes head and body together. `end(text)` would add an empty chunk and a gathered write (0.7 µs); headers as a flat
+ * list are used directly, an object is converted (0.5 µs).
  */
 export function sendJson(
   response: ServerResponse,
   status: number,
   pieces: readonly (string | Buffer)[],
 ): void {
-  // Bytes are never copied; text goes out as one, unless it is longer than a string can be.
+  // Buffers are not copied; strings are joined, unless the result could exceed the maximum string length.
   let units = 0;
   for (const piece of pieces) units += typeof piece === "string" ? piece.length : MAX_JOINED;
   const whole = units < MAX_JOINED ? [pieces.join("")] : pieces;

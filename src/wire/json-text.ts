@@ -1,4 +1,4 @@
-/** JSON text to values and back, with every number as it was written. */
+/** How is JSON parsed and written without changing a number? */
 import { exceedsDepth } from "./depth.js";
 import { ExactNumber, NOT_WRITTEN, stringifying } from "./exact-number.js";
 import { hasNonCanonicalNumber, mayHaveNonCanonicalNumber } from "./non-canonical-numbers.js";
@@ -6,30 +6,30 @@ import { parseExact } from "./parse-exact.js";
 import { type WriteOptions, writeExact } from "./write-exact.js";
 
 /**
- * JSON.parse, but a number that JavaScript would write in another way becomes an `ExactNumber`.
+ * JSON.parse, but a number that JavaScript would serialize differently becomes an `ExactNumber`.
  *
  * @throws SyntaxError as JSON.parse does
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (!mayHaveNonCanonicalNumber(text) || !hasNonCanonicalNumber(text)) return value;
-  // What is nested deeper than any message may be is refused by whoever reads it, whatever its numbers are.
+  // A text nested this deeply is refused by the caller, whatever its numbers are.
   return exceedsDepth(text, MAX_EXACT_DEPTH) ? value : parseExact(text);
 }
 
-/** More than any message may have, and far from where the stack ends. */
+/** Above the limit of messages, and far below a stack overflow. */
 const MAX_EXACT_DEPTH = 1000;
 
 /**
  * JSON.stringify, but exact numbers keep their text.
  *
  * @param indent as in JSON.stringify
- * @param replace what to write for each value; it is not asked about exact numbers
+ * @param replace the value to write in place of each; not called for exact numbers
  * @throws RangeError where `value` is nested too deeply for the stack
  */
 export function writeJson(value: unknown, indent?: number, replace?: WriteOptions["replace"]): string {
   if (replace !== undefined) return writeExact(value, { indent, replace });
-  // Most ids; each response has one, and JSON.stringify takes several times as long.
+  // The fast path for ids: JSON.stringify takes several times as long.
   if (Number.isSafeInteger(value)) return String(value);
   stringifying.isExact = true;
   try {
@@ -43,15 +43,15 @@ export function writeJson(value: unknown, indent?: number, replace?: WriteOption
 }
 
 /**
- * The JSON text of `value` with the keys of every object sorted; it recurses, so bound the depth before. Numbers that
- * are written in different ways are different here, whatever they are worth: servers may tell them apart.
+ * The JSON text of `value` with sorted keys: one text for equal values. It recurses, so check the depth before. Numbers
+ * in different notations stay different (`1`, `1.0`), because servers may distinguish them.
  */
 export function canonicalText(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (value instanceof ExactNumber) return value.source;
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
   const object = value as Readonly<Record<string, unknown>>;
-  // Without a comparison of its own it sorts by code units, which is what is meant, and several times as fast.
+  // The default order is by code units, and several times as fast as a comparison function.
   const keys = Object.keys(object).sort();
   const members = keys.map((key) => `${JSON.stringify(key)}:${canonicalText(object[key])}`);
   return `{${members.join(",")}}`;

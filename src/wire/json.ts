@@ -1,9 +1,9 @@
-/** JSON values as the wire knows them, and the guards that narrow `unknown` to them. */
+/** How are parsed JSON values typed and narrowed? */
 
 import { ExactNumber } from "./exact-number.js";
 import { writeJson } from "./json-text.js";
 
-/** A JSON object that nobody may edit in place. */
+/** A JSON object; it is never modified in place. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /** True for a plain JSON object; false for arrays, null, numbers of any kind and everything else. */
@@ -31,7 +31,7 @@ export function isEmpty(object: JsonObject): boolean {
   return true;
 }
 
-/** About how many characters of JSON it takes; cheap where its members are texts. */
+/** The approximate length (characters) of its JSON text; cheap for string members. */
 export function approximateJsonLength(object: JsonObject): number {
   let extent = 2;
   for (const key in object) {
@@ -45,7 +45,7 @@ export function approximateJsonLength(object: JsonObject): number {
 /** A copy of `object` without `keys`; the object itself when it has none of them. */
 export function without(object: JsonObject, keys: readonly string[]): JsonObject {
   if (!keys.some((key) => Object.hasOwn(object, key))) return object;
-  // An assignment to that name would do something else.
+  // Assigning to `__proto__` would set the prototype.
   if (Object.hasOwn(object, "__proto__")) {
     return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
   }
@@ -54,7 +54,7 @@ export function without(object: JsonObject, keys: readonly string[]): JsonObject
   return rest;
 }
 
-/** Whether two JSON values are the same, whatever the order of their members; numbers as they were written. */
+/** Whether two JSON values are equal, in any order of members; numbers by their notation. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {

@@ -1,17 +1,17 @@
-/** How long the texts may be by which messages name things: what is named is remembered, and compared, and logged. */
+/** How long may names, ids, cursors and states in messages be? They are stored, compared and logged. */
 import { type Batch, type Envelope, FrameError, isBatch } from "./envelope.js";
 import { isObject, type JsonObject } from "./json.js";
 import { META } from "./names.js";
 
-/** Methods, ids, names, URIs, tokens: in characters. A URI of that length still fits into a header of 16 KiB. */
+/** Limit (characters) of methods, ids, names, URIs, tokens. A URI of this length fits into a header of 16 KiB. */
 export const MAX_NAME_LENGTH = 4_096;
 /**
- * Cursors and states, which their maker wrote for itself, as a server may send them: in characters. More than for a
- * name, as a server that keeps nothing puts what it must remember into them; 16 times as much is a choice.
+ * Limit (characters) of cursors and states from a server. Higher than for names, because stateless servers store their
+ * state in them.
  */
 export const MAX_STATE_LENGTH = 65_536;
 
-/** How long what its sender wrote for itself may be; a host sends back what the gateway has sealed, a third longer. */
+/** Limits (characters) by peer; hosts send back sealed states and task handles, which are a third longer. */
 interface LengthLimits {
   readonly state: number;
   readonly task: number;
@@ -30,9 +30,9 @@ const NAMES: ReadonlySet<string> = new Set([
   "protocolVersion",
 ]);
 const STATES: ReadonlySet<string> = new Set(["cursor", "nextCursor", "requestState"]);
-/** Objects of `params` that name something in turn. */
+/** Objects in `params` that contain names. */
 const NAMING_OBJECTS: ReadonlySet<string> = new Set(["ref", "argument", "task"]);
-/** Objects of `params` whose keys, or whose lists of texts, are names. */
+/** Objects in `params` whose keys are names. */
 const KEYED_OBJECTS: ReadonlySet<string> = new Set(["inputResponses", "inputRequests"]);
 const META_NAMES: readonly string[] = [
   META.progressToken,
@@ -42,10 +42,10 @@ const META_NAMES: readonly string[] = [
 ];
 
 /**
- * What a host has sent, unless something in it is too long; of a batch that message alone is left out. `length`: of the
- * whole text; where that is short nothing in it can be long, and nothing is looked at.
+ * Checks a document of a host; in a batch, a message over a limit is replaced by its error.
  *
- * @throws FrameError (-32602, -32600 for the frame) that says which member is too long.
+ * @param length of the whole text in characters; a text shorter than every limit is not searched
+ * @throws FrameError (-32602, -32600 for the frame) that names the member.
  */
 export function checkHostLengths(document: Envelope | Batch, length: number): Envelope | Batch {
   if (length <= MAX_NAME_LENGTH) return document;
@@ -126,7 +126,7 @@ function overlongIn(key: string, value: JsonObject, path: string, most: LengthLi
   );
 }
 
-/** The filter of a subscription is lists of URIs and of ids. */
+/** The filter of `subscriptions/listen` has lists of URIs and of ids. */
 const overlongInFilter = (filter: JsonObject, path: string): Overlong | undefined =>
   firstOverlong(
     Object.values(filter).flatMap((list) => (Array.isArray(list) ? (list as readonly unknown[]) : [])),

@@ -1,4 +1,4 @@
-/** The one place where bytes from a server become checked messages. */
+/** How do bytes from a server become checked messages? */
 import { isAscii } from "node:buffer";
 import { NestedTooDeep } from "./depth.js";
 import {
@@ -19,21 +19,21 @@ import { parseInSteps } from "./parse-in-steps.js";
 import { type Span, scanResponse } from "./result-span.js";
 
 /**
- * The deepest nesting taken from a server. More than from a client, because answers (syntax trees, say) may
- * honestly be deep, and still far from where JSON.stringify overflows the stack.
+ * The nesting limit for messages of servers. Higher than for clients, because results such as syntax trees may be deep,
+ * and far below a stack overflow in JSON.stringify.
  */
 const MAX_ANSWER_DEPTH = 512;
 
 /**
  * Reads one JSON document: one message, or the batch that servers of 2025-03-26 may send. Invalid UTF-8 is
- * replaced, not refused: an answer with one bad character in a text is better than a call without an answer.
+ * replaced, not refused, so that one bad character does not fail a call.
  * An error response whose id is `null` (JSON-RPC's "the id could not be read") comes back without an id.
  *
- * A request of the server whose frame is wrong comes as a request that says so (`FRAME_FAULT`), so that it can be
- * answered; of a batch in place of another member that is no message stands what is wrong with it.
+ * A malformed request of the server is returned with its error as `FRAME_FAULT`, so that it can be answered; any other
+ * malformed member of a batch is returned as its FrameError.
  *
- * @throws FrameError, with the id where it is a response and has one; the ids of a server's own requests are
- * counted apart from those of the gateway, and are not given here.
+ * @throws FrameError, with the id of a response that has one. Ids of a server's own requests are not given: they are
+ * counted separately from the gateway's.
  */
 export function readMessages(document: Buffer | string): Batch {
   const text = typeof document === "string" ? document : decoded(document);
@@ -46,7 +46,7 @@ export function readMessages(document: Buffer | string): Batch {
  * @throws FrameError without an id where it is nested too deeply
  */
 export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, void> {
-  // Answers may arrive together; each is decoded in a turn of its own.
+  // Large results may arrive together; each is decoded in its own turn of the event loop.
   yield;
   const text = decoded(document);
   yield;
@@ -81,34 +81,34 @@ const tooDeepFault = (): FrameError =>
 
 const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
-/** Text of ASCII alone, as long answers mostly are, is told from other text and decoded faster than UTF-8. */
+/** ASCII, as most long results are, is detected and decoded faster as Latin-1 than as UTF-8. */
 const decoded = (document: Buffer): string =>
   document.toString(document.length >= MIN_BUFFER_BYTES && isAscii(document) ? "latin1" : "utf8");
 
 type Received = Envelope & { [RESULT_TEXT]?: string | Buffer };
 
-/** From here on bytes are worth keeping as bytes: to write them out again, they need not be encoded anew. */
+/** From this size on results are kept as bytes, which need not be encoded again. */
 const MIN_BUFFER_BYTES = 4096;
 
-/** A long result stays the bytes it came as, where a place in the text is the same place in the bytes. */
+/** A long ASCII result is kept as bytes: there, offsets in text and bytes are equal. */
 function textOf(document: Buffer | string, text: string, { start, end }: Span): string | Buffer {
   const asBytes = typeof document !== "string" && end - start >= MIN_BUFFER_BYTES && isAscii(document);
   return asBytes ? document.subarray(start, end) : text.slice(start, end);
 }
 
 /**
- * False when a line is certainly no message. A look at its first bytes; much cheaper than to fail at parsing it,
- * where a program prints its log among its messages.
+ * False when a line is certainly no message, by its first bytes: much cheaper than a failed parse when a server writes
+ * log lines to stdout.
  */
 export function looksLikeMessage(line: Buffer): boolean {
   if (line.length < MIN_MESSAGE_BYTES) return false;
-  // A server that switches its encoding on late puts a byte order mark in front of any line.
+  // A byte order mark may precede any line.
   let at = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
   while (line[at] === SPACE || line[at] === TAB) at += 1;
   return line[at] === OPEN_OBJECT || line[at] === OPEN_ARRAY;
 }
 
-/** As long as `{"id":1,"result":1}`, which is no message yet but tells whose answer it would be. */
+/** The length of `{"id":1,"result":1}`: the shortest malformed message with an id. */
 const MIN_MESSAGE_BYTES = 19;
 const TAB = 9;
 const SPACE = 32;
@@ -128,7 +128,7 @@ const invalidJson = (): FrameError => new FrameError(-32700, "the message is not
 function check(value: unknown, length: number): Envelope {
   try {
     const message = checkFrame(isNullError(value) ? without(value, ["id"]) : value);
-    // A question is answered with what is wrong with it, by whoever hears it.
+    // A request of the server is checked, and answered, where it is handled.
     if (!isRequest(message)) checkServerLengths(message, length);
     return message;
   } catch (error) {
@@ -137,7 +137,7 @@ function check(value: unknown, length: number): Envelope {
   }
 }
 
-/** What is left of a message that is none: a request that can only be refused. @throws FrameError for all others */
+/** A malformed request, with its error in place of `params`. @throws FrameError for all other messages */
 function asRefusedRequest(value: unknown, { code, message }: FrameError): Envelope {
   const id = requestIdOf(value);
   if (id === undefined) throw new FrameError(code, message, idOf(value));
@@ -150,7 +150,7 @@ function asRefusedRequest(value: unknown, { code, message }: FrameError): Envelo
   };
 }
 
-/** For a member of a batch: the others are served. */
+/** Isolates a malformed member of a batch. */
 function orFrameError(read: () => Envelope): Envelope | FrameError {
   try {
     return read();

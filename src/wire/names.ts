@@ -1,8 +1,10 @@
-/** Reserved `_meta` keys, HTTP header names, protocol revisions and error codes of every MCP revision. */
+/** What are the `_meta` keys, HTTP headers, revisions and error codes of MCP called? */
 
+/** The revision without sessions. */
 export const MODERN_REVISION = "2026-07-28";
-/** Revisions opened by `initialize`, newest first. */
+/** Revisions with an `initialize` handshake, newest first. */
 export const LEGACY_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
+/** One of `LEGACY_REVISIONS`. */
 export type LegacyRevision = (typeof LEGACY_REVISIONS)[number];
 
 /** Keys of `_meta` that the 2026-07-28 revision reserves (spec: basic/index, "_meta"). */
@@ -17,15 +19,15 @@ export const META = {
   progressToken: "progressToken",
 } as const;
 
-/** Keys of `_meta` that Cardea puts there itself, for gateways like it. */
+/** `_meta` keys of Cardea itself, for loop detection between gateways. */
 export const OWN_META = {
-  /** Which gateway it is, among all of them; in what it says of itself. */
+  /** The instance id of a gateway, in its description of itself. */
   instance: "cardea/instance",
-  /** Which gateways something has come through; in list entries and calls between gateways. */
+  /** The instance ids of the gateways passed; in list entries and calls between gateways. */
   hops: "cardea/hops",
 } as const;
 
-/** Header names as Node gives them: in lower case. */
+/** Header names in lower case, as in `IncomingMessage.headers`. */
 export const HEADER = {
   protocolVersion: "mcp-protocol-version",
   sessionId: "mcp-session-id",

@@ -1,9 +1,9 @@
-/** Whether a JSON text has numbers that JavaScript would write in another way than they stand there. */
+/** Does a JSON text have numbers that JavaScript would serialize differently? */
 import { endOfString } from "./result-span.js";
 
 /**
- * False is certain: parsing `text` and writing it again changes no number. It looks at the text as a whole, strings
- * too, and takes less than 1 ns a character. `text` must be valid JSON.
+ * False is certain: parsing and serializing `text` changes no number. Searches the whole text, strings included, in less
+ * than 1 ns a character. `text` must be valid JSON.
  */
 export function mayHaveNonCanonicalNumber(text: string): boolean {
   return (
@@ -14,8 +14,8 @@ export function mayHaveNonCanonicalNumber(text: string): boolean {
   );
 }
 
-// Numbers end before a separator, which most of what looks like them in strings does not: versions, hashes, times.
-// Of one digit before the point or the `e` the search knows enough; with more of them it would look at every digit.
+// A separator must follow, which excludes most look-alikes in strings: versions, hashes, times. One digit before the
+// point or the `e` is enough; matching more would visit every digit.
 const FRACTION_OR_EXPONENT = /\d[.eE][-+\d]+[,}\]\s]/;
 
 /** Whether a number may be `-0`; in dates a digit follows. */
@@ -26,11 +26,11 @@ function hasMinusZero(text: string): boolean {
   return false;
 }
 
-/** As many digits a double always keeps (IEEE 754, binary64). */
+/** Digits that a double always keeps (IEEE 754, binary64). */
 const KEPT_DIGITS = 15;
 const RUN = KEPT_DIGITS + 1;
 
-/** Whether more digits stand in a row than a double keeps. One of them stands at a multiple of that many. */
+/** Whether there is a run of more digits than a double keeps. One of them is at a multiple of RUN. */
 function hasLongRun(text: string): boolean {
   for (let at = RUN - 1; at < text.length; at += RUN) {
     if (!isDigit(text.charCodeAt(at))) continue;
@@ -43,7 +43,7 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** The same for certain, in one pass that leaves strings out. `text` must be valid JSON. */
+/** Exact, in one pass that skips strings. `text` must be valid JSON. */
 export function hasNonCanonicalNumber(text: string): boolean {
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -58,14 +58,14 @@ export function hasNonCanonicalNumber(text: string): boolean {
   return false;
 }
 
-/** Behind the last character of the number that begins at `start`. */
+/** The index after the number that begins at `start`. */
 export function endOfNumber(text: string, start: number): number {
   let end = start + 1;
   while (isNumeric(text.charCodeAt(end))) end++;
   return end;
 }
 
-/** Whether the number from `start` to `end` differs from what JavaScript would write for it. */
+/** Whether JavaScript would serialize the number from `start` to `end` differently. */
 export function isNonCanonical(text: string, start: number, end: number): boolean {
   let digits = 0;
   let hasPoint = false;
@@ -80,7 +80,7 @@ export function isNonCanonical(text: string, start: number, end: number): boolea
         code !== SMALL_E || isDigit(text.charCodeAt(at + 1)) || serializesDifferently(text.slice(start, end))
       );
   }
-  // Beyond so many digits only JavaScript itself knows.
+  // Beyond KEPT_DIGITS only the conversion itself can tell.
   if (digits > KEPT_DIGITS) return serializesDifferently(text.slice(start, end));
   if (!hasPoint) return digits === 1 && text.startsWith("-0", start);
   if (text.charCodeAt(end - 1) === ZERO) return true;

@@ -8,10 +8,11 @@ import { HEADER } from "./names.js";
 interface ParamHeader {
   /** The whole header name in lower case, such as `mcp-param-region`. */
   readonly header: string;
-  /** Where the value stands in the arguments. */
+  /** The path of the value in the arguments. */
   readonly path: readonly string[];
 }
 
+/** The `x-mcp-header` annotations of one input schema. */
 export interface ParamHeaders {
   /** The well-formed annotations, in the order of the schema. */
   readonly headers: readonly ParamHeader[];
@@ -124,7 +125,7 @@ function subschemas(schema: JsonObject, { path, reachable }: SchemaNode): readon
   ].reverse();
 }
 
-/** Where it stands in the parameters; the tasks extension adds its own methods. */
+/** The member that the `Mcp-Name` header repeats; the tasks extension adds its own methods. */
 const NAME_MEMBERS: ReadonlyMap<string, string> = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
@@ -134,7 +135,7 @@ const NAME_MEMBERS: ReadonlyMap<string, string> = new Map([
   ["tasks/cancel", "taskId"],
 ]);
 
-/** `undefined` when the request has no name to say. */
+/** The value of the `Mcp-Name` header (2026-07-28: basic/transports/streamable-http, "Request Metadata"), if any. */
 export function mirroredName(method: string, params: JsonObject): string | undefined {
   const key = NAME_MEMBERS.get(method);
   return key === undefined ? undefined : stringAt(params, key);

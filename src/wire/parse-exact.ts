@@ -1,10 +1,10 @@
-/** Reads JSON like JSON.parse, but keeps the text of each number that JavaScript would write in another way. */
+/** How is JSON parsed with the source of every number that JavaScript would serialize differently? */
 import { ExactNumber } from "./exact-number.js";
 import { endOfNumber, isNonCanonical } from "./non-canonical-numbers.js";
 import { endOfString, skipSpace } from "./result-span.js";
 
 /**
- * The value of `text`, which JSON.parse must have taken before: nothing is checked again. It recurses, so bound the depth
+ * Parses `text`, which JSON.parse must have accepted before; nothing is checked again. It recurses, so check the depth
  * before.
  */
 export function parseExact(text: string): unknown {
@@ -18,9 +18,9 @@ interface RecentNumber {
 
 class ExactReader {
   readonly #text: string;
-  /** The last short number of each hash. */
+  /** The last short number by hash. */
   readonly #recent: (RecentNumber | undefined)[] = [];
-  /** Where the next value, key or separator begins, or white space before it. */
+  /** The index of the next value, key or separator, or of white space before it. */
   #at = 0;
 
   constructor(text: string) {
@@ -59,7 +59,7 @@ class ExactReader {
       this.#at++;
       const value = this.value();
       if (key === "__proto__") {
-        // An assignment to that name would do something else.
+        // Assigning to `__proto__` would set the prototype.
         Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
       } else object[key] = value;
       if (this.#next() === COMMA) this.#at++;
@@ -83,7 +83,7 @@ class ExactReader {
     const start = this.#at;
     this.#at = endOfString(this.#text, start) + 1;
     const plain = this.#text.slice(start + 1, this.#at - 1);
-    // A longer piece would keep the whole text in memory.
+    // A longer slice would keep the whole text in memory.
     if (plain.length <= MAX_COPIED_LENGTH && !plain.includes("\\")) return plain;
     return JSON.parse(this.#text.slice(start, this.#at));
   }
@@ -115,7 +115,7 @@ class ExactReader {
     return value;
   }
 
-  /** The code of the next character that is no white space; `#at` is where it stands. */
+  /** Skips white space; returns the code of the next character. */
   #next(): number {
     this.#at = skipSpace(this.#text, this.#at);
     return this.#text.charCodeAt(this.#at);
@@ -124,7 +124,7 @@ class ExactReader {
 
 const copyOf = (token: string): string => Buffer.from(token, "latin1").toString("latin1");
 
-/** Pieces of a text up to this length are copies of their own in V8. */
+/** V8 copies slices up to this length; longer ones keep the whole text in memory. */
 const MAX_COPIED_LENGTH = 12;
 /** A power of two. */
 const SLOTS = 256;

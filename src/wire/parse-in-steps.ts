@@ -1,14 +1,14 @@
-/** A JSON parser that stops after each short step, so that other calls are served while a long text is parsed. */
+/** How is a long JSON text parsed while other calls are served? In steps, with a yield after each. */
 import { NestedTooDeep } from "./depth.js";
 import { parseJson } from "./json-text.js";
 import { endOfString } from "./result-span.js";
 
-/** What is parsed in one step, in characters: about half a millisecond. */
+/** Characters per step: about 0.5 ms. */
 const STEP_CHARS = 65_536;
 
 /**
- * Gives the value that `parseJson(text)` gives, and yields after each step. The native parser parses runs of elements of
- * up to `stepChars`; only an element longer than that is entered.
+ * Returns the value of `parseJson(text)`, and yields after each step. JSON.parse parses runs of elements of up to
+ * `stepChars`; only a longer element is entered.
  *
  * @param maxDepth the deepest nesting of objects and arrays
  * @param stepChars characters parsed in one step
@@ -22,7 +22,7 @@ export function parseInSteps(
   return new StepParser(text, maxDepth, stepChars).parse();
 }
 
-/** An object or array whose end is not reached. */
+/** An unfinished object or array. */
 interface Container {
   readonly isObject: boolean;
   /** The key of this container in the object around it. */
@@ -206,7 +206,7 @@ function addAll(container: Container, run: string): void {
 
 function add({ value: container }: Container, key: string | undefined, value: unknown): void {
   if (Array.isArray(container)) container.push(value);
-  // An assignment to that name would set the prototype.
+  // Assigning to `__proto__` would set the prototype.
   else if (key === "__proto__")
     Object.defineProperty(container, key, { value, writable: true, enumerable: true, configurable: true });
   else container[key as string] = value;
@@ -218,7 +218,7 @@ function onlyElement(elements: Container["value"]): unknown {
   return elements[0];
 }
 
-/** `at`, or where the escape begins that `at` is in the middle of. */
+/** `at`, or the start of the escape that `at` would cut. */
 function endBeforeEscape(text: string, at: number): number {
   for (let backslash = at - 1; backslash >= at - MAX_ESCAPE_LENGTH; backslash--) {
     if (text.charCodeAt(backslash) !== BACKSLASH) continue;

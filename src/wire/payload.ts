@@ -1,18 +1,19 @@
 /**
- * A JSON object that is carried rather than looked at: kept as the text it came as, or as the object it was
- * made as, and turned into the other only when somebody asks.
+ * How are results passed through without parsing and serializing them? A payload keeps the text it was received as, or
+ * the object it was created from, and converts lazily.
  */
 import { type Envelope, RESULT_TEXT } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { parseJson, writeJson } from "./json-text.js";
 
+/** A JSON object, as text or parsed. */
 export class Payload {
-  /** Everything after the opening brace, so that members can be put before it without touching it. */
+  /** The text after the opening brace, so that members can be prepended without copying it. */
   #members: string | Buffer | undefined;
   #object: JsonObject | undefined;
-  /** A member that the text has lost and the object still has; it goes when somebody asks for the object. */
+  /** A member cut from the text and not yet removed from the object. */
   #removedKey: string | undefined;
-  /** What was searched for in a long text, and whether it may be there: lists are searched for every answer. */
+  /** Cached results of `mayContain` for a long text: cached lists are searched for every reply. */
   #markers: Map<string, boolean> | undefined;
 
   private constructor(members: string | Buffer | undefined, object: JsonObject | undefined) {
@@ -20,12 +21,12 @@ export class Payload {
     this.#object = object;
   }
 
-  /** `text` must be the whole text of one JSON object, without white space around it; nobody checks it again. */
+  /** `text` must be the text of one JSON object without surrounding white space; it is not checked. */
   static ofText(text: string | Buffer): Payload {
     return new Payload(sliceFrom(text, 1), undefined);
   }
 
-  /** The result of a response: the parsed object, and the text it came as where that is known. */
+  /** The result of a response: the parsed object, and its received text where that is known. */
   static ofResponse(response: Envelope): Payload {
     const text = response[RESULT_TEXT];
     return new Payload(text === undefined ? undefined : sliceFrom(text, 1), response.result ?? {});
@@ -35,19 +36,19 @@ export class Payload {
     return new Payload(undefined, object);
   }
 
-  /** The JSON text without its opening brace, as it came where it came as text. */
+  /** The JSON text without its opening brace; as received, where it was received as text. */
   get members(): string | Buffer {
     this.#members ??= writeJson(this.#object).slice(1);
     return this.#members;
   }
 
-  /** The whole JSON text. Bytes are copied for it. */
+  /** The whole JSON text. Copies a buffer. */
   get text(): string | Buffer {
     const { members } = this;
     return typeof members === "string" ? `{${members}` : Buffer.concat([BRACE, members]);
   }
 
-  /** The parsed object; whoever asks pays for the parsing, once. */
+  /** The parsed object; parses the text on first use. @throws TypeError when it is no object */
   get object(): JsonObject {
     if (this.#object === undefined) {
       const value: unknown = parseJson(String(this.text));
@@ -61,14 +62,14 @@ export class Payload {
     return this.#object;
   }
 
-  /** The object where it is there for nothing; undefined where the text would have to be parsed. */
+  /** The object where it is parsed already, else undefined. */
   get parsed(): JsonObject | undefined {
     return this.#object === undefined ? undefined : this.object;
   }
 
   /**
-   * Whether `marker` (a piece of JSON text, such as `"isError"`) may stand in it: false is certain, true is
-   * not. Where only the object is there the answer is true, because looking is then as cheap as searching.
+   * Whether the text may contain `marker`, a piece of JSON text such as `"isError"`: false is certain. True without a
+   * text, because reading the object is then as cheap.
    */
   mayContain(marker: string): boolean {
     const text = this.#members;
@@ -83,16 +84,15 @@ export class Payload {
     return found;
   }
 
-  /** Whether `key` may be one of its own members; false is certain, and so is true where it is parsed. */
+  /** Whether it may have the member `key`: false is certain, true only where it is parsed. */
   mayHave(key: string): boolean {
     if (this.#object === undefined) return this.mayContain(`"${key}"`);
     return key !== this.#removedKey && Object.hasOwn(this.#object, key);
   }
 
   /**
-   * The same without its first member, if that is this one as serializers write it; else undefined, as where nobody has
-   * parsed it. Cutting text is much cheaper than writing it anew. Should another member have that
-   * name too, it stays, and the last of them, which is the one that counts, says the same.
+   * A copy without its first member, if that is exactly the text of this one and the object is parsed; else undefined.
+   * Slicing is much cheaper than serializing. A later duplicate of the member has the same value and stays.
    */
   withoutFirst({ key, value, text: member }: Member): Payload | undefined {
     const text = this.#members;
@@ -105,21 +105,21 @@ export class Payload {
   }
 }
 
-/** A member of an object, and how serializers write it where another one follows. */
+/** A member of an object, and its text as serializers write it before another one. */
 export interface Member {
   readonly key: string;
   readonly value: string;
   readonly text: string;
 }
 
-/** How most results of modern servers begin. */
+/** The first member of most results since 2026-07-28. */
 export const RESULT_TYPE_COMPLETE: Member = {
   key: "resultType",
   value: "complete",
   text: '"resultType":"complete",',
 };
 
-/** Searching so many characters costs more than remembering what was found. */
+/** From this length (characters) on the result of a search is cached. */
 const LONG_TEXT = 4096;
 const BRACE = Buffer.from("{");
 
@@ -130,7 +130,7 @@ const prefixOf = (text: string | Buffer, length: number): string =>
 const contains = (text: string | Buffer, marker: string): boolean =>
   text.includes(marker) || mayHideInEscape(text, marker);
 
-/** Whether a character of `marker` stands in `text` as an escape, where a search for it finds nothing. */
+/** Whether a character of `marker` may be escaped in `text`, where a plain search misses it. */
 function mayHideInEscape(text: string | Buffer, marker: string): boolean {
   for (let at = text.indexOf(ESCAPE); at !== -1; at = text.indexOf(ESCAPE, at + ESCAPE.length)) {
     const digits = text.slice(at + ESCAPE.length, at + ESCAPE.length + 2).toString();
@@ -139,5 +139,5 @@ function mayHideInEscape(text: string | Buffer, marker: string): boolean {
   return false;
 }
 
-/** How JSON writes a character of ASCII that it need not escape. */
+/** The beginning of a Unicode escape of an ASCII character. */
 const ESCAPE = "\\u00";

@@ -1,6 +1,6 @@
 /**
- * Where the `result` of a response stands in its text, so that it can be carried on as the text it came as. Asked
- * only about text that JSON.parse has taken, which is why brackets and quotes are all there is to look at.
+ * Where in its text is the `result` of a response, so that it can be passed on unchanged? Only for text that JSON.parse
+ * has accepted, so brackets and quotes suffice.
  */
 
 const QUOTE = 34;
@@ -11,16 +11,16 @@ const CLOSE_ARRAY = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
-/** From `start` up to, and without, `end`. */
+/** From `start` inclusive to `end` exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * What one pass over valid JSON tells: whether it is nested more than `limit` deep, and the span of the object that
- * is the `result` of the outermost object. No span where there is none, where there are several of that name, or
- * where a key of the outermost object is written with escapes and so could be another one than it looks.
+ * One pass over valid JSON: whether it is nested more than `limit` deep, and the span of the object that is the `result`
+ * of the outermost object. No span where there is none, where `result` is repeated, or where a key of the outermost
+ * object has escapes and may be `result` too.
  */
 export function scanResponse(
   text: string,
@@ -68,7 +68,7 @@ export function scanResponse(
 const NO_RESULT = { tooDeep: false };
 const TOO_DEEP = { tooDeep: true };
 
-/** The index of the quote that ends the string begun at `start`, or -1 when nothing ends it. */
+/** The index of the quote that ends the string begun at `start`, or -1. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let first = end;
@@ -78,7 +78,7 @@ export function endOfString(text: string, start: number): number {
   return -1;
 }
 
-/** Where the white space of JSON (RFC 8259, 2) that begins at `from` ends; nothing else is below these characters. */
+/** The index of the first character at or after `from` that is no white space (RFC 8259, 2). */
 export function skipSpace(text: string, from: number): number {
   let at = from;
   while (text.charCodeAt(at) <= 32) at++;

@@ -1,14 +1,15 @@
 /**
- * Server-sent events read from bytes, however these are cut into chunks (HTML standard, "Parsing an event
- * stream"). The data stays bytes: most of it is JSON, which is decoded once, where it is parsed.
+ * How are server-sent events read from chunks of bytes (HTML standard, "Parsing an event stream")? The data is kept as
+ * bytes; it is decoded where its JSON is parsed.
  */
 import { BoundedBuffer } from "./bounded-buffer.js";
 
-/** The longest event that is taken, in bytes. */
+/** Limit of one event, in bytes. */
 export const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
+/** One event. */
 export interface ReceivedEvent {
-  /** The empty id takes the last one back. */
+  /** The empty string resets the last event id. */
   readonly id: string | undefined;
   /** `undefined` stands for `message`. */
   readonly event: string | undefined;
@@ -16,12 +17,13 @@ export interface ReceivedEvent {
   readonly data: Buffer;
 }
 
+/** Receives the events of a stream. */
 export interface SseSink {
-  /** Also called for an event with an id and without data: it tells from where the stream can be resumed. */
+  /** Also called for an event with an id and without data: the stream can be resumed after it. */
   event(event: ReceivedEvent): void;
-  /** The server asks to wait this long before connecting again, in milliseconds. */
+  /** The reconnection time (ms) the server asks for. */
   retry?(ms: number): void;
-  /** An event went over the limit; nothing more can be read from this stream. */
+  /** An event is over the limit; the stream cannot be read further. */
   tooLong(): void;
 }
 
@@ -38,6 +40,7 @@ const EVENT = Buffer.from("event");
 const ID = Buffer.from("id");
 const RETRY = Buffer.from("retry");
 
+/** The parser of one event stream. */
 export class SseReader {
   readonly #sink: SseSink;
   /** The unfinished line. */
@@ -62,7 +65,7 @@ export class SseReader {
     if (this.#dead || chunk.length === 0) return;
     let start = this.#afterCr && chunk[0] === LF ? 1 : 0;
     this.#afterCr = false;
-    // Hardly any server ends lines with CR; without one, the native search finds the ends.
+    // Few servers end lines with CR; without one, the native search is used.
     const crs = chunk.includes(CR, start);
     for (;;) {
       const end = crs ? endOfLine(chunk, start) : chunk.indexOf(LF, start);
@@ -78,8 +81,8 @@ export class SseReader {
   }
 
   /**
-   * The stream ended properly. The standard drops an event that no empty line ended; here it is handed on,
-   * because there are servers that end their stream right after the last line of data.
+   * The stream ended normally. The standard drops an event without a final empty line; here it is delivered, because some
+   * servers end their stream right after the last line of data.
    */
   end(): void {
     if (this.#dead) return;
@@ -87,7 +90,7 @@ export class SseReader {
     if (!this.#dead) this.#dispatch();
   }
 
-  /** A line ends at `end`; what came of it before is held. */
+  /** A line ends at `end`; earlier chunks of it are in `#line`. */
   #take(chunk: Buffer, start: number, end: number): void {
     if (this.#line.length === 0) this.#read(chunk, start, end);
     else if (this.#line.append(chunk, start, end)) {
@@ -165,7 +168,7 @@ function isField(name: Buffer, bytes: Buffer, start: number, end: number): boole
   return true;
 }
 
-/** Where the value begins: after the colon and one space, if there is one. */
+/** The start of the value: after the colon and an optional space. */
 function valueAfter(name: Buffer, bytes: Buffer, start: number, end: number): number {
   const value = Math.min(end, start + name.length + 1);
   return value < end && bytes[value] === SPACE ? value + 1 : value;

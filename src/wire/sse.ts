@@ -1,5 +1,6 @@
-/** Server-sent events written as text, so that nothing in them can end a line or an event of its own accord. */
+/** How are server-sent events written, so that no value can inject a line or an event? */
 
+/** One event. */
 export interface SseEvent {
   readonly id?: string | undefined;
   /** `undefined` stands for `message`. */
@@ -8,8 +9,8 @@ export interface SseEvent {
 }
 
 /**
- * One event as text. Line breaks in `data` become lines of data; in `id` and `event`, where they would begin
- * a field of the writer's own choosing, they are refused.
+ * One event as text. Line breaks in `data` become several `data` lines; in `id` and `event` they are refused, because
+ * they would inject fields.
  *
  * @throws TypeError when `id` or `event` cannot be written.
  */
@@ -17,14 +18,14 @@ export function formatEvent(event: SseEvent): string {
   const head =
     (event.id === undefined ? "" : field("id", event.id)) +
     (event.event === undefined ? "" : field("event", event.event));
-  // JSON text has no line breaks, so this is the ordinary case.
+  // The fast path: JSON text has no line breaks.
   if (!event.data.includes("\n") && !event.data.includes("\r")) return `${head}data: ${event.data}\n\n`;
   return `${head}${linesOf(event.data)
     .map((line) => `data: ${line}\n`)
     .join("")}\n`;
 }
 
-/** A comment, which readers ignore; it keeps a quiet connection open. */
+/** A comment, which clients ignore; used as keep-alive. */
 export function formatComment(text = ""): string {
   return `${linesOf(text)
     .map((line) => `: ${line}\n`)

@@ -1,19 +1,20 @@
-/** Writes JSON like JSON.stringify, but exact numbers as they came; for values that have some. */
+/** How is a value with exact numbers written as JSON? */
 import { ExactNumber } from "./exact-number.js";
 
+/** Formatting of the text. */
 export interface WriteOptions {
   /** Spaces for each level, each member on a line of its own. Default: everything on one line. */
   readonly indent?: number | undefined;
-  /** What to write for each value; it is not asked about exact numbers. */
+  /** The value to write in place of each; not called for exact numbers. */
   readonly replace?: ((value: unknown) => unknown) | undefined;
 }
 
-/** @throws RangeError where `value` is nested too deeply for the stack */
+/** JSON.stringify with exact numbers. @throws RangeError where `value` is nested too deeply for the stack */
 export function writeExact(value: unknown, { indent = 0, replace }: WriteOptions = {}): string {
   const step = " ".repeat(indent);
   return write(value, indent === 0 ? "" : "\n") ?? "null";
 
-  /** `margin`: what begins a line at this level. Undefined for what JSON cannot say. */
+  /** `margin` begins each line at this level. Undefined for values without a JSON form. */
   function write(given: unknown, margin: string): string | undefined {
     if (given instanceof ExactNumber) return given.source;
     const inner = replace === undefined ? given : replace(given);
@@ -29,7 +30,7 @@ export function writeExact(value: unknown, { indent = 0, replace }: WriteOptions
   function list(elements: readonly unknown[], margin: string): string {
     if (elements.length === 0) return "[]";
     const line = margin + step;
-    // Joined and not added up: a rope of a million pieces takes longer to collect than to write.
+    // Joined, because garbage-collecting a rope of a million pieces takes longer than writing it.
     const texts: string[] = [];
     for (let at = 0; at < elements.length; at++) texts.push(write(elements[at], line) ?? "null");
     return `[${line}${texts.join(`,${line}`)}${margin}]`;
@@ -47,10 +48,10 @@ export function writeExact(value: unknown, { indent = 0, replace }: WriteOptions
   }
 }
 
-/** Most strings are written as they are, which is quicker found out than asked for. */
+/** A fast path for short strings without escapes. */
 const quoted = (text: string): string =>
   text.length <= SHORT && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 
 const SHORT = 64;
-/** Without what JSON.stringify escapes: quotes, backslashes, control characters, and surrogates, which may stand alone. */
+/** No character that JSON.stringify escapes: quotes, backslashes, control characters, lone surrogates. */
 const PLAIN = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;

@@ -29,8 +29,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: false,
   },
   core: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   downstream: {
     words: false,
@@ -41,8 +41,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: false,
   },
   http: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   operator: {
     words: false,
@@ -57,20 +57,20 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: false,
   },
   runtime: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   telemetry: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   upstream: {
     words: false,
     docs: false,
   },
   wire: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   workers: {
     words: false,

@@ -117,9 +117,12 @@ test("where it cannot be done the gateway goes on", async () => {
   const error = new Error("built without an inspector");
   const { look, debug } = watched(vi.fn(() => Promise.reject(error)));
   look(0);
-  await vi.waitFor(() => expect(debug).toHaveBeenCalledWith({ error }, "memory could not be given back"), {
-    timeout: 60_000,
-  });
+  await vi.waitFor(
+    () => expect(debug).toHaveBeenCalledWith({ error }, "the idle garbage collection failed"),
+    {
+      timeout: 60_000,
+    },
+  );
 });
 
 test("when all is collected, the room for young objects shrinks to what they need", async () => {

@@ -37,13 +37,13 @@ test("each level begins at its share of the limit, and is said once", () => {
   const { after, said } = watched();
   expect([91, 92, 94, 95, 98].map(after)).toEqual([0, 1, 1, 2, 3]);
   expect(said).toHaveLength(3);
-  expect(said[0]).toBe("warn: short of memory: no new streams, and no connection is kept alive");
+  expect(said[0]).toBe("warn: memory pressure: new streams are refused, and connections are not kept alive");
 });
 
 test("a level lasts until there is a little more room than where it began", () => {
   const { after, said } = watched();
   expect([95, 94, 92.9, 91, 89].map(after)).toEqual([2, 2, 1, 1, 0]);
-  expect(said.at(-1)).toBe("info: there is memory again: all is served");
+  expect(said.at(-1)).toBe("info: memory pressure is over: all requests are served");
 });
 
 test("garbage is no reason to refuse anybody", () => {
@@ -55,7 +55,7 @@ test("garbage is no reason to refuse anybody", () => {
   expect(after(93)).toBe(1);
 });
 
-test("a process that fills its container is short of memory, whatever its heap says", () => {
+test("a process that fills its container is under memory pressure, whatever its heap size", () => {
   const { pressure, reading } = watched();
   reading.rss = 960;
   vi.advanceTimersByTime(300);

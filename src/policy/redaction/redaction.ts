@@ -1,6 +1,6 @@
 /** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
 import type { RedactionConfig } from "../../config/config.js";
-import { atOnce, runSteps, type Steps, Work } from "../../runtime/cooperative-yield.js";
+import { runAtOnce, runSteps, type Steps, Work } from "../../runtime/cooperative-yield.js";
 import { ExactNumber } from "../../wire/exact-number.js";
 import type { JsonObject } from "../../wire/json.js";
 import { compilePattern } from "../rules/patterns.js";
@@ -49,7 +49,7 @@ export function redaction({ paths, patterns }: RedactionConfig, replacement: str
     apply: <T extends JsonObject>(object: T, place?: MessagePart) =>
       runSteps(walk.whole(object, place, nodes)) as Promise<T>,
     text: (text: string) => runSteps(texts.redact(text, new Work())),
-    applyNow: (object: JsonObject) => atOnce(walk.whole(object, undefined, nodes)),
+    applyNow: (object: JsonObject) => runAtOnce(walk.whole(object, undefined, nodes)),
     endsIn: (name: string) => nodes.length > 0 && names.has(name.toLowerCase()),
   });
   return { ...made(compilePaths(paths)), patternsOnly: made([]) };
@@ -85,7 +85,7 @@ class Walk {
 
   *#value(value: unknown, spot: Position, work: Work): Steps<unknown> {
     if (isTarget(spot.paths)) return this.#replacement;
-    if (work.isTurn(BASE_COST)) yield;
+    if (work.mustYield(BASE_COST)) yield;
     if (typeof value === "string") return yield* this.#texts.redact(value, work);
     if (typeof value === "number") return yield* this.#number(value, String(value), work);
     if (value instanceof ExactNumber) {
@@ -122,7 +122,7 @@ class Walk {
       // A list in a list is no content.
       const { part, mirrored } = Array.isArray(inner) ? NO_POSITION : spot;
       const below = { part, paths: descend(spot.paths, at), mirrored };
-      if (work.isTurn(1)) yield;
+      if (work.mustYield(1)) yield;
       if (this.#isUntouched(inner, below)) continue;
       const clean = yield* this.#value(inner, below, work);
       if (clean === inner) continue;
@@ -144,7 +144,7 @@ class Walk {
       const clean = isBinaryMember(spot.part, key, object)
         ? inner
         : yield* this.#member(key, object, spot, work);
-      if (work.isTurn(1)) yield;
+      if (work.mustYield(1)) yield;
       if (clean === inner && name === key) {
         if (copy !== undefined) setOwn(copy, key, inner);
         continue;
@@ -209,7 +209,7 @@ function* firstOf(
   for (let at = 0; at < count; at++) {
     const key = keys[at] ?? "";
     setOwn(copy, key, object[key]);
-    if (work.isTurn(1)) yield;
+    if (work.mustYield(1)) yield;
   }
   return copy;
 }
