@@ -3,10 +3,10 @@
 import "./runtime/v8-flags.js";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
+import { packageVersion } from "./cli/help.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
-import { packageVersion } from "./cli/version.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import type { Logger } from "./core/logger.js";
 import { settle, withTimeout } from "./core/timeouts.js";

@@ -2,11 +2,10 @@
 import type { Reply } from "../core/call.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import { parseArguments } from "./arguments.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
-import { withGateway } from "./with-gateway.js";
+import { parseArguments, withGateway } from "./with-gateway.js";
 
 export async function call(
   name: string,

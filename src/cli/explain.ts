@@ -1,11 +1,10 @@
 /** `cardea explain`: says what would become of a call, and why, without making it. */
 import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
-import { parseArguments } from "./arguments.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type AsFlags, type ConfigFlags, type JsonFlag, principalFromFlags, wantsJson } from "./flags.js";
-import { withGateway } from "./with-gateway.js";
+import { parseArguments, withGateway } from "./with-gateway.js";
 
 type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
 

@@ -1,4 +1,5 @@
-/** What `cardea --help` prints; it fits on a screen of 24 lines. */
+/** What do `cardea --help` and `cardea --version` print? The help fits on a screen of 24 lines. */
+import { readFileSync } from "node:fs";
 
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
@@ -24,3 +25,10 @@ Data goes to stdout, the log to stderr (CARDEA_LOG_LEVEL: error, warn, info, deb
 Exit codes: 0 done, 1 failed, 2 wrong usage, 78 the config is wrong,
 69 a server marked required is not there.
 `;
+
+/** The version of this package. @throws Error when its package.json is missing. */
+export function packageVersion(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const { version } = JSON.parse(text) as { readonly version: string };
+  return version;
+}

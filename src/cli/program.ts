@@ -15,9 +15,8 @@ import {
   withListenFlags,
   withReapFlag,
 } from "./flags.js";
-import { HELP } from "./help.js";
+import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
-import { packageVersion } from "./version.js";
 
 /** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
 export async function runCommandLine(argv: readonly string[], shell: CommandContext): Promise<number> {

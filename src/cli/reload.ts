@@ -1,12 +1,11 @@
 /** Follows the config file while the gateway runs: a good change is applied whole, a bad one not at all. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { checkRules } from "../config/check-rules.js";
+import { checkRules, workersConflict } from "../config/check-rules.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { watchConfig } from "../config/watch.js";
-import { workersConflict } from "../config/workers.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import type { OpenedConfig } from "./open-config.js";

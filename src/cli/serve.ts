@@ -1,7 +1,8 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
+
+import { workersConflict } from "../config/check-rules.js";
 import type { ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
-import { workersConflict } from "../config/workers.js";
 import { callCount } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";

@@ -1,17 +1,23 @@
-/** Runs a command against the servers of the config, without listening to anybody. */
-
+/** How does a command call the servers of the config? In a gateway of its own that opens no listener. */
 import { GatewayError } from "../core/errors.js";
 import { settle, withTimeout } from "../core/timeouts.js";
 import type { Gateway } from "../gateway/gateway.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
 import type { CommandContext, Log } from "./command-context.js";
-import { EXIT } from "./exit.js";
+import { EXIT, UsageError } from "./exit.js";
 import type { ConfigFlags } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
-/** Servers that take longer than this to go are left to end by themselves, in ms. */
+/** The gateway waits this long (ms) for its servers to exit. */
 const SHUTDOWN_MS = 5_000;
 
+/**
+ * Runs `work` with a gateway, and stops it.
+ *
+ * @returns the exit code: that of `work`, or the one for a wrong config, a signal or a failed call
+ */
 export async function withGateway(
   flags: ConfigFlags,
   shell: CommandContext,
@@ -33,4 +39,20 @@ export async function withGateway(
   } finally {
     await withTimeout(SHUTDOWN_MS, settle(gateway.stop({ immediate: true })));
   }
+}
+
+/**
+ * The arguments of a tool, as a person writes them on a command line.
+ *
+ * @throws UsageError when the text is no JSON object.
+ */
+export function parseArguments(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch {
+    throw new UsageError('the arguments are not JSON; write them as one word: \'{"name": "value"}\'');
+  }
+  if (!isObject(value)) throw new UsageError("the arguments must be a JSON object");
+  return value;
 }

@@ -1,16 +1,18 @@
-/** Adds to what was found wrong with a config what only those can tell who put its rules into effect. */
+/** Which problems of a config does its schema not show? Those of rules and limits. */
 import type { Config } from "./config.js";
 import type { Problem } from "./problem.js";
 import type { BadConfig, GoodConfig } from "./read.js";
 import type { Path } from "./tree.js";
 import { describePath } from "./variables.js";
 
+/** The sections whose rules are compiled. */
 export type Rules = Pick<Config, "policy" | "limits">;
+/** Compiles rules and limits; returns what is wrong, by path. */
 export type CheckRules = (
   rules: Rules,
 ) => Promise<readonly { readonly path: Path; readonly message: string }[]>;
 
-/** `check` is asked only when there are rules or limits. */
+/** The outcome with the faults that `check` finds; `check` runs only where there are rules or limits. */
 export async function checkRules(
   outcome: GoodConfig | BadConfig,
   check: CheckRules,
@@ -23,4 +25,14 @@ export async function checkRules(
   const known: readonly Problem[] = outcome.ok ? [] : outcome.problems;
   const problems = [...known, ...found].sort((a, b) => a.line - b.line || a.column - b.column);
   return { ok: false, problems, warnings, rules, problemAt };
+}
+
+/** Why several workers cannot serve the config, in a sentence; undefined where they can. */
+export function workersConflict({ limits = [] }: Pick<Config, "limits">): string | undefined {
+  // Each worker counts alone, so N workers would let N times the limit through.
+  const counting = limits.find(
+    ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,
+  );
+  if (counting === undefined) return undefined;
+  return `several workers cannot count together what the limit "${counting.name}" counts: serve without --workers, or without it`;
 }

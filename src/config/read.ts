@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
-import { completeAuth } from "./complete-auth.js";
-import { completeLimits, completePolicy } from "./complete-policy.js";
+import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
 import type { Config } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { Findings } from "./findings.js";

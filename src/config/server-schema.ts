@@ -1,8 +1,22 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
-import { HEADER_NAME, isHeaderValue, isReservedHeader } from "./headers.js";
 import { checksSchema, overridesSchema } from "./tool-schema.js";
 import { MAX_DURATION_MS, parseDuration } from "./units.js";
+
+/** A header name (RFC 9110, 5.6.2: token). */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+/** Headers that HTTP sets itself, that change the framing, and those of MCP. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  ...["connection", "content-length", "expect", "keep-alive", "proxy-connection"],
+  ...["te", "trailer", "transfer-encoding", "upgrade"],
+  ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"],
+]);
+
+const isReservedHeader = (name: string): boolean => RESERVED_HEADERS.has(name.toLowerCase());
+
+/** Whether a header can have this value (RFC 9110, 5.5). */
+const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 
 /** Every revision that can be pinned; the wire's own list may not be imported here, a test compares them. */
 export const REVISIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;

@@ -5,7 +5,7 @@ import type { UpstreamObserver } from "../core/upstream.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT } from "../policy/concurrency.js";
 import { ResponseCache } from "../policy/response-cache.js";
-import { RetryBudget } from "../policy/retry-budget.js";
+import { RetryBudget } from "../policy/retry.js";
 import { Semaphore } from "../policy/semaphore.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";

@@ -1,17 +1,17 @@
-/** Makes a call a second time, where that can do no harm and its server could not be reached the first time. */
+/** Which failed calls are made a second time, and how many? Only calls that are safe to repeat, within a retry budget. */
 import type { Call, Notice, Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { isSafeToRepeat } from "./repeatable.js";
-import type { RetryBudget } from "./retry-budget.js";
 
+/** Where retries come from. */
 export interface RetrySettings {
   readonly budget: RetryBudget;
-  /** A call is made again. */
+  /** Called for each retry. */
   readonly onRetry?: () => void;
 }
 
-/** Belongs outside the breaker, which has to see each attempt for what it was. */
+/** Stands outside the circuit breaker, which counts each attempt. */
 export function retry({ budget, onRetry }: RetrySettings): Middleware {
   return (next: Handler): Handler => {
     function attempt(call: Call): Promise<Reply> {
@@ -21,7 +21,7 @@ export function retry({ budget, onRetry }: RetrySettings): Middleware {
         call.notify(notice);
       };
       return next({ ...call, notify }).catch((error: unknown) => {
-        // Whoever has heard of progress would hear of it from the beginning again.
+        // A host that received progress would receive it from the beginning again.
         if (notified || call.signal.aborted || !isRetryable(error) || !budget.take()) throw error;
         onRetry?.();
         return next(call);
@@ -29,7 +29,7 @@ export function retry({ budget, onRetry }: RetrySettings): Middleware {
     }
     return function retry(call) {
       budget.count();
-      // A call with answers goes on where its server waits; made anew it would be another.
+      // A call with answers resumes a round; it cannot be made from the beginning.
       return call.inputResponses === undefined && isSafeToRepeat(call) ? attempt(call) : next(call);
     };
   };
@@ -37,9 +37,53 @@ export function retry({ budget, onRetry }: RetrySettings): Middleware {
 
 const RETRYABLE_CODES: ReadonlySet<ErrorCode> = new Set(["upstream_unavailable", "upstream_closed"]);
 
-/** A server that answered would answer the same again; and who is told when to come back need not come back before. */
+/** Not where the server has answered, or has said when to call again. */
 const isRetryable = (error: unknown): boolean =>
   error instanceof GatewayError &&
   RETRYABLE_CODES.has(error.code) &&
   error.options.answered !== true &&
   error.options.retryAfterMs === undefined;
+
+interface RetryBudgetSettings {
+  /** Retries per call; default 0.2. */
+  readonly ratio: number;
+  /** Retries per second in any case; default 10. */
+  readonly perSecond: number;
+}
+
+const DEFAULTS: RetryBudgetSettings = { ratio: 0.2, perSecond: 10 };
+/** Unused retries are kept for this long. */
+const MAX_SAVED_SECONDS = 10;
+
+/** A share of all calls may be repeated, so that a server in trouble is not flooded with retries. Monotonic time. */
+export class RetryBudget {
+  readonly #settings: RetryBudgetSettings;
+  #left: number;
+  #at = performance.now();
+
+  constructor(settings: Partial<RetryBudgetSettings> = {}) {
+    this.#settings = { ...DEFAULTS, ...settings };
+    this.#left = this.#settings.perSecond;
+  }
+
+  /** Counts a first attempt. */
+  count(): void {
+    this.#left = Math.min(this.#left + this.#settings.ratio, this.#most);
+  }
+
+  /** Spends one retry; false when none is left. */
+  take(): boolean {
+    const now = performance.now();
+    const filled = this.#left + ((now - this.#at) / 1000) * this.#settings.perSecond;
+    this.#at = now;
+    this.#left = Math.min(filled, this.#most);
+    // Floating-point sums of 0.2 fall short of whole numbers by less than this.
+    if (this.#left < 1 - 1e-9) return false;
+    this.#left -= 1;
+    return true;
+  }
+
+  get #most(): number {
+    return this.#settings.perSecond * MAX_SAVED_SECONDS;
+  }
+}

@@ -12,7 +12,7 @@ import { Approvals } from "../../src/policy/approvals.js";
 import { DecisionLog } from "../../src/policy/decision-log.js";
 import { Limit } from "../../src/policy/limits/limit.js";
 import { ResponseCache } from "../../src/policy/response-cache.js";
-import { RetryBudget } from "../../src/policy/retry-budget.js";
+import { RetryBudget } from "../../src/policy/retry.js";
 import { Tasks } from "../../src/routing/tasks.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { Payload } from "../../src/wire/payload.js";
@@ -150,7 +150,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
         });
     },
   },
-  "policy/retry-budget.ts": {
+  "policy/retry.ts": {
     mib: 1,
     times: 10_000,
     fill: () => {

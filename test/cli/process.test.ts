@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { packageVersion } from "../../src/cli/version.js";
+import { packageVersion } from "../../src/cli/help.js";
 import { allMet } from "../support/cardea.js";
 import { until } from "../support/until.js";
 

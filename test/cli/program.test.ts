@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { packageVersion } from "../../src/cli/help.js";
 import { runCommandLine } from "../../src/cli/program.js";
-import { packageVersion } from "../../src/cli/version.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;

@@ -3,8 +3,7 @@ import type { Call, Reply, Route } from "../../src/core/call.js";
 import { GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
 import { compose } from "../../src/core/handler.js";
 import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
-import { retry } from "../../src/policy/retry.js";
-import { RetryBudget } from "../../src/policy/retry-budget.js";
+import { RetryBudget, retry } from "../../src/policy/retry.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";
 import fc from "../support/fast-check.js";
 

@@ -8,9 +8,8 @@ import { compileMatcher, type Matcher } from "../rules/matcher.js";
 import { hasUri } from "../rules/route-readings.js";
 import type { PolicyFault } from "../rules/rule.js";
 import { Semaphore } from "../semaphore.js";
-import type { CallBudget } from "./call-budget.js";
-import { Quota } from "./quota.js";
-import { TokenBucket } from "./token-bucket.js";
+import type { CallBudget } from "./call-budgets.js";
+import { Quota, TokenBucket } from "./call-budgets.js";
 
 /** Where the config gives a concurrency and says nothing of a queue. */
 const DEFAULT_QUEUE = 100;

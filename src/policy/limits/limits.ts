@@ -7,7 +7,7 @@ import type { Handler, Middleware } from "../../core/handler.js";
 import { TASK_METHODS } from "../../core/tasks.js";
 import type { Metrics } from "../../telemetry/metrics.js";
 import { restrictsAnyReading } from "../rules/matcher.js";
-import type { CallBudget } from "./call-budget.js";
+import type { CallBudget } from "./call-budgets.js";
 import { Limit } from "./limit.js";
 import { PaidRounds } from "./paid-rounds.js";
 

@@ -1,6 +1,5 @@
 /** A `when` expression: compiled and checked once, then asked about one call after another. */
-import { loadLibrary } from "./cel.js";
-import { ExpressionError } from "./expression-error.js";
+import { ExpressionError, loadLibrary } from "./cel.js";
 import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
 import { compilePattern } from "./patterns.js";

@@ -1,8 +1,8 @@
 /** One rule of the policy, compiled. */
 import type { RuleConfig } from "../../config/config.js";
+import { ExpressionError } from "./cel.js";
 import type { Expression } from "./expression.js";
 import { compileExpression } from "./expression.js";
-import { ExpressionError } from "./expression-error.js";
 import { compileMatcher, type Matcher } from "./matcher.js";
 import { compilePattern } from "./patterns.js";
 

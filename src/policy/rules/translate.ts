@@ -1,6 +1,6 @@
 /** Checks the types of a `when` expression, and puts the null-safe and bounded functions in its place. */
 import type { CelEnv, CelType, parse } from "@bufbuild/cel";
-import { ExpressionError } from "./expression-error.js";
+import { ExpressionError } from "./cel.js";
 import { INTERNAL, MAX_ITERATION_DEPTH } from "./functions.js";
 import { compilePattern } from "./patterns.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { ExpressionError } from "../../../src/policy/rules/cel.js";
 import { compileExpression, type Facts } from "../../../src/policy/rules/expression.js";
-import { ExpressionError } from "../../../src/policy/rules/expression-error.js";
 import fc from "../../support/fast-check.js";
 import { stepsOf } from "../../support/steps.js";
 

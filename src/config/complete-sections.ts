@@ -1,10 +1,12 @@
-/** Makes `auth` of the file complete, and finds what contradicts itself in it. */
+/** How are `auth`, `policy` and `limits` of the file completed? Defaults and names are filled in, times are in ms. */
 import { isLoopback } from "../http/loopback.js";
 import type { AuthShape } from "./auth-schema.js";
-import type { AuthConfig, ListenConfig } from "./config.js";
+import type { AuthConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
+import type { LimitShape, PolicyShape } from "./policy-schema.js";
+import { parseDuration, parseRate } from "./units.js";
 
-/** `listen` as it will be, flags included. */
+/** Adds contradictions within `auth` to `findings`. `listen` includes flags. */
 export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: Findings): AuthConfig {
   const { keys, jwt, resource, requiredScopes } = shape;
   if (keys.length === 0 && jwt === undefined) {
@@ -35,3 +37,34 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
 
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === "string" ? [value] : value;
+
+/** Names each rule and reads its durations. */
+export function completePolicy({ default: fallback, rules }: PolicyShape): PolicyConfig {
+  return {
+    default: fallback,
+    rules: rules.map(({ remember, ...rule }, index) => {
+      const rememberMs = remember === undefined ? undefined : parseDuration(remember);
+      return {
+        ...rule,
+        name: rule.name ?? `rule-${index + 1}`,
+        ...(rememberMs !== undefined && { rememberMs }),
+      };
+    }),
+  };
+}
+
+/** Names each limit and reads its rate, quota and timeout. */
+export function completeLimits(limits: readonly LimitShape[]): readonly LimitConfig[] {
+  return limits.map(({ rate: written, quota: counted, timeout, ...limit }, index) => {
+    const rate = written === undefined ? undefined : parseRate(written);
+    const quota = counted === undefined ? undefined : parseRate(counted);
+    const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
+    return {
+      ...limit,
+      name: limit.name ?? `limit-${index + 1}`,
+      ...(rate !== undefined && { rate }),
+      ...(quota !== undefined && { quota }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    };
+  });
+}
