@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The process: what it was asked, what surrounds it, and how it ends. */
+/** How the process starts, what it gives to the commands, and how it ends. */
 import "./runtime/v8-flags.js";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
@@ -32,13 +32,12 @@ const shell: CommandContext = {
     const processRegistry = openProcessRegistry(process.env, log);
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
-    const seat = worker === undefined ? {} : { workerIdentity: worker.identity };
     return createGateway(config, {
       logger: log,
       redact,
       version: packageVersion(),
       processRegistry,
-      ...seat,
+      ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
@@ -46,8 +45,8 @@ const shell: CommandContext = {
       import("./gateway/primary.js"),
       import("./operator/orphans.js"),
     ]);
-    const ledger = openProcessRegistry(process.env, logger);
-    const onWorkerLost = () => handleOrphans(ledger, orphans === "end", logger);
+    const registry = openProcessRegistry(process.env, logger);
+    const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
     return createPrimary(config, { count, logger, version: packageVersion(), onWorkerLost });
   },
@@ -59,7 +58,7 @@ const shell: CommandContext = {
   },
 };
 
-/** One of each for all logs: so lines come in the order in which they were written, and none shows a secret. */
+/** Shared by all logs of the process: lines keep their order, and each secret is known to all. */
 let logSinks: { readonly stderr: StderrWriter; readonly redactor: Redactor } | undefined;
 
 async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Promise<Log> {
@@ -80,7 +79,7 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
   };
 }
 
-/** Every line says which worker wrote it. */
+/** Adds the number of the worker to every line. */
 function withWorkerField(worker: number, logger: Logger): Logger {
   const logAt =
     (level: "error" | "warn" | "info" | "debug"): Logger["info"] =>
@@ -97,7 +96,7 @@ function withWorkerField(worker: number, logger: Logger): Logger {
 
 /** EPIPE is ignored: when the reader of stdout is gone, the command still ends in its own way. Other errors are fatal. */
 function onStdoutError(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") crash("the output cannot be written", error);
+  if (error.code !== "EPIPE") crash("stdout cannot be written; exiting", error);
 }
 process.stdout.on("error", onStdoutError);
 process.stderr.on("error", () => {});
@@ -110,7 +109,7 @@ async function exit(code: number): Promise<void> {
   process.exit(code);
 }
 
-/** Nothing can be known of the state any more, so the process ends; a supervisor starts a new one. */
+/** Exits with 1 after an unexpected error: the state is undefined, and a supervisor starts a new process. */
 function crash(sentence: string, error: unknown): void {
   process.exitCode = 1;
   void openLog().then(
@@ -121,13 +120,11 @@ function crash(sentence: string, error: unknown): void {
     () => exit(1),
   );
 }
-process.on("uncaughtException", (error) => crash("an error that nobody caught; the process ends", error));
-process.on("unhandledRejection", (error) =>
-  crash("a failure that nobody waited for; the process ends", error),
-);
+process.on("uncaughtException", (error) => crash("uncaughtException; exiting", error));
+process.on("unhandledRejection", (error) => crash("unhandledRejection; exiting", error));
 if (wasStartedByNpm(process.env)) watchParent(() => process.kill(process.pid, "SIGTERM"));
 
 runCommandLine(process.argv.slice(2), shell).then(
   (code) => exit(code),
-  (error: unknown) => crash("something went wrong that should not", error),
+  (error: unknown) => crash("internal error; exiting", error),
 );

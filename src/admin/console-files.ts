@@ -1,6 +1,7 @@
-/** The files of the console page: a fixed few, read once, served from memory. */
+/** Which files make up the console page; they are read once and served from memory. */
 import { readFileSync } from "node:fs";
 
+/** One file and its content type. */
 export interface ConsoleFile {
   readonly type: string;
   readonly text: string;
@@ -14,9 +15,9 @@ const FILES: readonly (readonly [path: string, file: string, type: string])[] = 
 ];
 
 /**
- * By the path each is served at. Paths are never made from what a request says.
+ * The files by URL path. File paths are never derived from a request.
  *
- * @throws Error when one of them is missing from the package.
+ * @throws Error when a file is missing from the package.
  */
 export function consoleFiles(): ReadonlyMap<string, ConsoleFile> {
   return new Map(

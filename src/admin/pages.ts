@@ -1,4 +1,4 @@
-/** What the pages of `/api/v1/…` show; the console draws from the same. */
+/** Which data the pages of `/api/v1/…` return; the console shows the same. */
 import type { MalformedEntry } from "../core/list-entries.js";
 
 /** `GET /api/v1/status` */
@@ -23,7 +23,7 @@ interface ServerRow {
   readonly transport: "stdio" | "http";
   readonly state: "starting" | "ready" | "backoff" | "stopped";
   readonly required: boolean;
-  /** The revisions in which it is spoken to at this moment: one, or two where it serves hosts of both eras. */
+  /** The protocol revisions of its open connections: one, or two where it serves hosts of both eras. */
   readonly revisions?: readonly string[];
   /** Why it is not ready, in a plain sentence. */
   readonly lastError?: string;
@@ -77,7 +77,7 @@ interface QuestionRow {
   readonly since: string;
 }
 
-/** A page was asked for something that makes no sense; its message is for whoever asked. */
+/** An invalid query of a page; the response carries its message. */
 export class BadQuery extends Error {
   override readonly name = "BadQuery";
 }
@@ -87,7 +87,7 @@ export interface Pages {
   readonly [name: string]: (query: URLSearchParams) => unknown;
 }
 
-/** The functions behind the pages of one gateway; each gives what is true at this moment. */
+/** The pages of one gateway; each returns the current state. */
 export interface AdminPages extends Pages {
   readonly status: () => StatusPage;
   readonly servers: () => readonly ServerRow[];

@@ -1,4 +1,4 @@
-/** The admin listener: health, metrics, status as JSON, and the console page. */
+/** What the admin listener serves: health, metrics, status as JSON, and the console page. */
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
@@ -13,35 +13,37 @@ import { bearerAuth } from "./bearer-auth.js";
 import { consoleFiles } from "./console-files.js";
 import { BadQuery, type Pages } from "./pages.js";
 
+/** Where the listener binds, who may use it, and what it shows. */
 export interface AdminListenerOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  /** What whoever asks for more than health must send; or `sha256:` and its hash. Default: nothing. */
+  /** The bearer token for everything but health, or `sha256:` and its hash. Default: none. */
   readonly token?: string;
-  /** Further names the listener may be called by. */
+  /** Further values of `Host` that are accepted. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
-  /** Takes secrets out of what pages show. Default: there are none. */
+  /** Takes secrets out of the pages. Default: the identity function. */
   readonly redact?: (text: string) => string;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly pages: Pages;
-  /** A socket to listen on instead, of this process alone; then `host` and `port` say nothing. */
+  /** A Unix socket or named pipe to listen on, in place of `host` and `port`. */
   readonly socket?: string;
 }
 
+/** A listener that can be bound and closed. */
 export interface AdminListener {
   /**
-   * @throws GatewayError when that would let strangers in, or an Error as `server.listen` gives it, such as
-   * EADDRINUSE.
+   * @throws GatewayError when it would be reachable from other machines without a token, or the Error of
+   * `server.listen`, such as EADDRINUSE.
    */
   start(): Promise<{ readonly url: string; readonly port: number }>;
-  /** Ends every connection; resolves when the port is free. */
+  /** Closes every connection; resolves when the port is free. */
   stop(): Promise<void>;
 }
 
-/** Admin traffic is small and rare; whoever needs longer than this is up to something. */
+/** Limits of admin traffic, which is small and rare. */
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const CONNECTIONS = 200;
@@ -57,6 +59,7 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
+/** The listener, not yet bound. */
 export function createAdminListener(settings: AdminListenerOptions): AdminListener {
   const app = adminApp(settings);
   const server = createAdaptorServer({
@@ -76,9 +79,9 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
         server.once("error", reject);
         server.listen(socket === undefined ? { host, port } : { path: socket, exclusive: true }, () => {
           server.off("error", reject);
-          // A connection that cannot be taken, for want of descriptors say, is no reason to end everything else.
+          // A failed accept, such as EMFILE, must not end the process.
           server.on("error", (error) =>
-            settings.logger.error({ error }, "a connection of an operator was lost"),
+            settings.logger.error({ error }, "an admin connection could not be accepted"),
           );
           const bound = server.address() as AddressInfo | string;
           if (typeof bound === "string") resolve({ url: bound, port: 0 });
@@ -97,17 +100,17 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
   };
 }
 
-/** What is asked for its pages; a test walks its routes. */
+/** The routes of the listener; exported for a test that visits each. */
 export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpBindings }> {
-  const mayLook = bearerAuth(settings.token);
+  const isAuthorized = bearerAuth(settings.token);
   const { redact = (text) => text } = settings;
-  // Servers speak on the pages, also of what they should keep to themselves.
+  // Pages quote servers, whose texts may contain secrets.
   const withoutSecrets = (_key: string, value: unknown): unknown =>
     typeof value === "string" ? redact(value) : value;
   const files = consoleFiles();
-  // Probes have no token, and a page must be there to ask for one; the files are the same for everybody.
+  // Served without the token: probes have none, and the console page prompts for it.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
-  const door = rebindingProtection({
+  const hostCheck = rebindingProtection({
     bind: settings.host,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: [],
@@ -116,8 +119,8 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
 
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
-    checkOperatorRequestHead(c.env.incoming as IncomingMessage, door);
-    if (!open.has(c.req.path) && !mayLook(c.req.header("authorization"))) {
+    checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
+    if (!open.has(c.req.path) && !isAuthorized(c.req.header("authorization"))) {
       const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
       return c.json(
         { error: "this needs the token of listen.admin: Authorization: Bearer …" },

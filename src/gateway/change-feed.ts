@@ -1,4 +1,4 @@
-/** A feed of changes that outlives the catalogs behind it: subscribers stay when a new config takes effect. */
+/** How subscribers to changes stay subscribed when a new config, with a new catalog, takes effect. */
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
@@ -11,6 +11,7 @@ interface Subscription {
   stop: () => void;
 }
 
+/** A change feed whose source can be replaced while it has subscribers. */
 export class PersistentChangeFeed implements ChangeFeed {
   #source: ChangeFeed;
   readonly #logger: Logger;
@@ -44,20 +45,20 @@ export class PersistentChangeFeed implements ChangeFeed {
   }
 
   /**
-   * From now on hears `source`. Each subscriber is told of the lists for which `differs` says that its client
-   * sees something else than before, and of the resources it follows, whose updates it may have missed.
+   * Moves every subscription to `source`. A subscriber is notified of the lists for which `differs` returns true, and of
+   * the resources that it follows, as their updates may have been missed meanwhile.
    */
   switchTo(source: ChangeFeed, differs: (client: Client, change: Change) => boolean): void {
-    // What is still to be told of the last source would look as if everybody knew it.
+    // Pending changes of the old source go out first: the new one takes its current lists for known.
     this.#source.flush?.();
     this.#source = source;
     for (const subscription of [...this.#subscriptions]) {
-      // Whoever hears of it first may leave, or make others leave.
+      // An earlier subscriber's callback may have ended this subscription.
       if (!this.#subscriptions.has(subscription)) continue;
       const { client, interest, onChange } = subscription;
-      // The new one begins first, so that no server which both have is told to stop and start again.
+      // Subscribed before the old one is dropped, so that a server in both keeps its upstream subscription.
       const stopOld = subscription.stop;
-      // Where a server has no connection left on which a resource could be followed, the rest is heard all the same.
+      // A resource that cannot be followed at the moment must not fail the rest of the subscription.
       subscription.stop = source.subscribe(client, { ...interest, allowPartial: true }, onChange);
       stopOld();
       const missed: Change[] = [
@@ -68,12 +69,12 @@ export class PersistentChangeFeed implements ChangeFeed {
     }
   }
 
-  /** One broken stream must not keep the others from hearing, nor the config from taking effect. */
+  /** A callback that throws must not keep other subscribers from being notified, nor the config from taking effect. */
   #notify(onChange: Subscription["onChange"], change: Change): void {
     try {
       onChange(change);
     } catch (error) {
-      this.#logger.warn({ error }, "a subscriber could not be told of a change");
+      this.#logger.warn({ error }, "a subscriber could not be notified of a change");
     }
   }
 }

@@ -1,19 +1,20 @@
-/** Servers that are not configured any more and have calls to finish: they end afterwards, unless they are wanted again. */
+/** Which servers drain: those that a new config no longer has, until their calls are done or a config has them again. */
 import type { ServerConfig } from "../config/config.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { ServerRuntime } from "./server-runtime.js";
 
-/** So long (ms) may calls take to finish. */
+/** Time limit (ms) for the calls of a draining server. */
 const DRAIN_MS = 25_000;
 
 interface DrainingServer {
   readonly server: ServerRuntime;
-  /** Keeps it from being ended when its calls are done. */
+  /** Keeps the server running when its calls are done. */
   cancelEnd(): void;
-  /** Its end, once that has begun. */
+  /** Settles when the server is closed; undefined until closing has begun. */
   closing: Promise<void> | undefined;
 }
 
+/** The draining servers of one gateway. */
 export class DrainingServers {
   readonly #entries = new Set<DrainingServer>();
   readonly #logger: Logger;
@@ -22,7 +23,7 @@ export class DrainingServers {
     this.#logger = logger;
   }
 
-  /** Ends `server` when the calls under way on it have come to their end. */
+  /** Closes `server` when its running calls are done, after DRAIN_MS at the latest. */
   drain(server: ServerRuntime): void {
     let cancelled = false;
     let drainTimer: NodeJS.Timeout | undefined;
@@ -43,7 +44,7 @@ export class DrainingServers {
     inBackground(server.semaphore.idle().then(end), this.#logger, "waiting for the calls of a server");
   }
 
-  /** One that is configured again as it was, if it has not begun to end; it is not retired any more. */
+  /** Takes back the server that runs as `config` says; undefined where there is none or its closing has begun. */
   reclaim(config: ServerConfig): ServerRuntime | undefined {
     const entry = this.#sameConfig(config).find(({ closing }) => closing === undefined);
     if (entry === undefined) return undefined;
@@ -52,12 +53,12 @@ export class DrainingServers {
     return entry.server;
   }
 
-  /** The end of those that are configured again too late; there must not be two processes of one server. */
+  /** Resolves when servers of this config whose closing has begun are closed: one server never has two processes. */
   whenEnded(config: ServerConfig): Promise<void> {
     return Promise.all(this.#sameConfig(config).map(async ({ closing }) => closing)).then(() => {});
   }
 
-  /** Ends all of them now. */
+  /** Closes all of them now. */
   async close(): Promise<void> {
     await Promise.all([...this.#entries].map((entry) => this.#end(entry)));
   }
@@ -72,7 +73,7 @@ export class DrainingServers {
     entry.closing ??= server
       .close()
       .catch((error: unknown) => {
-        this.#logger.warn({ server: server.config.name, error }, "a server did not end well");
+        this.#logger.warn({ server: server.config.name, error }, "closing a server failed");
       })
       .finally(() => this.#entries.delete(entry));
     return entry.closing;

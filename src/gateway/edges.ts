@@ -12,6 +12,7 @@ import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveConfig } from "./live-config.js";
 import type { GatewayParts } from "./parts.js";
 
+/** The edges, and the gateway API that they call. */
 export interface Edges {
   readonly gateway: GatewayApi;
   readonly legacy: LegacyEdge;

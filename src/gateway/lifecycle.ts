@@ -26,6 +26,7 @@ interface LifecycleParts {
   readonly logger: Logger;
 }
 
+/** Starts and stops the parts in order. */
 export class Lifecycle {
   readonly #parts: LifecycleParts;
   readonly #pipes = new Set<StdioListener>();

@@ -15,11 +15,13 @@ import type { OverloadMonitor } from "./overload.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
 import type { GatewayStatus } from "./status.js";
 
+/** Both listeners of a process. */
 export interface Listeners {
   readonly http: HttpListener;
   readonly admin: AdminListener;
 }
 
+/** What the listeners serve. */
 export interface ListenersOptions {
   readonly parts: GatewayParts;
   readonly edges: Edges;

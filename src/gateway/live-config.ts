@@ -17,6 +17,7 @@ export const CLI_CLIENT: Client = {
   capabilities: {},
 };
 
+/** Holds the pipeline of the config in effect. */
 export class LiveConfig implements ConfigInEffect {
   readonly #parts: GatewayParts;
   readonly #changeFeed: PersistentChangeFeed;

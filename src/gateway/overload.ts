@@ -1,4 +1,4 @@
-/** What the process as a whole is short of: memory and time. Whoever takes on work asks here whether it may. */
+/** Whether the process is overloaded: short of memory, or its event loop stalls. */
 import type { Logger } from "../core/logger.js";
 import type { LoadShedKind, Pressure } from "../core/pressure.js";
 import { SharedStreamQuota } from "../downstream/stream-quota.js";
@@ -6,23 +6,25 @@ import { MemoryPressure } from "../runtime/memory-pressure.js";
 import { watchStalls } from "../runtime/stall-watch.js";
 import type { Metrics } from "../telemetry/metrics.js";
 
+/** The limits that depend on the load of the process. */
 export interface OverloadMonitor {
   readonly pressure: Pressure;
   /** For the event streams of all edges together. */
   readonly streamQuota: SharedStreamQuota;
-  /** How many bytes the bodies of requests under way may have together. */
+  /** The sum of the sizes of all request bodies in memory, in bytes. */
   readonly bodyBudgetBytes: number;
-  /** Told of everything that is refused because there is too much of it. */
+  /** Called for everything that is refused because of overload. */
   readonly onShed: (what: LoadShedKind) => void;
   /** Watches until `stop`. */
   start(): void;
   stop(): void;
 }
 
-/** What large requests may take of the heap; parsed they are a few times as large as they came. */
+/** Share of the heap limit for request bodies; parsed, a body takes several times its size. */
 const BODY_SHARE = 1 / 8;
 const MIN_BODY_BUDGET = 32 * 1024 * 1024;
 
+/** Registers its gauges in `metrics`; measures from `start` on. */
 export function createOverloadMonitor({
   logger,
   metrics,
@@ -44,7 +46,7 @@ export function createOverloadMonitor({
       pressure.start();
       stopWatching = watchStalls((stalledMs) => {
         metrics.eventLoopStalled();
-        logger.warn({ stalledMs }, "the event loop stood still; whatever was due meanwhile comes late");
+        logger.warn({ stalledMs }, "the event loop stalled; everything that was due meanwhile is late");
       });
     },
     stop() {

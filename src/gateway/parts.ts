@@ -72,6 +72,7 @@ interface SealedParts {
   readonly tasks: Tasks;
 }
 
+/** The parts, grouped by what they are for. */
 export interface GatewayParts {
   readonly identity: GatewayIdentity;
   readonly telemetry: Telemetry;

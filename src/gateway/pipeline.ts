@@ -1,4 +1,4 @@
-/** What one config comes to: its servers, their merged catalog, and the stacks that a call goes through. */
+/** What is built from one config: its servers, their merged catalog, and the middleware stacks of a call. */
 
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
 import type { Config, ServerConfig } from "../config/config.js";
@@ -31,6 +31,7 @@ import type { GatewayParts } from "./parts.js";
 import { type ConfigInEffect, type ServerRuntime, startServer } from "./server-runtime.js";
 import type { EvaluateQuestion } from "./session-questions.js";
 
+/** Everything that belongs to one config. */
 export interface Pipeline {
   readonly config: Config;
   readonly servers: ReadonlyMap<string, ServerRuntime>;
@@ -39,7 +40,7 @@ export interface Pipeline {
   readonly schemas: ToolSchemas;
   readonly tasks: Tasks;
   readonly handle: Handler;
-  /** What a server asks of a session between its calls, as it may be asked. */
+  /** Evaluates a question of a server to a session while no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
 }
 
@@ -86,12 +87,12 @@ export function createPipeline(
       // refusals are logged like everything else; a question and the round that answers it are two calls
       observerMiddleware([accessLog(logger), callMetrics(metrics), pendingQuestions.observer]),
       errorBoundary(logger, redact), // below this line code may throw; above it there are only replies
-      sealedState, // a state that was tampered with costs nothing further
-      ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules judge what the server will get
-      ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // nobody approves what cannot be called
-      ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // operators see what callers must not
+      sealedState, // a forged state is refused before anything else is done
+      ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
+      ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // before approval: a person is not asked about a call that cannot be made
+      ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // a call to a hidden target is recorded for the operator
       policy.access, // refuse before anything is spent
-      policy.limits, // a refused call costs no token; a later round was paid by the first
+      policy.limits, // after access: a refused call takes no token; a later round was paid by the first
     ],
     router({ catalog, handlers, tasks, methods, listPolicy }),
   );
@@ -101,17 +102,17 @@ export function createPipeline(
     const view = catalog.view(client);
     const targets = LIST_KINDS.flatMap((kind) => view.list(kind).entries.map(({ route }) => route));
     const own = targets.filter(({ upstream }) => upstream === server);
-    // Judged is what the client will be asked, as it is in the course of a call.
+    // The policy evaluates the question in the form that the client will receive.
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
   return { config, servers, catalog, policy, schemas, tasks, handle, evaluateQuestion };
 }
 
-/** Whoever must not know that a server is there cannot be asked by it. */
+/** A server that is hidden from a client cannot send it questions. */
 const hiddenServerError = (server: string): GatewayError =>
-  new GatewayError("denied", "gateway", "this client cannot be asked", { server, rpc: -1 });
+  new GatewayError("denied", "gateway", "this client cannot receive questions", { server, rpc: -1 });
 
-/** Apart from `createPipeline`, whose functions live on and would hold on to `before`, and that to the one before it. */
+/** Outside `createPipeline`, whose closures live on and would retain `before`, which would retain its predecessor. */
 function serverRuntimes(
   config: Config,
   parts: GatewayParts,
@@ -145,19 +146,19 @@ function serverStack(runtime: ServerRuntime, { policy, metrics, schemas }: Serve
   const { name: server, timeoutMs, checks } = config;
   return compose(
     [
-      ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // what is withheld was carried out
-      responseCache(cache, () => metrics.cacheHit(server)), // what is fresh needs no attempt and no place
-      retry({ budget, onRetry: () => metrics.retried(server) }), // each attempt is one to the breaker and the line
-      circuitBreaker(breaker, server), // fail at once while it is known to be down
-      concurrency({ semaphore, server }), // wait in line instead of piling up
-      deadline({ server, timeoutMs, timeoutOf: (call) => policy.timeoutMs(call) ?? taskResultTimeout(call) }), // its clock starts when the call leaves the line
-      upstreamMetrics(metrics), // right around the server: waiting in line is not its time
+      ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has carried out a call whose result is withheld here
+      responseCache(cache, () => metrics.cacheHit(server)), // a fresh response needs no attempt and no slot
+      retry({ budget, onRetry: () => metrics.retried(server) }), // breaker and semaphore count each attempt
+      circuitBreaker(breaker, server), // fail fast while the breaker is open
+      concurrency({ semaphore, server }), // queue calls over the limit
+      deadline({ server, timeoutMs, timeoutOf: (call) => policy.timeoutMs(call) ?? taskResultTimeout(call) }), // the timeout starts when the call leaves the queue
+      upstreamMetrics(metrics), // innermost: the time in the queue is not the server's
     ],
     upstream.call,
   );
 }
 
-/** A task takes as long as it takes, and its server says nothing to who waits for its result. */
+/** Default timeout of `tasks/result`, in ms: its response comes when the task is done. */
 const taskResultTimeout = ({ method }: Call): number | undefined =>
   method === "tasks/result" ? TASK_RESULT_MS : undefined;
 const TASK_RESULT_MS = 3_600_000;

@@ -1,6 +1,6 @@
 /**
- * Wires several workers together so that they are one gateway: their processes, and one admin listener for all.
- * Node's cluster shares the port among them; what belongs to one of them they hand over to each other.
+ * How several worker processes are one gateway: the primary process supervises them and serves their merged admin pages.
+ * Node's cluster shares the port; workers forward requests that belong to another worker's session.
  */
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
@@ -18,41 +18,48 @@ import { WORKER_ENV } from "../workers/messages.js";
 import { WorkerPool } from "../workers/worker-pool.js";
 import type { Gateway } from "./gateway.js";
 
+/** What the process gives to its primary. */
 export interface PrimaryOptions {
   readonly count: number;
   readonly logger: Logger;
   readonly version: string;
-  /** Looks after the processes of servers that a worker may have left behind when it died. */
+  /** Handles the orphaned server processes of a worker that was killed. */
   readonly onWorkerLost: () => Promise<void>;
 }
 
-/** A gateway as far as the command line is concerned. Each worker follows the config file by itself. */
+/** A gateway as the command line sees it. Each worker watches the config file itself. */
 export interface Primary extends Pick<Gateway, "start" | "stop" | "failed"> {
   /** Makes every worker read its config again. */
   reload(): void;
 }
 
-/** @throws Error where this process is itself somebody's worker. */
+/** The primary, with no worker started yet. @throws Error where this process is itself a worker. */
 export function createPrimary(
   config: Config,
   { count, logger, version, onWorkerLost }: PrimaryOptions,
 ): Primary {
-  if (!cluster.isPrimary) throw new Error("a process that is a worker already cannot have workers");
+  if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
   const identity = { count, folder, secret: randomBytes(32).toString("base64") };
   cluster.setupPrimary({ exec: process.argv[1], args: process.argv.slice(2) });
-  let give: (error: GatewayError) => void = () => {};
+  let fail: (error: GatewayError) => void = () => {};
   const failed = new Promise<GatewayError>((resolve) => {
-    give = resolve;
+    fail = resolve;
   });
   const workers = new WorkerPool({
     identity,
     listen: config.listen,
     logger,
-    onWorkerLost: onWorkerLost,
+    onWorkerLost,
     fork: () => cluster.fork({ [WORKER_ENV]: "1" }),
     onRequiredServerMissing: (number) =>
-      give(new GatewayError("upstream_unavailable", "upstream", `worker ${number} misses a required server`)),
+      fail(
+        new GatewayError(
+          "upstream_unavailable",
+          "upstream",
+          `worker ${number} could not connect to a required server`,
+        ),
+      ),
   });
   let draining = false;
   const overview = createMergedAdminPages({

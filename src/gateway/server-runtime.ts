@@ -12,6 +12,7 @@ import { createUpstream, type StartableUpstream } from "../upstream/upstream.js"
 import type { GatewayParts } from "./parts.js";
 import { type EvaluateQuestion, withQuestionPolicy } from "./session-questions.js";
 
+/** One running server. */
 export interface ServerRuntime {
   readonly config: ServerConfig;
   readonly upstream: StartableUpstream;

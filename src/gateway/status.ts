@@ -8,6 +8,7 @@ type Servers = ReadonlyMap<string, Pick<ServerRuntime, "config" | "upstream" | "
 /** A gateway that was probed within this time (ms) counts as behind a load balancer. */
 const PROBE_WINDOW_MS = 60_000;
 
+/** The state of the gateway that probes and status pages show. */
 export class GatewayStatus {
   /** Milliseconds since 1970. */
   readonly startedAt = Date.now();

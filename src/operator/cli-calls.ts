@@ -1,4 +1,4 @@
-/** What the command line asks of the gateway without being a host: the lists it would show, a call, and why. */
+/** How commands such as `cardea list`, `call` and `explain` use a gateway without a host. */
 import { nextCallId, type Reply } from "../core/call.js";
 import type { ListKind } from "../core/lists.js";
 import { Stop } from "../core/stop.js";
@@ -9,7 +9,7 @@ import { requiredServers } from "../gateway/status.js";
 import type { JsonObject } from "../wire/json.js";
 import { type ExplainQuery, explainCall } from "./explain.js";
 
-/** What a host sees, and from which server, once every server was heard or failed. */
+/** What a host sees, with the server of each entry, once every server is connected or its first attempt failed. */
 export async function cliLists(
   pipeline: Pipeline,
   kind: ListKind,
@@ -37,16 +37,16 @@ export async function cliCall(pipeline: Pipeline, name: string, args: JsonObject
   });
 }
 
-/** What would become of a call of somebody, and why. */
+/** Whether a call would be allowed, and by which rule. */
 export async function cliExplain(pipeline: Pipeline, query: ExplainQuery): ReturnType<typeof explainCall> {
   await awaitServers(pipeline);
   return explainCall(pipeline, query);
 }
 
 /**
- * Waits until each server was met or has failed once; which one is not there, and why, its supervisor tells.
+ * Waits until each server is connected or has failed once; its supervisor logs the failures.
  *
- * @throws GatewayError when a server that is `required` is not there.
+ * @throws GatewayError when a `required` server cannot be connected.
  */
 async function awaitServers({ servers, catalog }: Pipeline): Promise<void> {
   const all = [...servers.values()];
@@ -55,7 +55,7 @@ async function awaitServers({ servers, catalog }: Pipeline): Promise<void> {
   await catalog.prepare(CLI_CLIENT);
 }
 
-/** Resolves when the server was met; one that is not required is not waited for once its first attempt has failed. */
+/** Resolves when the server is connected or, unless it is required, its first attempt has failed. */
 function firstAttemptDone({ config, upstream }: ServerRuntime): Promise<void> {
   const failed = upstream.state !== "starting" && !config.required;
   if (upstream.state === "ready" || failed) return Promise.resolve();

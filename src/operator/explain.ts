@@ -1,4 +1,4 @@
-/** Why a call would be let through or not, for `cardea explain`, `GET /api/v1/explain` and people who write rules. */
+/** Why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
 import { BadQuery } from "../admin/pages.js";
 import type { Catalog } from "../catalog/catalog.js";
 import { type Call, nextCallId, type Route } from "../core/call.js";
@@ -14,33 +14,35 @@ import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
+/** A supposed call. */
 export interface ExplainQuery {
   /** The tool, prompt or resource by the name or URI a host would use; else a method that has no target. */
   readonly name: string;
-  /** Of a method its parameters. */
+  /** The arguments of the call; of a method its parameters. */
   readonly args: JsonObject;
-  /** The principal who would call. */
+  /** The id of the calling principal. */
   readonly as: string;
-  /** Default: those that the config gives to its keys. */
+  /** Default: the groups that the config gives to the keys of that principal. */
   readonly groups?: readonly string[];
-  /** What its token would grant. */
+  /** The scopes of its token. */
   readonly scopes: readonly string[];
 }
 
+/** What the policy would decide, and where the call would go. */
 export interface ExplainResult extends Explanation {
   readonly server: string;
-  /** The server's own name or URI of it. */
+  /** The server's own name or URI of the target. */
   readonly target: string;
   readonly principal: {
     readonly id: string;
     readonly groups: readonly string[];
     readonly scopes: readonly string[];
   };
-  /** Why the arguments would be refused before any rule is asked; absent where they would not. */
+  /** Why the arguments fail their check, which comes before the rules; absent where they pass. */
   readonly badArguments?: string;
 }
 
-/** Nothing is called and nothing spent. */
+/** Explains a supposed call; no server receives it and no budget is charged. */
 export async function explainCall(
   pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "schemas" | "tasks">,
   { name, args, as, scopes, ...said }: ExplainQuery,
@@ -80,7 +82,7 @@ export async function explainCall(
   };
 }
 
-/** Where a host would be led; and where it would be if no rule hid that from it, so that the rule can be named. */
+/** The route of the name in the client's view, else in the unfiltered view, so that the hiding rule can be named. */
 function targetRoute(
   catalog: Pick<Catalog, "view" | "unfilteredView">,
   client: Client,
@@ -95,7 +97,7 @@ function targetRoute(
   return undefined;
 }
 
-/** Where a method leads that has no target; the reason, where it leads nowhere though somebody has it. */
+/** The route of a method that has no target; the reason, where a server has the method and no route exists. */
 function methodRouteOf(
   { catalog, tasks }: Pick<Pipeline, "catalog" | "tasks">,
   call: Call,

@@ -1,4 +1,4 @@
-/** Processes of servers that an earlier gateway left behind when it was killed: named at the next start, ended if asked. */
+/** What happens to server processes that outlived a killed gateway: the next start logs them, or ends them with `--reap`. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
@@ -7,35 +7,35 @@ import type { Orphan } from "../upstream/transport/process-registry.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where processes are written down: with the state of the user (XDG base directories). */
+/** The pid files, in the state folder of the user (XDG base directories). */
 export function openProcessRegistry(env: Environment, log: Logger): PidFileRegistry {
   const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local", "state");
   return new PidFileRegistry({ folder: join(state, "cardea", "processes"), log });
 }
 
-/** Most servers end when their input does; what is still there after so long (ms) does not. */
+/** Most servers end when their stdin does; one that still runs after this time (ms) does not. */
 const GRACE_MS = 5_000;
 
 /**
- * Names every orphan in the log that does not end by itself. With `reap` each is ended first, at once: it may hold what
- * its successor needs, a port or a lock.
+ * Logs every orphan that does not end by itself. With `reap` each is ended first, at once: it may hold a port or a lock
+ * that its successor needs.
  */
 export async function handleOrphans(
-  ledger: Pick<PidFileRegistry, "orphans" | "end">,
+  registry: Pick<PidFileRegistry, "orphans" | "end">,
   reap: boolean,
   log: Logger,
 ): Promise<void> {
   const logOrphan = ({ server, pid, command }: Orphan, sentence: string): void =>
     log.warn({ server, pid, command }, sentence);
   if (reap) {
-    const ending = (await ledger.orphans()).map(async (orphan) => {
-      await ledger.end(orphan);
+    const ending = (await registry.orphans()).map(async (orphan) => {
+      await registry.end(orphan);
       logOrphan(orphan, "ended a process that an earlier gateway had left behind");
     });
     await Promise.all(ending);
-  } else if ((await ledger.orphans()).length > 0) {
+  } else if ((await registry.orphans()).length > 0) {
     const logOrphans = async (): Promise<void> => {
-      for (const orphan of await ledger.orphans()) {
+      for (const orphan of await registry.orphans()) {
         logOrphan(
           orphan,
           "an earlier gateway was killed and has left this process behind; --reap ends such processes",

@@ -1,4 +1,4 @@
-/** Starts or reaches one server once, and tells what was seen: for those who want to know what is wrong with it. */
+/** What one connection attempt to a server shows: its lists or its error, and its output. For `cardea doctor`. */
 import type { ServerConfig } from "../config/config.js";
 import type { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
@@ -8,25 +8,27 @@ import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 
+/** What the attempt showed. */
 export interface ProbeResult {
-  /** Absent when it could not be met, or could not list. */
+  /** Absent when the connection or a list failed. */
   readonly connected?: {
     readonly serverInfo: JsonObject;
-    /** How many tools it lists. */
+    /** The number of its tools. */
     readonly tools: number;
     /** Its own names of its tools and prompts. */
     readonly names: Readonly<Record<"tools" | "prompts", readonly string[]>>;
     /** Entries of its lists that hosts cannot read. */
     readonly malformed: readonly MalformedEntry[];
   };
-  /** Why it could not be met. */
+  /** Why the connection or the list failed. */
   readonly error?: unknown;
   /** The last lines that its process wrote to stderr. */
   readonly stderr: readonly string[];
-  /** The beginnings of lines on its stdout that were no messages. */
+  /** The first characters of lines on its stdout that were no messages. */
   readonly nonProtocolOutput: readonly string[];
 }
 
+/** How a server is probed. */
 export interface ProbeOptions {
   readonly gateway: { readonly name: string; readonly version: string };
   readonly signal: AbortSignal;
@@ -34,7 +36,7 @@ export interface ProbeOptions {
 
 const MAX_LINES = 50;
 
-/** Never rejects: what went wrong is part of what was seen. Ends what it started. */
+/** Connects to a server once and closes the connection. Never rejects: an error is part of the result. */
 export async function probeServer(server: ServerConfig, options: ProbeOptions): Promise<ProbeResult> {
   const { gateway, signal } = options;
   const { name, transport } = server;
@@ -69,7 +71,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     const failure = await firstAttempt(upstream, signal);
     if (failure !== undefined) return { error: failure, stderr, nonProtocolOutput };
     const tools = await upstream.list("tools", undefined, signal);
-    // A server whose other lists fail is none that hosts cannot use.
+    // Hosts can use a server whose other lists fail.
     const [prompts, ...others] = await Promise.all(
       LIST_KINDS.slice(1).map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
     );
@@ -91,7 +93,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
 const namesIn = (list: ServerList | undefined): readonly string[] =>
   (list?.items ?? []).flatMap((item) => stringAt(item, "name") ?? []);
 
-/** Starts it; `undefined` when it was met, else why not. It is not tried a second time. */
+/** Starts the server and resolves to `undefined` when it is connected, else to the error of the first attempt. */
 function firstAttempt(upstream: StartableUpstream, signal: AbortSignal): Promise<GatewayError | undefined> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Error("it was interrupted"));

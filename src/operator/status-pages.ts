@@ -1,4 +1,4 @@
-/** What the admin pages show, read from the running gateway at the moment somebody looks. */
+/** What the admin pages show of the running gateway at the time of the request. */
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
@@ -9,6 +9,7 @@ import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
 import { explainCall, readExplainQuery } from "./explain.js";
 
+/** Where the pages read from. */
 export interface StatusPagesOptions {
   readonly pipeline: () => Pipeline;
   readonly pendingQuestions: Pick<PendingQuestions, "list">;
@@ -17,7 +18,7 @@ export interface StatusPagesOptions {
   readonly version: string;
 }
 
-/** Sees everything that a host sees which declares nothing. */
+/** Sees what a host without capabilities sees. */
 const OPERATOR_CLIENT: Client = {
   principal: ANONYMOUS,
   affinity: "operator",
@@ -26,6 +27,7 @@ const OPERATOR_CLIENT: Client = {
   capabilities: {},
 };
 
+/** The pages of one gateway. */
 export function createStatusPages({
   pipeline,
   pendingQuestions,

@@ -1,18 +1,17 @@
-/** Makes one text of the metrics of several processes: counts are added up, states are the worst of them. */
-
-/** Gauges that are no amounts; everything else is a sum. */
+/** How the metrics of several processes become one text: counts are summed, of states the worst counts. */
+/** How these gauges merge; everything else is summed. */
 const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>> = {
   cardea_upstream_up: Math.min,
   cardea_circuit_state: Math.max,
   cardea_build_info: Math.max,
   cardea_config_last_reload_successful: Math.min,
   cardea_overload_level: Math.max,
-  // Each process looks at the same list of them.
+  // Each process counts the same list.
   cardea_orphaned_processes: Math.max,
   nodejs_version_info: Math.max,
   process_start_time_seconds: Math.min,
 };
-/** Of these the largest is told: how late the slowest event loop is, and what each process may open. */
+/** Families of which the maximum counts: the lag of the slowest event loop, and the limit of open files. */
 const MAXIMA = /^nodejs_eventloop_lag|^process_max_fds$/;
 
 interface Family {
@@ -21,15 +20,15 @@ interface Family {
   readonly samples: Map<string, number>;
 }
 
-/** @param texts in the format that Prometheus scrapes */
+/** @param texts in the Prometheus text format */
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const text of texts) for (const family of read(text)) add(families, ...family);
   return textOf([...families.values()]);
 }
 
-/** What of a text only ever grows: what was counted stays counted, also when who counted it has ended. */
-export function monotonicSeriesOf(text: string): string {
+/** The counters and histograms of a text; their counts outlive the process that counted them. */
+function monotonicSeriesOf(text: string): string {
   const counts = [...read(text)].filter(([, { comments }]) =>
     comments.some((comment) => /^# TYPE \S+ (counter|histogram)$/.test(comment)),
   );
@@ -58,7 +57,7 @@ function add(families: Map<string, Family>, name: string, { comments, samples }:
   }
 }
 
-/** Each family of a text: its name, its comments (`# HELP`, `# TYPE`) and its samples. */
+/** The families of a text: name, comments (`# HELP`, `# TYPE`) and samples. */
 function* read(text: string): Generator<readonly [string, Family]> {
   let comments: string[] = [];
   let samples = new Map<string, number>();
@@ -78,4 +77,35 @@ function* read(text: string): Generator<readonly [string, Family]> {
     }
   }
   if (name !== "") yield [name, { comments, samples }];
+}
+
+/** The metrics of a running worker; no text where it did not answer. */
+export interface WorkerMetrics {
+  readonly worker: number;
+  /** A restarted worker has the same number, another pid, and counts from 0. */
+  readonly pid: number | undefined;
+  readonly text: string | undefined;
+}
+
+/** The metrics of all workers as one text. Counts never decrease: a scraper would take that for a restart. */
+export class MonotonicMetrics {
+  /** By worker number, the last text. */
+  readonly #last = new Map<number, { readonly pid: number | undefined; readonly text: string }>();
+  /** The counts of workers that have ended, as of their last text. */
+  #endedCounts = "";
+
+  /**
+   * @param running the metrics of every running worker; one without a text counts with its last one
+   * @param others further texts to be merged
+   */
+  merged(running: readonly WorkerMetrics[], others: readonly string[]): string {
+    for (const [worker, { pid, text }] of this.#last) {
+      if (running.some((each) => each.worker === worker && each.pid === pid)) continue;
+      this.#endedCounts = mergeMetrics([this.#endedCounts, monotonicSeriesOf(text)]);
+      this.#last.delete(worker);
+    }
+    for (const { worker, pid, text } of running)
+      if (text !== undefined) this.#last.set(worker, { pid, text });
+    return mergeMetrics([...[...this.#last.values()].map(({ text }) => text), this.#endedCounts, ...others]);
+  }
 }

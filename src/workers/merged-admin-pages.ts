@@ -1,16 +1,17 @@
-/** What the admin listener shows of several workers, as if they were one gateway. */
+/** What the admin listener shows of several workers: their pages, readiness and metrics, merged. */
+import { request } from "node:http";
 import { BadQuery, type Pages } from "../admin/pages.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { isObject, type JsonObject } from "../wire/json.js";
-import { type AdminPage, fetchAdminPage } from "./fetch-admin-page.js";
-import { MonotonicMetrics } from "./monotonic-metrics.js";
+import { MonotonicMetrics } from "./merge-metrics.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
+/** The workers, and the primary process that shows them. */
 export interface MergedAdminPagesOptions {
   readonly identity: Omit<WorkerIdentity, "number">;
   readonly workers: () => readonly WorkerStatus[];
-  /** The metrics of the first process itself. */
+  /** The metrics of the primary process. */
   readonly ownMetrics: { text(): Promise<string> };
   readonly version: string;
   /** Milliseconds since 1970. */
@@ -18,28 +19,35 @@ export interface MergedAdminPagesOptions {
   readonly draining: () => boolean;
 }
 
-/** What one worker answered. */
+interface AdminPage {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The response of one worker. */
 interface WorkerResponse extends AdminPage {
   readonly worker: number;
 }
 
-/** The pages that every worker has; what else there is, is asked of the first that runs. */
+/** The pages of every worker. */
 const PAGE_NAMES = ["status", "servers", "catalog", "sessions", "decisions", "questions", "explain"] as const;
-/** Of a list that could grow without end, so many rows are shown, the newest first. */
+/** The most rows of a page, the newest first. */
 const MAX_ROWS = 1000;
 
+/** What the admin listener of the primary process serves. */
 export interface MergedAdminPages {
   readonly pages: Pages;
   readiness(): Promise<Readiness>;
   metrics(): Promise<string>;
 }
 
+/** Requests the pages of every worker at each call. */
 export function createMergedAdminPages(options: MergedAdminPagesOptions): MergedAdminPages {
   const { identity, workers, ownMetrics, version, startedAt, draining } = options;
 
   const metrics = new MonotonicMetrics();
 
-  /** Of each worker that runs its answer; undefined for one that is lost while it is asked, or does not answer. */
+  /** The response of each running worker; undefined where the worker ends meanwhile or does not answer. */
   function requestEach(
     path: string,
   ): Promise<readonly (Pick<WorkerStatus, "worker" | "pid"> & { page?: AdminPage })[]> {
@@ -60,14 +68,16 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
   }
 
   async function readiness(): Promise<Readiness> {
-    const asked = await requestEach("/readyz");
-    const answers = asked.flatMap(({ page }) =>
+    const responses = await requestEach("/readyz");
+    const answers = responses.flatMap(({ page }) =>
       page === undefined ? [] : (JSON.parse(page.text) as Readiness),
     );
     const reasons = [
       ...(draining() ? [DRAINING_REASON] : []),
       ...workers().flatMap(({ worker, ready }) => (ready ? [] : `worker ${worker} is starting`)),
-      ...asked.flatMap(({ worker, page }) => (page === undefined ? `worker ${worker} does not answer` : [])),
+      ...responses.flatMap(({ worker, page }) =>
+        page === undefined ? `worker ${worker} does not answer` : [],
+      ),
       ...answers.flatMap((answer) => answer.reasons),
     ];
     const ready = !draining() && answers.length > 0 && answers.every((answer) => answer.ready);
@@ -92,13 +102,13 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
   return {
     readiness,
     metrics: async () => {
-      const told = (await requestEach("/metrics")).map(({ worker, pid, page }) => ({
+      const running = (await requestEach("/metrics")).map(({ worker, pid, page }) => ({
         worker,
         pid,
         text: page?.status === 200 ? page.text : undefined,
       }));
-      // It counts nothing, but its memory and its time belong to the sum.
-      return metrics.merged(told, [await ownMetrics.text()]);
+      // The primary serves no calls; its memory and CPU time belong to the sum.
+      return metrics.merged(running, [await ownMetrics.text()]);
     },
     pages: {
       ...pages,
@@ -124,7 +134,7 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
   };
 }
 
-/** Rows say which worker they come from; whatever is no list is the same at each. */
+/** Lists are concatenated, each row with its worker; any other page is the same in each worker. */
 function merge(answers: readonly { readonly worker: number; readonly body: unknown }[]): unknown {
   if (!Array.isArray(answers[0]?.body)) return answers[0]?.body;
   const rows = answers.flatMap(({ worker, body }) =>
@@ -136,11 +146,11 @@ function merge(answers: readonly { readonly worker: number; readonly body: unkno
 
 const rowsOf = (body: unknown): readonly JsonObject[] => (Array.isArray(body) ? body.filter(isObject) : []);
 
-/** From the best to the worst. */
+/** Ascending severity. */
 const STATES = ["ready", "starting", "backoff", "stopped"];
 const CIRCUITS = ["closed", "half_open", "open"];
 
-/** A server is in the worst of the states it is in; the calls it is working on are added up. */
+/** One row per server: its worst state, and the sum of its calls. */
 function mergeServers(lists: readonly (readonly JsonObject[])[]): readonly JsonObject[] {
   const servers = new Map<unknown, JsonObject>();
   for (const row of lists.flat()) {
@@ -160,4 +170,23 @@ function worseOf(a: JsonObject, b: JsonObject): JsonObject {
     inFlight: add("inFlight"),
     waiting: add("waiting"),
   };
+}
+
+/** Time limit for one page, in ms. */
+const TIMEOUT_MS = 5_000;
+
+/** Requests an admin page of a worker. @throws Error when the worker does not run or does not answer in time. */
+function fetchAdminPage(socketPath: string, path: string): Promise<AdminPage> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, path, headers: { host: "localhost" } }, (response) => {
+      const chunks: string[] = [];
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => chunks.push(chunk));
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, text: chunks.join("") }));
+      response.once("error", reject);
+    });
+    sent.once("error", reject);
+    sent.setTimeout(TIMEOUT_MS, () => sent.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    sent.end();
+  });
 }

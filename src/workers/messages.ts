@@ -1,20 +1,22 @@
-/** What the first process and its workers say to each other. */
+/** Which messages the primary process and its workers exchange. */
 import type { ListenConfig } from "../config/config.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
 
+/** From the primary process to a worker. */
 export type ToWorker =
-  /** `listen` is what the first process was started with: the file may say something else by now. */
+  /** `listen` is the config with which the primary was started; the file may have changed since. */
   | { readonly kind: "identity"; readonly identity: WorkerIdentity; readonly listen: ListenConfig }
-  /** Take no new calls and let those under way finish; the second time, stop at once. */
+  /** Drain; the second time, stop at once. */
   | { readonly kind: "stop"; readonly immediate: boolean }
-  /** Read the config again. */
+  /** Read the config file again. */
   | { readonly kind: "reload" };
 
+/** From a worker to the primary process. */
 export type FromWorker =
-  /** It hears: what is said to a worker before that, it never hears. */
+  /** The worker listens for messages; earlier ones would be lost. */
   | { readonly kind: "connected" }
-  /** Its listeners are open. */
+  /** Its listeners are bound. */
   | { readonly kind: "ready"; readonly url: string };
 
-/** Set in the environment of a worker, which waits for its seat then. */
+/** Set in the environment of a worker, which then waits for its identity. */
 export const WORKER_ENV = "CARDEA_WORKER";

@@ -1,38 +1,39 @@
-/** Keeps so many workers running: starts each again that ends by itself, and stops them all together. */
+/** How the configured number of workers is kept running: crashed ones are restarted, and all stop together. */
 import { rm } from "node:fs/promises";
 import type { ListenConfig } from "../config/config.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 
-/** A process as `cluster.fork` starts it. */
+/** A process as `cluster.fork` returns it. */
 export interface WorkerProcess {
   readonly process: { readonly pid?: number | undefined; kill(signal: "SIGKILL"): unknown };
   send(message: ToWorker, sent: (error: Error | null) => void): unknown;
-  on(event: "message", heard: (message: FromWorker) => void): unknown;
-  on(event: "exit", heard: (code: number | null, signal: string | null) => void): unknown;
-  /** Instead of its exit where it could not be started at all; else it says nothing of its life. */
-  on(event: "error", heard: (error: Error) => void): unknown;
+  on(event: "message", listener: (message: FromWorker) => void): unknown;
+  on(event: "exit", listener: (code: number | null, signal: string | null) => void): unknown;
+  /** Emitted in place of `exit` when the process could not be spawned; otherwise the process may still run. */
+  on(event: "error", listener: (error: Error) => void): unknown;
 }
 
+/** How workers are started, and what is reported of them. */
 export interface WorkerPoolOptions {
   readonly identity: Omit<WorkerIdentity, "number">;
-  /** Where all of them listen, for as long as the first process runs. */
+  /** Where all workers listen while the primary runs. */
   readonly listen: ListenConfig;
   readonly logger: Logger;
   readonly fork: () => WorkerProcess;
-  /** Looks after what a worker leaves behind that ended by itself, before the next one starts. */
+  /** Runs after a worker crashed and before its successor starts. */
   readonly onWorkerLost: () => Promise<void>;
-  /** Hears of one of the first workers that misses a server which is `required`. */
+  /** Called when a first worker (not a restarted one) cannot connect to a `required` server. */
   readonly onRequiredServerMissing: (number: number) => void;
 }
 
-/** One that runs, as the status page shows it. */
+/** One worker, as the status page shows it. */
 export interface WorkerStatus {
   readonly worker: number;
   readonly pid: number | undefined;
   readonly ready: boolean;
-  /** How often one of this number was started again. */
+  /** Restarts of the worker with this number. */
   readonly restarts: number;
 }
 
@@ -41,37 +42,35 @@ interface WorkerSlot {
   ready: boolean;
   startedAt: number;
   restarts: number;
-  /** How many in a row did not live long. */
+  /** Consecutive processes that ended before STABLE_MS. */
   failures: number;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Who lived so long (ms) did not fail at starting, and is started again at once. */
+/** A worker that ran for this time (ms) did not fail at the start; it is restarted without backoff. */
 const STABLE_MS = 60_000;
 const MIN_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
-/** A server that is `required` is not there: the exit code of the contract. */
+/** Exit code of a process whose `required` server cannot be connected (EX_UNAVAILABLE). */
 const EXIT_UNAVAILABLE = 69;
-/**
- * A worker that has not ended so long (ms) after it was told to does not hear any more. Draining takes it 25 s and
- * what it must end; who wants it at once waits no longer than a second.
- */
+/** From the stop message to SIGKILL, in ms. Draining takes up to 25 s, and then the worker closes its servers. */
 const KILL_AFTER_MS = { draining: 45_000, "at once": 900 } as const;
 
+/** Supervises the workers of the primary process. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #slots = new Map<number, WorkerSlot>();
   #stopping: "no" | keyof typeof KILL_AFTER_MS = "no";
-  /** Waits for all to be ready; undefined once they were. */
+  /** Settles `start`; undefined once all workers were ready. */
   #starting: { ready(url: string): void; failed(error: Error): void } | undefined;
-  /** Who waits for all to have ended. */
+  /** Resolved when all workers have ended. */
   readonly #waiting = new Set<() => void>();
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
   }
 
-  /** Resolves to the URL of all when every one of them listens. @throws Error when one ends before that. */
+  /** Resolves to their common URL when all workers listen. @throws Error when one ends before that. */
   start(): Promise<string> {
     return new Promise((ready, failed) => {
       this.#starting = { ready, failed };
@@ -103,7 +102,7 @@ export class WorkerPool {
     for (const { process } of this.#slots.values()) send(process, { kind: "reload" });
   }
 
-  /** Stops all of them and resolves when they have ended. */
+  /** Stops all workers and resolves when they have ended. */
   stop(immediate: boolean): Promise<void> {
     this.#stopping = immediate ? "at once" : "draining";
     for (const [number, slot] of this.#slots) {
@@ -127,7 +126,7 @@ export class WorkerPool {
     worker.on("message", (message) => {
       if (message.kind === "connected") {
         send(worker, { kind: "identity", identity: { ...identity, number }, listen });
-        // It may have been started just before everything was told to stop.
+        // The worker may have been spawned just before the stop.
         if (this.#stopping !== "no") send(worker, { kind: "stop", immediate: this.#stopping === "at once" });
       } else {
         slot.ready = true;
@@ -138,13 +137,13 @@ export class WorkerPool {
     });
     worker.on("exit", (code, signal) => this.#ended(number, slot, signal ?? `code ${code}`, code));
     worker.on("error", (error) => {
-      // One that lives has failed at something else, such as hearing of a signal; its exit will be told.
+      // A running process has failed at something else, such as receiving a message; `exit` follows when it ends.
       if (worker.process.pid === undefined) this.#ended(number, slot, error.message, null);
       else logger.warn({ worker: number, error }, `worker ${number} could not be reached`);
     });
   }
 
-  /** Some reasons why there is no process are thrown, and others told by the worker. */
+  /** `fork` throws on some spawn errors; others are emitted as `error`. */
   #fork(number: number, slot: WorkerSlot): WorkerProcess | undefined {
     try {
       return this.#options.fork();
@@ -161,23 +160,23 @@ export class WorkerPool {
       this.#options.logger.error({ worker: number, how }, `worker ${number} ended with ${how}`);
     }
     const cleared = this.#clear(number).then(() => this.#after(number, slot, code, how));
-    inBackground(cleared, this.#options.logger, "starting a worker again");
+    inBackground(cleared, this.#options.logger, "restarting a worker");
   }
 
   #kill(number: number, { process: worker }: WorkerSlot): void {
     if (worker === undefined) return;
-    this.#options.logger.warn({ worker: number }, `worker ${number} does not end and is killed`);
+    this.#options.logger.warn({ worker: number }, `worker ${number} did not stop in time; sending SIGKILL`);
     worker.process.kill("SIGKILL");
   }
 
-  /** A worker that was killed leaves its sockets behind, and the next one could not listen. */
+  /** Removes the sockets of a killed worker: its successor could not bind them (EADDRINUSE). */
   async #clear(number: number): Promise<void> {
     if (this.#stopping !== "no") return;
     const { identity, onWorkerLost, logger } = this.#options;
     const sockets = process.platform === "win32" ? [] : (["requests", "admin"] as const);
     const cleared = sockets.map((what) => rm(workerSocket(identity, number, what), { force: true }));
     await Promise.all([...cleared, onWorkerLost()]).catch((error: unknown) =>
-      logger.warn({ worker: number, error }, "what a worker left behind could not be cleared away"),
+      logger.warn({ worker: number, error }, "cleaning up after a worker failed"),
     );
   }
 
@@ -187,7 +186,7 @@ export class WorkerPool {
       this.#notifyEnded();
       return;
     }
-    // Who takes the place of another finds that the others go on; they have met the server, and it may come back.
+    // A restarted worker does not end the gateway: the other workers were connected to the server, and it may return.
     if (code === EXIT_UNAVAILABLE && slot.restarts === 0) {
       this.#options.onRequiredServerMissing(number);
       return;
@@ -210,7 +209,7 @@ export class WorkerPool {
   }
 }
 
-/** Whoever cannot hear any more is about to end, and that is heard of by itself. */
+/** Errors are dropped: a worker with a closed channel is about to emit `exit`. */
 function send(worker: WorkerProcess | undefined, message: ToWorker): void {
   worker?.send(message, () => {});
 }

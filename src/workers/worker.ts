@@ -1,40 +1,41 @@
-/** The worker's end of the line to the first process: its seat, when to stop, and word that it is ready. */
+/** How a worker gets its identity from the primary process, reports that it is ready, and stops. */
 import type { ListenConfig } from "../config/config.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
 import { type FromWorker, type ToWorker, WORKER_ENV } from "./messages.js";
 
+/** What a worker process gets from the primary. */
 export interface WorkerContext {
   readonly identity: WorkerIdentity;
-  /** Where all workers listen, whatever the config file says by now. */
+  /** Where all workers listen, whatever the config file now says. */
   readonly listen: ListenConfig;
-  /** Tells that hosts are answered at `url`. */
+  /** Reports that the worker serves hosts at `url`. */
   announce(url: string): void;
-  /** What ends it or makes it read its config again, in the place of the signals that a process of its own is sent. */
+  /** Messages of the primary in the form of signals: SIGTERM for stop, SIGHUP for reload. */
   readonly signals: {
     next(): Promise<NodeJS.Signals>;
     onHangup(reload: () => void): () => void;
   };
 }
 
-/** A process that may be somebody's worker. */
+/** A process that may be a worker. */
 export interface OwnProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Absent where no process waits for its word. */
+  /** Absent where the process has no parent with an IPC channel. */
   send?(message: FromWorker, sent: () => void): unknown;
-  on(event: "message", heard: (message: ToWorker) => void): unknown;
-  on(event: "SIGTERM" | "SIGINT" | "SIGHUP", heard: () => void): unknown;
+  on(event: "message", listener: (message: ToWorker) => void): unknown;
+  on(event: "SIGTERM" | "SIGINT" | "SIGHUP", listener: () => void): unknown;
 }
 
-/** This process, or `self`, as one of several workers, once it knows which; undefined when it is none. */
+/** The context of this process, or `self`, as a worker, once the primary has sent it; undefined in any other process. */
 export async function joinWorkers(self: OwnProcess = process): Promise<WorkerContext | undefined> {
   if (self.env[WORKER_ENV] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
   const stop = stopSignals(self);
   return new Promise((resolve) => {
-    // Without somebody who hears of it, a word that nobody is there to take would end the process.
+    // The empty callback takes the error of a closed channel, which would otherwise be thrown.
     const sendToPrimary = (message: FromWorker) => self.send?.(message, () => {});
     self.on("message", (message) => {
-      if (message.kind === "stop") stop.asked(message.immediate);
+      if (message.kind === "stop") stop.requested(message.immediate);
       else if (message.kind === "reload") for (const reload of reloads) reload();
       else
         resolve({
@@ -55,11 +56,14 @@ export async function joinWorkers(self: OwnProcess = process): Promise<WorkerCon
 }
 
 /**
- * A terminal and some supervisors send their signals to every process of a group, the first process included, which
- * then tells its workers to stop: that is one wish and not two. So a signal sent to the worker itself begins to stop
- * it, and only the first process can make it stop at once.
+ * A terminal and some supervisors signal every process of a group; the primary then sends its workers a stop message
+ * as well, which must not count as the second signal. So a signal to the worker itself only drains it, and only
+ * the primary can stop it at once.
  */
-function stopSignals(self: OwnProcess): { asked(immediate: boolean): void; next(): Promise<NodeJS.Signals> } {
+function stopSignals(self: OwnProcess): {
+  requested(immediate: boolean): void;
+  next(): Promise<NodeJS.Signals>;
+} {
   const drain = deferredSignal();
   const atOnce = deferredSignal();
   self.on("SIGTERM", () => drain.come());
@@ -67,7 +71,7 @@ function stopSignals(self: OwnProcess): { asked(immediate: boolean): void; next(
   self.on("SIGHUP", () => {});
   const next = [drain.came, atOnce.came];
   return {
-    asked(immediate) {
+    requested(immediate) {
       drain.come();
       if (immediate) atOnce.come();
     },

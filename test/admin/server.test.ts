@@ -270,6 +270,6 @@ test("a connection that cannot be taken is no end of the others", async () => {
   const [server] = listen.mock.contexts as Server[];
   listen.mockRestore();
   server?.emit("error", Object.assign(new Error("accept EMFILE"), { code: "EMFILE" }));
-  expect(said).toEqual(["a connection of an operator was lost"]);
+  expect(said).toEqual(["an admin connection could not be accepted"]);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });

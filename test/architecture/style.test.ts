@@ -13,8 +13,8 @@ import { filesOf } from "./imports.js";
  */
 const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: boolean }>> = {
   admin: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   catalog: {
     words: false,
@@ -37,16 +37,16 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: false,
   },
   gateway: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   http: {
     words: true,
     docs: true,
   },
   operator: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   policy: {
     words: false,
@@ -73,8 +73,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: true,
   },
   workers: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
 };
 

@@ -189,8 +189,8 @@ const onceCatching = (failure: string) =>
   }, 5)`;
 
 test.each([
-  ["an error that nobody caught", onceCatching("throw new Error('boom')")],
-  ["a failure that nobody waited for", onceCatching("void Promise.reject(new Error('boom'))")],
+  ["uncaughtException", onceCatching("throw new Error('boom')")],
+  ["unhandledRejection", onceCatching("void Promise.reject(new Error('boom'))")],
 ])("%s is logged and ends it with 1", async (sentence, program) => {
   const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
   expect(await run.ended).toBe(1);
@@ -198,7 +198,7 @@ test.each([
   expect(linesOf(run.stderr)).toContainEqual(
     expect.objectContaining({
       level: "error",
-      msg: `${sentence}; the process ends`,
+      msg: `${sentence}; exiting`,
       error: expect.objectContaining({ message: "boom" }),
     }),
   );
