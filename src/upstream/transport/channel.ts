@@ -1,37 +1,41 @@
-/** A way to exchange messages with one server; HTTP and stdio provide it, the eras are written against it. */
+/** How messages are exchanged with one server: the interface of the transports (Streamable HTTP, HTTP+SSE, stdio). */
 
 import type { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 
+/** HTTP headers by name. */
 export type Headers = Readonly<Record<string, string>>;
 
+/** Options of one request. */
 export interface ExchangeOptions {
-  /** HTTP request headers of this one request; a pipe has none. */
+  /** HTTP headers of this request; ignored on a pipe. */
   readonly headers?: Headers;
-  /** Gives up locally: closes the response stream, forgets the id. Telling the server is the era's affair. */
+  /** Aborts locally: closes the response stream and forgets the id. The era notifies the server. */
   readonly signal?: StopSignal;
   /**
-   * Hears every message that came with this request before its response: on HTTP, what stood on its own
-   * stream. On a pipe nothing can be told apart, so there it is never called; see `Channel.listen`.
+   * Receives each message on the request's own HTTP response stream before the response. Never called on a pipe,
+   * where messages do not belong to a request; see `Channel.listen`.
    */
   readonly onMessage?: (message: Envelope) => void;
   /**
-   * Told at once that the response has come, where messages come mixed: the promise resolves later, and by then the
-   * messages that came right behind the response were heard.
+   * Notified synchronously of the response on a pipe: the promise resolves later, after the messages right behind
+   * the response were delivered.
    */
   readonly responseObserver?: ResponseObserver | undefined;
 }
 
+/** Notified when the response of one request arrives. */
 export interface ResponseObserver {
   /** Must not throw. */
   onResponse(): void;
 }
 
+/** A response with its HTTP status and headers. */
 export interface ChannelResponse {
   /** The response; its id is the id of the request. */
   readonly message: Envelope;
-  /** The HTTP status it came with; 200 on a pipe. */
+  /** Its HTTP status; 200 on a pipe. */
   readonly status: number;
   /** An HTTP response header, by its name in lower case. */
   header(name: string): string | undefined;
@@ -39,7 +43,7 @@ export interface ChannelResponse {
 
 /**
  * The server answered a POST with something that is not a response to it. Thrown as the `cause` of the
- * GatewayError that `exchange` rejects with, so that an era can look at the status (404: session gone).
+ * GatewayError that `exchange` rejects with, so that an era can read the status (404: session gone).
  */
 export class HttpStatusError extends Error {
   override readonly name = "HttpStatusError";
@@ -53,10 +57,11 @@ export class HttpStatusError extends Error {
   }
 }
 
+/** A connection to one server. */
 export interface Channel {
-  /** `stream`: messages that belong to a request come on that request's own stream. `pipe`: all come mixed. */
+  /** `stream`: messages of a request arrive on its own response stream. `pipe`: all messages arrive on one stream. */
   readonly association: "stream" | "pipe";
-  /** What the process behind it wrote to stderr most recently; absent where there is no process. */
+  /** The latest stderr output of the server process; absent without a process. */
   readonly stderr?: string;
   /**
    * Sends a request and resolves to its response, an error response included.
@@ -64,14 +69,14 @@ export interface Channel {
    * stream or process ended before the response), `cancelled` (the signal).
    */
   exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse>;
-  /** Sends a notification, or the answer to a server's request. */
+  /** Sends a notification, or the response to a server's request. */
   post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void>;
   /**
-   * Hears what belongs to no exchange: on HTTP opens the GET event stream (and opens it again when it drops,
-   * resuming by `Last-Event-ID` and obeying `retry`), on a pipe everything that is not a response.
-   * Resolves to false when the server offers no such stream (405). Call `stop` to end it. `onLost` is told when a
-   * stream that had been open cannot be opened again, because the server refuses (404: the session is gone);
-   * `onMissed`, when one was opened again that cannot be resumed, so that something may have been said unheard.
+   * Receives messages of no exchange: on HTTP from the GET event stream (reopened when it drops, resumed by
+   * `Last-Event-ID`, with the server's `retry`), on a pipe all messages that are not responses.
+   * `opened` is false when the server offers no such stream (405); `stop` ends it. `onLost` is called when an open
+   * stream dropped and the server refuses to open it again (404: the session is gone); `onMissed`, when it was
+   * reopened without resuming, so that messages may be lost.
    */
   listen(
     onMessage: (message: Envelope) => void,
@@ -82,13 +87,37 @@ export interface Channel {
     },
   ): { readonly opened: Promise<boolean>; stop(): void };
   /**
-   * Calls `onMessage` when the name of the server has come to stand for another address: what has no end of its own, such as
-   * a stream of changes, had better be begun anew, which leads there. Call the returned function to stop. Absent where
-   * there is no name, or where the channel sees to it itself.
+   * Calls `onMessage` when DNS resolves the server's name to other addresses: long-lived streams should be reopened, at
+   * the new address. The returned function stops the watch. Absent without a name, or where the channel reopens them
+   * itself.
    */
   onAddressChange?(onMessage: () => void): () => void;
   /** Resolves when the channel can carry nothing more, with the reason; never rejects. HTTP channels stay open. */
   readonly closed: Promise<GatewayError>;
   /** Ends everything it owns (process, sockets, streams). With `sessionEnd`, on HTTP, a DELETE is sent first. */
   close(sessionEnd?: { readonly headers: Headers }): Promise<void>;
+}
+
+/** Callbacks for what a server sent and the gateway cannot use; it is logged and counted, then dropped. */
+export interface UnmatchedHandlers {
+  /** Output that is no message, with its beginning on one line. */
+  readonly onNonProtocolOutput?: (excerpt: string) => void;
+  /**
+   * A message without a receiver (a response to no request in flight, or any message without a listener); or, with the
+   * error, a message whose listener threw.
+   */
+  readonly onUnmatchedMessage?: (message: Envelope, error?: unknown) => void;
+}
+
+/** Calls `onMessage`; an exception is reported to `onUnmatchedMessage`, so that no message can end the gateway. */
+export function deliverSafely(
+  onMessage: (message: Envelope) => void,
+  message: Envelope,
+  unmatched: UnmatchedHandlers,
+): void {
+  try {
+    onMessage(message);
+  } catch (error) {
+    unmatched.onUnmatchedMessage?.(message, error);
+  }
 }

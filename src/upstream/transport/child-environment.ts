@@ -1,4 +1,4 @@
-/** The environment of a child process: what every program needs, its own settings, and nothing of the gateway's. */
+/** Which environment variables a server process gets: a short list of the gateway's, and those of its config. */
 
 const POSIX = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"]);
 
@@ -25,7 +25,7 @@ const WINDOWS = new Set([
 
 type Environment = { readonly [name: string]: string | undefined };
 
-/** What of `inherited` a child may see, and `own` over it. Names are compared as the platform compares them. */
+/** The allowed variables of `inherited`, overridden by `own`. Names are case-insensitive on Windows. */
 export function childEnvironment(
   own: Readonly<Record<string, string>>,
   inherited: Environment = process.env,
@@ -33,7 +33,7 @@ export function childEnvironment(
 ): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(inherited)) {
-    // A value that begins with "()" was a function that an old shell exported, which another one would run.
+    // A value that begins with "()" is a function exported by an old bash, which another bash would run (Shellshock).
     if (value !== undefined && !value.startsWith("()") && mayInherit(name, platform))
       environment[name] = value;
   }

@@ -1,4 +1,4 @@
-/** What went wrong with an HTTP request, as the errors that the rest of the gateway knows. */
+/** Which GatewayError a failed HTTP request becomes. */
 import { GatewayError } from "../../core/errors.js";
 import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
@@ -7,7 +7,7 @@ import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./resp
 
 const BODY_EXCERPT_BYTES = 4096;
 
-/** The connection could not be made (`sent` is false), or ended before the answer. */
+/** The error of a connection that failed before the request (`sent` is false) or before the response. */
 export function connectionError(target: HttpTarget, cause: Error, sent: boolean): GatewayError {
   const { name: server, host } = target;
   if ("code" in cause && cause.code === "UND_ERR_INVALID_ARG") {
@@ -28,19 +28,20 @@ export function connectionError(target: HttpTarget, cause: Error, sent: boolean)
       });
 }
 
+/** An HTTP response that is no response to the request. */
 export interface ErrorResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
   readonly body?: Buffer;
-  /** True when the request named a session: then 404 is about that, not about the request. */
+  /** True when the request named a session: a 404 then means that the session has ended. */
   readonly inSession: boolean;
-  /** What it answered with, where the status does not say it. */
+  /** What is wrong with the response; default: what its status means. */
   readonly what?: string | undefined;
 }
 
 /**
- * The server answered, but not with a response to what was sent: `upstream_rejected` where the answer shows that the
- * server is there and has turned down this one request, else `upstream_unavailable`.
+ * The error of an HTTP response that answers no request: `upstream_rejected` when the server rejected this one request,
+ * else `upstream_unavailable`.
  */
 export function statusError(target: HttpTarget, answered: ErrorResponse): GatewayError {
   const { status, headers, body = NO_BODY, what = describeStatus(target, status, headers) } = answered;
@@ -58,7 +59,7 @@ export function statusError(target: HttpTarget, answered: ErrorResponse): Gatewa
   return new GatewayError("upstream_unavailable", "upstream", sentence, {
     cause,
     server,
-    // Both say that the request was not worked on; other errors leave it open.
+    // Both mean that the request was not processed; other errors do not say.
     retryable: status === 429 || status === 503,
     answered: status < 500 && status !== 408,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -66,8 +67,8 @@ export function statusError(target: HttpTarget, answered: ErrorResponse): Gatewa
 }
 
 /**
- * Below 500 it is the server that speaks, and of this request alone. Credentials, an ended session, time-outs and
- * overload concern every request.
+ * A status below 500 concerns this request, except those of credentials, an ended session, timeouts and overload, which
+ * concern every request.
  */
 const isRejection = ({ status, inSession }: ErrorResponse): boolean =>
   status < 500 && !(status === 401 || status === 408 || status === 429 || (status === 404 && inSession));
@@ -79,15 +80,15 @@ function describeStatus(target: HttpTarget, status: number, headers: ResponseHea
     return `redirects elsewhere${describeRedirect(target, headerOf(headers, "location"))}`;
   switch (status) {
     case 401:
-      return "answered 401: it wants credentials, or others than it was given";
+      return "answered 401 Unauthorized: it needs credentials, or different ones";
     case 403:
-      return "answered 403: it does not allow this with these credentials";
+      return "answered 403 Forbidden: its credentials do not allow this";
     case 404:
-      return `answered 404: there is nothing at ${target.host}${target.url.pathname}, or its session has ended`;
+      return `answered 404 Not Found: nothing is at ${target.host}${target.url.pathname}, or its session has ended`;
     case 429:
-      return "answered 429: it is asked too much just now";
+      return "answered 429 Too Many Requests: its rate limit is reached";
     case 503:
-      return "answered 503: it is not available just now";
+      return "answered 503 Service Unavailable: it accepts no requests now";
     default:
       return `answered with HTTP status ${status}`;
   }

@@ -1,32 +1,33 @@
-/** The GET event stream of a legacy HTTP server, opened again whenever it drops and resumed where it stopped. */
+/** How the GET event stream of a legacy HTTP server is opened, reopened after a drop, and resumed. */
 import type { GatewayError } from "../../core/errors.js";
 import { type Envelope, isResponse } from "../../wire/envelope.js";
-import type { Headers } from "./channel.js";
+import { deliverSafely, type Headers, type UnmatchedHandlers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import { MessageStream } from "./message-stream.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
-import { deliverSafely, type UnmatchedHandlers } from "./unmatched-messages.js";
 
+/** What a stream needs, and the callbacks that it calls. */
 export interface EventStreamSettings {
   readonly target: HttpTarget;
   readonly headers: Headers;
   readonly unmatched: UnmatchedHandlers;
   readonly onMessage: (message: Envelope) => void;
-  /** Told when a stream that had been open cannot be opened again, because the server refuses. */
+  /** Called when a stream that was open dropped and the server refuses to open it again. */
   readonly onLost?: (reason: GatewayError) => void;
-  /** Told when one is open again that could not be resumed. */
+  /** Called when the stream was reopened without being resumed. */
   readonly onMissed?: () => void;
 }
 
-/** The wait before a stream is opened again where the server names none; doubled after each failure. In ms. */
+/** The delay before a stream is reopened, unless the server sets `retry`; doubled after each failure. In ms. */
 const REOPEN_AFTER_MS = 1_000;
 const MAX_REOPEN_AFTER_MS = 60_000;
 const MIN_REOPEN_AFTER_MS = 10;
-/** A stream that stood this long was worth opening: its end is no failure. */
+/** A stream that was open this long (ms) resets the backoff. */
 const STABLE_MS = 10_000;
 
+/** One GET event stream (2025-11-25: basic/transports, "Listening for Messages from the Server"). */
 export class HttpEventStream implements HttpReceiver {
   /** True once the stream is open; false when the server offers none, or `stop` came first. */
   readonly opened: Promise<boolean>;
@@ -37,7 +38,7 @@ export class HttpEventStream implements HttpReceiver {
   #timer: NodeJS.Timeout | undefined;
   #unwatchAddress = (): void => {};
   #stopped = false;
-  /** When the stream that is open now was opened, and whether there ever was one. */
+  /** When the open stream was opened (monotonic ms), and whether one was ever open. */
   #openSince: number | undefined;
   #everOpen = false;
   #failures = 0;
@@ -75,10 +76,10 @@ export class HttpEventStream implements HttpReceiver {
 
   head(status: number, headers: ResponseHeaders): void {
     if (status >= 300 || !isEventStream(headers)) {
-      // Out of order, asked too much, or (409) not yet aware that the last stream is gone: that passes. Any
-      // other refusal would be the same next time.
+      // Transient: server errors, rate limits, and 409 while the server still holds the previous stream. Other
+      // statuses would repeat.
       const passes = status === 409 || status === 429 || (status >= 500 && status !== 501);
-      // It may be that it only cannot go on from there, having kept so few events; then it is listened to anew.
+      // The server may only have dropped the event to resume from: the next attempt opens a new stream.
       if (status === 400 && this.#stream.lastEventId !== undefined) this.#stream.lastEventId = undefined;
       else if (!passes)
         this.#stopWithError(statusError(this.#settings.target, { status, headers, inSession: true }));
@@ -103,7 +104,7 @@ export class HttpEventStream implements HttpReceiver {
 
   fail(cause: Error, sent: boolean): void {
     const error = connectionError(this.#settings.target, cause, sent);
-    // A request that cannot be written will not get better by writing it again.
+    // A request that cannot be written fails at every attempt.
     if (error.code === "bad_request") this.#stopWithError(error);
     else if (!this.#stopped) this.#reopen();
   }
@@ -116,7 +117,7 @@ export class HttpEventStream implements HttpReceiver {
     this.#http = new HttpRequest(target, { method: "GET", headers: request }, this);
   }
 
-  /** Where the stream comes from is not where the server is any more. */
+  /** The stream is open at an address that the name no longer resolves to. */
   #onAddressChange(): void {
     if (this.#openSince === undefined) return;
     this.#openSince = undefined;
@@ -133,7 +134,7 @@ export class HttpEventStream implements HttpReceiver {
     this.#failures = wasStable ? 0 : this.#failures + 1;
     const base = Math.max(stream.retryMs ?? REOPEN_AFTER_MS, MIN_REOPEN_AFTER_MS);
     const wait = Math.min(base * 2 ** Math.max(0, this.#failures - 1), Math.max(base, MAX_REOPEN_AFTER_MS));
-    // Many gateways that lost the same server should not all come back in the same moment.
+    // Jitter: gateways that lost the same server do not reconnect in the same moment.
     this.#timer = setTimeout(() => this.#open(), Math.min(wait * (1 + Math.random() / 5), 2 ** 31 - 1));
   }
 

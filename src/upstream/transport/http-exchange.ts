@@ -1,13 +1,19 @@
 /**
- * One request POSTed to an HTTP server, until its response is there: as one JSON document, or as the last
- * message of an event stream, which is resumed when it drops and the server gave its events ids.
+ * How one POSTed request gets its response: as a JSON document, or as the last message of an event stream, which is
+ * resumed after a drop when its events have ids.
  */
 
 import { GatewayError } from "../../core/errors.js";
 import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
 import { BoundedBuffer } from "../../wire/bounded-buffer.js";
 import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
-import type { ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
+import {
+  type ChannelResponse,
+  deliverSafely,
+  type ExchangeOptions,
+  type Headers,
+  type UnmatchedHandlers,
+} from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import {
@@ -21,27 +27,28 @@ import type { HttpTarget } from "./http-target.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 import { textOf } from "./message-text.js";
 import { headerOf, isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
-import { deliverSafely, type UnmatchedHandlers } from "./unmatched-messages.js";
 
+/** The channel of an exchange. */
 export interface ExchangeOwner {
   readonly target: HttpTarget;
   readonly unmatched: UnmatchedHandlers;
-  /** Nothing of the exchange is left, its connection included. */
+  /** The exchange and its connection have ended. */
   onFinished(exchange: HttpExchange): void;
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-/** How long a stream may stay open after its response, before its connection is closed; in milliseconds. */
+/** How long a stream may stay open after its response before the gateway closes it, in ms. */
 const LINGER_MS = 1_000;
-/** The wait before a stream is resumed where the server names none, and the least there is; in milliseconds. */
+/** The delay before a stream is resumed, unless the server sets `retry`, and its bounds; in ms. */
 const RESUME_AFTER_MS = 1_000;
 const MIN_RESUME_AFTER_MS = 10;
 const MAX_RESUME_AFTER_MS = 30_000;
 const MAX_FAILED_RESUMES = 5;
 
+/** One request in flight (2025-11-25: basic/transports, "Sending Messages to the Server"). */
 export class HttpExchange implements HttpReceiver {
   readonly response: Promise<ChannelResponse>;
-  /** Where the owner keeps it. */
+  /** Its index in the list of the owner. */
   slot = -1;
   readonly #owner: ExchangeOwner;
   readonly #request: Request;
@@ -51,21 +58,21 @@ export class HttpExchange implements HttpReceiver {
   #reject!: (error: GatewayError) => void;
   #http: HttpRequest | undefined;
   #settled = false;
-  /** For the end of lingering, or for the next attempt to resume. */
+  /** For the end of LINGER_MS, or for the next attempt to resume. */
   #timer: NodeJS.Timeout | undefined;
 
-  /** Of the response to the POST; a stream that was resumed goes on under them. */
+  /** Of the response to the POST; they hold for its resumed stream too. */
   #status = 0;
   #responseHeaders = NO_HEADERS;
   #chunks: Buffer[] = [];
   #size = 0;
-  /** Instead of the chunks, for a large one: put together as it comes, and not all at once when it is there. */
+  /** Replaces the chunks of a large body: it is joined while it arrives, not in one step at its end. */
   #large: BoundedBuffer | undefined;
 
   #stream: MessageStream | undefined;
   #streaming = false;
   #resuming = false;
-  /** Attempts in a row that opened no stream, and those that opened one on which nothing came. */
+  /** Attempts in a row that opened no stream, and that opened an empty one. */
   #failedResumes = 0;
   #emptyResumes = 0;
 
@@ -97,7 +104,7 @@ export class HttpExchange implements HttpReceiver {
     this.#http = new HttpRequest(this.#owner.target, { method: "POST", headers: this.#headers, body }, this);
   }
 
-  /** Fails the exchange if it still waits, and closes its connection. */
+  /** Fails a pending exchange, and closes its connection. */
   abandon(error: GatewayError): void {
     this.#settle();
     this.#reject(error);
@@ -218,7 +225,7 @@ export class HttpExchange implements HttpReceiver {
     this.#take(readDocument(this.#request, this.#status, body), body);
   }
 
-  /** Takes what `body` says, and fails the call when that is no response. */
+  /** Accepts the response in a body, or fails the call. */
   #take(document: ResponseDocument, body: Buffer): void {
     if (document.response === undefined) {
       const { target } = this.#owner;
@@ -235,7 +242,7 @@ export class HttpExchange implements HttpReceiver {
     this.#resolve(new HttpResponse(response, this.#status, this.#responseHeaders));
   }
 
-  /** Lets the server end its stream itself, which keeps the connection for the next request. */
+  /** Lets the server end its stream, so that the connection can be reused. */
   #linger(): void {
     this.#timer = setTimeout(() => {
       this.#http?.abort();
@@ -251,7 +258,7 @@ export class HttpExchange implements HttpReceiver {
       this.abandon(this.#closed(why, cause));
       return;
     }
-    // A time that the server names is obeyed, however long: the call has a limit of its own.
+    // A `retry` of the server is obeyed at any length: the call has its own deadline.
     const named = this.#stream?.retryMs;
     const base = Math.max(named ?? RESUME_AFTER_MS, MIN_RESUME_AFTER_MS);
     const wait = Math.min(base * 2 ** this.#emptyResumes, Math.max(base, MAX_RESUME_AFTER_MS), 2 ** 31 - 1);

@@ -1,8 +1,7 @@
 /**
- * One HTTP request to a server: dispatched straight on the pool (no fetch, no streams), redirected only within
- * its origin, never decompressed, and abortable at any moment.
+ * How one HTTP request is sent: dispatched on the pool without fetch or streams, redirected only within its origin, never
+ * decompressed.
  */
-
 import type { Dispatcher } from "undici";
 import { batchCompletion } from "./batched-completions.js";
 import type { Headers } from "./channel.js";
@@ -10,36 +9,38 @@ import type { HttpConnection, PooledRequest } from "./http-connections.js";
 import type { HttpTarget } from "./http-target.js";
 import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
+/** A request before it is sent. */
 export interface OutgoingRequest {
   readonly method: "POST" | "GET" | "DELETE";
   readonly headers: Headers;
   readonly body?: string;
-  /** Default: the target's own path. */
+  /** Default: the target's path. */
   readonly path?: string;
 }
 
-/** What comes back. After `end` or `fail`, and after `abort` was called, nothing more comes. */
+/** Receives a response. No method is called after `end`, `fail` or `abort`. */
 export interface HttpReceiver {
   head(status: number, headers: ResponseHeaders): void;
   data(chunk: Buffer): void;
   end(): void;
-  /** `sent` is false when nothing of the request can have reached the server. */
+  /** `sent` is false when no byte of the request can have reached the server. */
   fail(error: Error, sent: boolean): void;
 }
 
-/** A body of so many characters is not kept while its answer is waited for. */
+/** A body from this length (characters) is not kept in memory while its response is awaited. */
 const LARGE_BYTES = 65_536;
 const MAX_REDIRECTS = 3;
-const aborted = new Error("the request was given up");
+const aborted = new Error("the request was aborted");
 
+/** One HTTP request, sent by its constructor. */
 export class HttpRequest implements PooledRequest {
-  /** The one that it uses, until undici has told its end. */
+  /** Its connection until undici reports its end. */
   connection: HttpConnection | undefined;
   readonly #target: HttpTarget;
   #outgoing: OutgoingRequest;
   readonly #receiver: HttpReceiver;
   #controller: Dispatcher.DispatchController | undefined;
-  /** Handed to the pool, without a connection so far. */
+  /** Dispatched on the pool, without a connection. */
   #waiting = false;
   #done = false;
   #sent = false;
@@ -57,7 +58,7 @@ export class HttpRequest implements PooledRequest {
     return this.#done;
   }
 
-  /** Closes the connection if the request was sent, and forgets it if it still waits for one. */
+  /** Closes the connection if the request was sent, else drops it from the queue. */
   abort(): void {
     if (this.#done) return;
     this.#done = true;
@@ -72,7 +73,7 @@ export class HttpRequest implements PooledRequest {
       this.#target.pool.dispatch({ method, path, headers, body: body ?? null }, this);
       return;
     }
-    // undici holds on to a body until the answer is there, which may be a person's; of this one only to the wrapper.
+    // undici keeps a body until its response, which may await a person; here it keeps only the empty wrapper.
     const once = new SingleUseBody(Buffer.from(body));
     const length = String(once.length);
     this.#target.pool.dispatch(
@@ -105,12 +106,14 @@ export class HttpRequest implements PooledRequest {
     }
     const encoding = headerOf(headers, "content-encoding");
     if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
-      // It was asked not to. A small compressed body may stand for any amount of text, so nothing is inflated.
-      this.fail(new Error(`it compressed its response (${encoding}) although asked not to`));
+      // The request had `accept-encoding: identity`. A small compressed body may inflate to any size (zip bomb).
+      this.fail(
+        new Error(`it compressed its response (${encoding}) although the request allows identity only`),
+      );
       this.#controller?.abort(aborted);
       return;
     }
-    // It will not be sent again, wherever it may be that the answer waits for.
+    // No redirect can follow, so the body is not sent again.
     if (this.#outgoing.body !== undefined && this.#outgoing.body.length >= LARGE_BYTES)
       this.#outgoing = { ...this.#outgoing, body: "" };
     this.#receiver.head(status, headers);
@@ -163,15 +166,15 @@ export class HttpRequest implements PooledRequest {
   }
 
   /**
-   * Where to send it instead, or `undefined` when it may not go there: to another origin neither credentials
-   * nor arguments follow.
+   * The path of a redirect, or `undefined` when it leads to another origin, which must get neither credentials nor
+   * arguments.
    */
   #pathOfRedirect(status: number, location: string | undefined): string | undefined {
     if (location === undefined || !URL.canParse(location, this.#target.url.href)) return undefined;
     const { origin, pathname, search } = new URL(location, this.#target.url);
     if (origin !== this.#target.url.origin || ++this.#redirects > MAX_REDIRECTS) return undefined;
     const path = pathname + search;
-    // A slash at the end is what most temporary redirects are about, and they are as permanent as the others.
+    // A redirect that only adds or removes a trailing slash is permanent in practice, with 307 too.
     const own = this.#outgoing.path === undefined;
     if (own && (status === 308 || withoutSlash(path) === withoutSlash(this.#target.path)))
       this.#target.path = path;
@@ -181,7 +184,7 @@ export class HttpRequest implements PooledRequest {
 
 const withoutSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path);
 
-/** A body that is there once, and gone when it was read. */
+/** A body that is released when it was read. */
 class SingleUseBody implements AsyncIterableIterator<Buffer> {
   readonly length: number;
   #bytes: Buffer | undefined;

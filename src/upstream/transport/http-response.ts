@@ -1,4 +1,4 @@
-/** The response to a request, found in what a POST was answered with. */
+/** Which message in the HTTP response to a POST is the response to its request. */
 import {
   type Batch,
   type Envelope,
@@ -11,6 +11,7 @@ import { readMessages, readMessagesInSteps } from "../../wire/message.js";
 import type { ChannelResponse } from "./channel.js";
 import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
+/** A response over HTTP. */
 export class HttpResponse implements ChannelResponse {
   readonly message: Envelope;
   readonly status: number;
@@ -28,8 +29,8 @@ export class HttpResponse implements ChannelResponse {
 }
 
 /**
- * `message` if it is the response to `request`, under the request's id; else `undefined`. An error may lack the
- * id, where the server could not read it or refused before it looked.
+ * `message` if it is the response to `request`, with the request's id; else `undefined`. An error may lack the id, when
+ * the server refused before it read the id.
  */
 export function responseTo(request: Request, message: Envelope): Envelope | undefined {
   if (!isResponse(message)) return undefined;
@@ -37,12 +38,13 @@ export function responseTo(request: Request, message: Envelope): Envelope | unde
   return message.id === undefined && message.error !== undefined ? { ...message, id: request.id } : undefined;
 }
 
+/** What a JSON body holds: the response and other messages, or none. */
 export type ResponseDocument =
   | { readonly response: Envelope; readonly others: readonly Envelope[] }
-  /** Why it holds no response; `undefined` when the HTTP status says it. */
+  /** Why it holds no response; `undefined` when the HTTP status explains it. */
   | { readonly response?: never; readonly refusal: string | undefined };
 
-/** Reads the body of an answer that is no event stream. With an HTTP error status only an error is a response. */
+/** Reads a body that is no event stream. With an HTTP error status only a JSON-RPC error is a response. */
 export function readDocument(request: Request, status: number, body: Buffer): ResponseDocument {
   try {
     return documentOf(request, status, body.length === 0 ? undefined : readMessages(body));
@@ -81,7 +83,7 @@ function documentOf(request: Request, status: number, batch: Batch | undefined):
   return { refusal: ok ? "answered with a message that is not the response to the request" : undefined };
 }
 
-/** @throws `error` where it does not tell what is wrong with the body */
+/** @throws `error` when it is no FrameError */
 function notValid(status: number, error: unknown): ResponseDocument {
   if (!(error instanceof FrameError)) throw error;
   return {

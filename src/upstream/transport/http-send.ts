@@ -1,4 +1,4 @@
-/** An HTTP request whose response matters only for its status: notifications, answers, farewells. */
+/** Whether a server accepted a message that needs no response: notifications, responses, session ends. */
 import type { GatewayError } from "../../core/errors.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { HttpRequest, type OutgoingRequest } from "./http-request.js";
@@ -7,14 +7,19 @@ import { isEventStream, NO_HEADERS } from "./response-headers.js";
 
 const MAX_BODY_BYTES = 64 * 1024;
 
+/** A message on its way. */
 export interface PendingSend {
   /** Resolves when the server has accepted it; rejects with a GatewayError (cause: HttpStatusError) if it has not. */
   readonly accepted: Promise<void>;
-  /** Gives up; `accepted` then rejects with `reason`. */
+  /** Aborts; `accepted` rejects with `reason`. */
   abandon(reason: GatewayError): void;
 }
 
-/** `inSession`: the request belongs to a session, whatever its headers say. */
+/**
+ * Sends a request and reads the status of its response.
+ *
+ * @param inSession the request belongs to a session; default: it has an `mcp-session-id`
+ */
 export function send(
   target: HttpTarget,
   outgoing: OutgoingRequest,
@@ -35,7 +40,7 @@ export function send(
         status = code;
         headers = fields;
         if (status < 300) resolve();
-        // Nothing that could come on it would be heard.
+        // An event stream here carries no message for a receiver.
         if (isEventStream(fields)) stop();
       },
       data: (chunk) => {

@@ -1,8 +1,9 @@
-/** Where an HTTP server is and how it is reached: its pool of connections, path and constant headers. */
+/** Where an HTTP server is: its URL, connection pool, path and constant headers. */
 import { GatewayError } from "../../core/errors.js";
 import type { Headers } from "./channel.js";
 import type { HttpPool } from "./http-pool.js";
 
+/** The HTTP server of a config entry. */
 export interface HttpServer {
   /** The server's key in the config, for messages. */
   readonly name: string;
@@ -13,6 +14,7 @@ export interface HttpServer {
   readonly connectTimeoutMs: number;
 }
 
+/** A server that requests are sent to. */
 export class HttpTarget {
   readonly name: string;
   readonly url: URL;
@@ -46,11 +48,11 @@ function basicCredentials(url: URL): string {
   return `Basic ${Buffer.from(credentials, "latin1").toString("base64")}`;
 }
 
-/** The bytes that a part of a URL stands for, one a character; a `%` without its two digits stands for itself. */
+/** Percent-decodes to one character per byte; a `%` without two hex digits stays. */
 const percentDecoded = (text: string): string =>
   text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 
-/** Headers that HTTP itself needs to set, or that change how the message is framed. */
+/** Headers that frame the message or belong to the connection; undici sets them. */
 const RESERVED = new Set([
   "connection",
   "content-length",

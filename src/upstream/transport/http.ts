@@ -1,19 +1,19 @@
-/** A channel to a server over Streamable HTTP, as all revisions since 2025-03-26 have it. */
+/** How messages are exchanged with a server over Streamable HTTP, in all revisions since 2025-03-26. */
 
 import { GatewayError } from "../../core/errors.js";
 import { settle, withTimeout } from "../../core/timeouts.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
-import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions, Headers, UnmatchedHandlers } from "./channel.js";
 import { HttpEventStream } from "./http-event-stream.js";
 import { type ExchangeOwner, HttpExchange } from "./http-exchange.js";
 import { HttpPool } from "./http-pool.js";
 import { type PendingSend, send } from "./http-send.js";
 import { type HttpServer, HttpTarget } from "./http-target.js";
 import { textOf } from "./message-text.js";
-import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
+/** A server, the handlers of unusable messages, and shared connections. */
 export interface HttpOptions extends HttpServer, UnmatchedHandlers {
-  /** Connections to share with other channels to the same server, which it does not close. Default: its own. */
+  /** Shared with other channels to the server, and not closed by this one. Default: its own. */
   readonly pool?: HttpPool;
 }
 
@@ -37,8 +37,8 @@ class HttpChannel implements Channel, ExchangeOwner {
   readonly #postHeaders: Headers;
   readonly #merged = new WeakMap<Headers, Headers>();
   /**
-   * In no order. Not a Set: with calls coming and going all the time its tables are made anew again and again,
-   * and what the old ones still point to survives the young generation (10 KiB answers: 34 µs a call, not 22).
+   * Unordered. Not a Set: a Set with constant churn rehashes, and its old tables keep dead entries alive past the young
+   * generation (10 KiB responses: 34 µs a call, not 22).
    */
   readonly #exchanges: HttpExchange[] = [];
   readonly #pendingSends = new Set<PendingSend>();
@@ -136,7 +136,7 @@ class HttpChannel implements Channel, ExchangeOwner {
     this.#settleClosed(over);
   }
 
-  /** Eras hand in the same object again for the same headers; merging them anew cost 2 µs of each call. */
+  /** Eras pass the same object for the same headers; merging per call cost 2 µs. */
   #withHeaders(headers: Headers | undefined): Headers {
     if (headers === undefined) return this.#postHeaders;
     let merged = this.#merged.get(headers);
@@ -157,7 +157,7 @@ class HttpChannel implements Channel, ExchangeOwner {
     }
   }
 
-  /** A courtesy: whether it arrives and what is answered makes no difference, and it may not hold up the end. */
+  /** Best effort: the DELETE may fail, and delays the close by 2 s at most. */
   async #deleteSession(headers: Headers): Promise<void> {
     await withTimeout(SESSION_DELETE_TIMEOUT_MS, settle(this.#send("DELETE", headers)));
   }

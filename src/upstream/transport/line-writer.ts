@@ -1,11 +1,12 @@
-/** Writes lines to a pipe: all of one turn of the event loop at once, and no faster than the other side reads. */
+/** When lines are written to a pipe: once per event loop iteration, and with backpressure. */
 import type { Writable } from "node:stream";
 
-/** How much may wait for a reader that does not read, in characters. */
+/** The most that is queued while the reader does not read, in characters. */
 const MAX_WAITING = 64 * 1024 * 1024;
-/** How much is written in one turn of the event loop, in characters: to encode a MiB takes some 2 ms. */
+/** The most per write, in characters: encoding 1 MiB takes 2 ms. */
 const MAX_WRITE = 1024 * 1024;
 
+/** A queue of lines in front of a pipe. */
 export class LineWriter {
   readonly #pipe: Writable;
   readonly #maxWaiting: number;
@@ -23,14 +24,14 @@ export class LineWriter {
     });
   }
 
-  /** Takes a line, which must not contain a line break; false when too much is waiting and it was not taken. */
+  /** Queues a line, which must not contain a line break; false when the queue is full and the line was dropped. */
   write(line: string): boolean {
     if (this.#waiting > this.#maxWaiting) return false;
     this.#lines.push(line);
     this.#waiting += line.length + 1;
     if (!this.#scheduled && !this.#blocked) {
       this.#scheduled = true;
-      // After all sockets of this turn were read, so that calls that came together leave in one system call.
+      // After all sockets of this iteration were read, so that concurrent calls leave in one system call.
       setImmediate(() => {
         this.#scheduled = false;
         this.#flush();
@@ -39,7 +40,7 @@ export class LineWriter {
     return true;
   }
 
-  /** Writes at once what is still waiting; the pipe keeps it until it can be sent. */
+  /** Hands all queued lines to the pipe now; the pipe buffers them. */
   flush(): void {
     this.#blocked = false;
     this.#flush(Number.POSITIVE_INFINITY);
@@ -49,12 +50,12 @@ export class LineWriter {
     if (this.#blocked || this.#lines.length === 0 || this.#pipe.destroyed || this.#pipe.writableEnded) return;
     const text = `${this.#take(most).join("\n")}\n`;
     this.#waiting -= text.length;
-    // What is as long as that always blocks, so that the rest comes with `drain`.
+    // A write of MAX_WRITE always exceeds the high-water mark, so `drain` continues.
     this.#blocked = !this.#pipe.write(text);
     if (!this.#blocked && this.#lines.length > 0) this.#flush(most);
   }
 
-  /** Mostly all lines: as many as are no longer than `most` together, and at least one. */
+  /** The first lines that are no longer than `most` together, at least one. */
   #take(most: number): readonly string[] {
     const lines = this.#lines;
     if (this.#waiting > most && lines.length > 1) {

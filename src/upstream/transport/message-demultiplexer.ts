@@ -1,11 +1,15 @@
-/** What comes on a connection where all messages come mixed: responses find who waits for them, the rest who listens. */
-
+/** Which pending request or listener a message on a shared connection belongs to. */
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { type Envelope, isResponse } from "../../wire/envelope.js";
 import type { MessageId } from "../../wire/message-id.js";
-import type { ChannelResponse, ExchangeOptions, ResponseObserver } from "./channel.js";
-import { deliverSafely, type UnmatchedHandlers } from "./unmatched-messages.js";
+import {
+  type ChannelResponse,
+  deliverSafely,
+  type ExchangeOptions,
+  type ResponseObserver,
+  type UnmatchedHandlers,
+} from "./channel.js";
 
 class PendingResponse {
   #resolve: ((answer: ChannelResponse) => void) | undefined;
@@ -41,8 +45,8 @@ class PendingResponse {
     this.#clear();
   }
 
-  // A Map that is filled and emptied all the time is copied again and again, and what a discarded copy points
-  // to outlives the young generation; so nothing large may hang on an entry that is done with.
+  // A Map with constant churn rehashes, and its old tables keep entries alive past the young generation; so a settled
+  // entry must not reference anything large.
   #clear(): void {
     if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#resolve = undefined;
@@ -53,6 +57,7 @@ class PendingResponse {
   }
 }
 
+/** Matches responses to pending requests by id; other messages go to the listeners. */
 export class MessageDemultiplexer {
   readonly #pending = new Map<MessageId, PendingResponse>();
   readonly #listeners = new Set<(message: Envelope) => void>();
@@ -63,10 +68,9 @@ export class MessageDemultiplexer {
   }
 
   /**
-   * Waits for the response with this id. The id is free again when that has come, or when the wait failed or
-   * was given up; what comes for it after that is a stray.
+   * Waits for the response with this id, which is free again when the promise settles; a later response is unmatched.
    *
-   * @throws Error when somebody waits for this id already: whoever gives the ids must not repeat them.
+   * @throws Error when a request with this id is in flight
    */
   wait(id: MessageId, options: ExchangeOptions | undefined): Promise<ChannelResponse> {
     const signal = options?.signal;
@@ -82,9 +86,9 @@ export class MessageDemultiplexer {
     });
   }
 
-  /** Hears everything that is not a response, until the returned function is called. */
+  /** Delivers all messages that are not responses, until the returned function is called. */
   listen(onMessage: (message: Envelope) => void): () => void {
-    // The same function may listen twice, and each stops on its own.
+    // A wrapper per call: the same function may be added twice.
     const listener = (message: Envelope): void => onMessage(message);
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -101,14 +105,14 @@ export class MessageDemultiplexer {
     for (const onMessage of this.#listeners) deliverSafely(onMessage, message, this.#unmatched);
   }
 
-  /** Fails the wait for one response; false when nobody waits for it. */
+  /** Fails one pending request; false when no request with this id is pending. */
   reject(id: MessageId, error: GatewayError): boolean {
     const waiting = this.#take(id);
     waiting?.reject(error);
     return waiting !== undefined;
   }
 
-  /** Nothing more will come: fails every wait, once, and forgets who listened. */
+  /** The connection has ended: fails all pending requests and removes the listeners. */
   end(error: GatewayError): void {
     for (const id of [...this.#pending.keys()]) this.reject(id, error);
     this.#listeners.clear();

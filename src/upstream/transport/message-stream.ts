@@ -1,32 +1,35 @@
-/** The messages in a server's event stream, and where the stream can be resumed when it drops. */
+/** Which messages a server's event stream carries, and from which event it can be resumed. */
+
 import { type Batch, type Envelope, FrameError } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
 import type { MessageId } from "../../wire/message-id.js";
 import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
+import type { UnmatchedHandlers } from "./channel.js";
 import { printable } from "./recent-output.js";
-import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
+/** Receives what a stream carries. */
 export interface MessageSink {
   message(message: Envelope): void;
-  /** A response with this id came and cannot be used; true when it was waited for. */
+  /** An invalid response with this id arrived; returns true when its request was pending. */
   invalidResponse?(id: MessageId, error: FrameError): boolean;
   /** An event that is not a message, such as `endpoint` in the 2024-11-05 transport. */
   event?(name: string, data: string): void;
-  /** An event went over `MAX_EVENT_BYTES`; nothing more can be read. */
+  /** An event exceeded `MAX_EVENT_BYTES`; the stream cannot be read further. */
   tooLong(): void;
 }
 
 const EXCERPT_LENGTH = 200;
 
+/** Reads JSON-RPC messages from server-sent events, across resumed connections. */
 export class MessageStream {
   readonly #sink: MessageSink;
   readonly #unmatched: UnmatchedHandlers;
   #reader: SseReader | undefined;
-  /** After which event the server is to go on: the value for `Last-Event-ID`. */
+  /** The event to resume after: the value for `Last-Event-ID`. */
   lastEventId: string | undefined;
-  /** How long the server asks to wait before resuming, in milliseconds. */
+  /** The server's `retry`: the delay before resuming, in milliseconds. */
   retryMs: number | undefined;
-  /** Whether anything came since `begin`. */
+  /** Whether an event arrived since `begin`. */
   hasReceived = false;
 
   constructor(sink: MessageSink, unmatched: UnmatchedHandlers) {
@@ -34,7 +37,7 @@ export class MessageStream {
     this.#unmatched = unmatched;
   }
 
-  /** A response begins: the stream, or what goes on from `lastEventId`. */
+  /** A connection begins: the first one, or one that resumes after `lastEventId`. */
   begin(): void {
     this.hasReceived = false;
     this.#reader = new SseReader({
@@ -50,7 +53,7 @@ export class MessageStream {
     this.#reader?.push(chunk);
   }
 
-  /** The response ended properly. */
+  /** The connection ended without an error. */
   end(): void {
     this.#reader?.end();
   }
@@ -59,7 +62,7 @@ export class MessageStream {
     this.hasReceived = true;
     if (id !== undefined) this.lastEventId = asHeader(id);
     if (event !== undefined && event !== "message") this.#sink.event?.(event, data.toString("utf8"));
-    // An event without data only tells from where to resume.
+    // An event without data only sets the id to resume after.
     else if (data.length > 0) this.#messages(data);
   }
 
@@ -86,7 +89,7 @@ export class MessageStream {
 
 const MAX_ID_BYTES = 4096;
 
-/** The id as a header value, in UTF-8 as the standard wants it; `undefined` when it is none, or cannot be sent. */
+/** The id as a header value, its UTF-8 bytes as latin1; `undefined` when empty, too long or not allowed in a header. */
 function asHeader(id: string): string | undefined {
   const value = Buffer.from(id, "utf8").toString("latin1");
   return value.length <= MAX_ID_BYTES && /^[\t\x20-\x7e\x80-\xff]+$/.test(value) ? value : undefined;

@@ -1,9 +1,13 @@
-/** The text of a message that is to be sent. */
+/** How a message is written as JSON. */
 import { GatewayError } from "../../core/errors.js";
 import { type Envelope, PREPARED_META, type PreparedMeta } from "../../wire/envelope.js";
 import { writeJson } from "../../wire/json-text.js";
 
-/** @throws GatewayError when it cannot be written: what is nested some thousand levels deep overflows the stack. */
+/**
+ * The JSON text of a message.
+ *
+ * @throws GatewayError `bad_request` when nesting of some thousand levels overflows the stack
+ */
 export function textOf(message: Envelope): string {
   try {
     const prepared = message[PREPARED_META];
@@ -21,14 +25,14 @@ function requestText({ id, method }: Envelope, { text, others }: PreparedMeta): 
 }
 
 /**
- * The same on one line, whatever its reader takes for the end of a line: Node's readline ends one at U+2028 and
- * U+2029, Python's splitlines at U+0085 too. In JSON they stand in strings only, where they may be escaped.
+ * The same on one line for all readers: Node's readline splits at U+2028 and U+2029, Python's splitlines at U+0085 too. In
+ * JSON they occur in strings only, where they may be escaped.
  *
  * @throws GatewayError as `textOf` does.
  */
 export function lineOf(message: Envelope): string {
   const text = textOf(message);
-  // Three native searches that find nothing are much cheaper than one pattern.
+  // Three native searches are cheaper than one regular expression.
   if (!text.includes("\u2028") && !text.includes("\u2029") && !text.includes("\u0085")) return text;
   return text.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029").replaceAll("\u0085", "\\u0085");
 }

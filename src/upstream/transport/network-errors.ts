@@ -1,4 +1,4 @@
-/** Failures of sockets, name look-ups and TLS, said in plain words. */
+/** What a failed socket, DNS lookup or TLS handshake means, in a sentence for the operator. */
 
 const MESSAGES: ReadonlyMap<string, string> = new Map([
   ["ENOTFOUND", "host not found"],
@@ -37,9 +37,9 @@ const MESSAGES: ReadonlyMap<string, string> = new Map([
 
 const NOT_HTTP = "it answered with something that is not HTTP";
 
-/** Why a connection could not be made or did not last, without addresses or anything that was sent on it. */
+/** Why a connection failed, without addresses or transferred data. */
 export function explainNetworkError(error: unknown): string {
-  // undici gives its parser's errors a code only sometimes.
+  // Not all of undici's parser errors have a code.
   if (error instanceof Error && error.name === "HTTPParserError") return NOT_HTTP;
   const code = codeOf(error);
   if (code === undefined) return "the connection failed";
@@ -50,16 +50,16 @@ export function explainNetworkError(error: unknown): string {
   return `the connection failed (${code})`;
 }
 
-/** The code of `error`, or of the first of several that tells more than that there were several. */
+/** The code of `error`, or the first code of an AggregateError. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  // Where a name has several addresses, each attempt has its own error.
+  // Happy eyeballs: each address of a name has its own error.
   if (error instanceof AggregateError) {
     const codes = error.errors.map(codeOf).filter((code) => code !== undefined);
     if (codes.length > 0) return codes[0];
   }
   if ("code" in error && typeof error.code === "string") {
-    // undici says UND_ERR_SOCKET for all that ends a socket; the cause may know more.
+    // UND_ERR_SOCKET covers every way a socket ends; the cause is more precise.
     return error.code === "UND_ERR_SOCKET" ? (codeOf(error.cause) ?? error.code) : error.code;
   }
   return codeOf(error.cause);

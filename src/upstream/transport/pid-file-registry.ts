@@ -1,6 +1,6 @@
 /**
- * Which process runs on behalf of which gateway, in files where the next gateway finds them. A gateway that is
- * killed can end nobody; most servers end when their input does, and this is for those that do not.
+ * Which server processes outlived a gateway that was killed (SIGKILL): one pid file per process, which the next gateway
+ * reads. Most servers exit when their stdin closes; this finds the others.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -15,30 +15,31 @@ interface Entry extends ProcessIdentity, Orphan {
   readonly gateway: ProcessIdentity;
 }
 
+/** Where the pid files are. */
 export interface PidFileRegistryOptions {
-  /** Made when it is not there; nobody else may look into it. */
+  /** Created when missing, with mode 0700. */
   readonly folder: string;
   readonly log: Logger;
-  /** On whose behalf processes are noted. Default: this process. */
+  /** The gateway that starts the processes. Default: this process. */
   readonly gateway?: ProcessIdentity;
 }
 
-/** How long (ms) an orphan may take to end when it is told to. */
+/** How long (ms) an orphan may take to exit after each signal. */
 const KILL_GRACE_MS = 2_000;
 const SUFFIX = ".json";
 
-/** One file for each process, so that gateways that run at the same time do not get in each other's way. */
+/** One file per process, so that concurrent gateways do not conflict. */
 export class PidFileRegistry implements ProcessRegistry {
   readonly #folder: string;
   readonly #log: Logger;
   readonly #gateway: Promise<ProcessIdentity | undefined>;
-  /** Entries that are being written. */
+  /** Writes in progress. */
   readonly #writing = new Set<Promise<void>>();
   #scanning: Promise<readonly Orphan[]> | undefined;
   #hasLogged = false;
 
   constructor({ folder, log, gateway }: PidFileRegistryOptions) {
-    // Numbers of processes mean something on one machine, from one start of it to the next, in one container.
+    // A pid is unique within one machine, boot and pid namespace (container).
     this.#folder = join(folder, createHash("sha256").update(pidNamespaceId()).digest("hex").slice(0, 16));
     this.#log = log;
     this.#gateway = gateway === undefined ? processIdentityOf(process.pid) : Promise.resolve(gateway);
@@ -51,7 +52,7 @@ export class PidFileRegistry implements ProcessRegistry {
     return () => written.then(() => this.#remove(file));
   }
 
-  /** What is written of processes that have ended is thrown away. Those who ask at the same time share the answer. */
+  /** Deletes entries of exited processes on the way. Concurrent calls share one scan. */
   orphans(): Promise<readonly Orphan[]> {
     this.#scanning ??= this.#scan().finally(() => {
       this.#scanning = undefined;
@@ -59,10 +60,10 @@ export class PidFileRegistry implements ProcessRegistry {
     return this.#scanning;
   }
 
-  /** Ends an orphan with all that it has started: SIGTERM, and SIGKILL when that is not enough. */
+  /** Ends the process group of an orphan: SIGTERM, then SIGKILL. */
   async end(orphan: Orphan): Promise<void> {
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      // Looked at again before each signal, because a number that has become free may be somebody else's.
+      // Checked before each signal, because the pid may have been reused.
       if (!(await this.#isStillOrphan(orphan))) return;
       signalGroup(orphan.pid, signal);
       const end = performance.now() + KILL_GRACE_MS;
@@ -95,7 +96,7 @@ export class PidFileRegistry implements ProcessRegistry {
   }
 
   async #entries(): Promise<readonly { readonly file: string; readonly entry: Entry | undefined }[]> {
-    // There is no such folder as long as nothing was written down.
+    // The folder is missing until the first write.
     const names = await readdir(this.#folder).catch(() => []);
     const files = names.filter((name) => name.endsWith(SUFFIX)).map((name) => join(this.#folder, name));
     return Promise.all(files.map(async (file) => ({ file, entry: await readEntry(file) })));
@@ -108,7 +109,7 @@ export class PidFileRegistry implements ProcessRegistry {
     const entry: Entry = { ...identity, ...of, gateway };
     try {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-      // Whoever looks must find a whole entry or none.
+      // Atomic: a reader finds a whole entry or none.
       await writeFile(`${file}.new`, JSON.stringify(entry), { mode: 0o600 });
       await rename(`${file}.new`, file);
     } catch (error) {
@@ -116,7 +117,7 @@ export class PidFileRegistry implements ProcessRegistry {
     }
   }
 
-  /** Never rejects: a file that stays is thrown away by whoever looks next. */
+  /** Never rejects: the next scan deletes a file that stays. */
   async #remove(file: string): Promise<void> {
     await rm(file, { force: true }).catch((error: unknown) => this.#logOnce(error));
   }
@@ -126,7 +127,7 @@ export class PidFileRegistry implements ProcessRegistry {
     this.#hasLogged = true;
     this.#log.debug(
       { error, folder: this.#folder },
-      "processes cannot be written down; should the gateway be killed, those left behind will not be found",
+      "pid files cannot be written: orphans of a killed gateway will not be found",
     );
   }
 }
@@ -136,7 +137,7 @@ async function processIdentityOf(pid: number): Promise<ProcessIdentity | undefin
   return began === undefined ? undefined : { pid, began };
 }
 
-/** Undefined for what is no entry, or has gone. */
+/** Undefined for an invalid or missing file. */
 async function readEntry(file: string): Promise<Entry | undefined> {
   try {
     const value: unknown = JSON.parse(await readFile(file, "utf8"));
@@ -164,7 +165,7 @@ const isProcessIdentity = (value: unknown): value is ProcessIdentity =>
   "began" in value &&
   typeof value.began === "string";
 
-/** What must be the same for a number to mean the same process. */
+/** Identifies the machine, boot and pid namespace within which pids are unique. */
 function pidNamespaceId(): string {
   try {
     return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8")} ${readlinkSync("/proc/self/ns/pid")}`;
@@ -178,6 +179,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended by itself in the meantime.
+    // The process group has exited.
   }
 }

@@ -1,4 +1,4 @@
-/** A child process with everything it starts in turn: spawned as a group, ended as a group. */
+/** How a server process is spawned and ended together with its descendants: as a process group. */
 
 import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -6,21 +6,24 @@ import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
 import { withTimeout } from "../../core/timeouts.js";
 
+/** What to spawn. */
 export interface Command {
   readonly command: string;
   readonly args: readonly string[];
   /** The whole environment; see `childEnvironment`. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** How long it may take to end of itself, and again after SIGTERM, in milliseconds. Default: 2,000. */
+  /** How long it may take to exit after stdin is closed, and again after SIGTERM, in ms. Default: 2,000. */
   readonly graceMs?: number;
 }
 
+/** How a process exited. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
+/** A running process and its descendants. */
 export interface ProcessGroup {
   readonly pid: number;
   readonly stdin: Writable;
@@ -29,24 +32,24 @@ export interface ProcessGroup {
   /** Resolves when the process has exited and its output has been read. */
   readonly exited: Promise<Exit>;
   /**
-   * Closes its input, waits, sends SIGTERM to the group, waits, sends SIGKILL. Resolves when the process is
-   * gone and what it left behind has been told to go. Asked twice, it is the same end.
+   * Closes stdin, waits, sends SIGTERM to the group, waits, sends SIGKILL. Resolves when the process has exited and its
+   * descendants were signalled. Idempotent.
    */
   end(): Promise<void>;
-  /** SIGKILL to the group, without a chance to tidy up. */
+  /** Sends SIGKILL to the group. */
   kill(): void;
 }
 
 const GRACE_MS = 2_000;
-/** How long what a process left behind may take after SIGTERM. */
+/** How long descendants may take to exit after SIGTERM, in ms. */
 const DESCENDANT_GRACE_MS = 500;
-/** How long output is waited for after the exit, where something that was left behind holds it open. */
+/** How long output is read after the exit, while a descendant holds the pipe open; in ms. */
 const OUTPUT_GRACE_MS = 250;
 
 /**
  * Starts `command` without a shell.
  *
- * @throws Error with a plain sentence when it cannot be started.
+ * @throws Error whose message says why it cannot be started
  */
 export async function startProcessGroup(command: Command): Promise<ProcessGroup> {
   const child = spawn(command.command, [...command.args], {
@@ -54,7 +57,7 @@ export async function startProcessGroup(command: Command): Promise<ProcessGroup>
     env: command.env,
     shell: false,
     stdio: ["pipe", "pipe", "pipe"],
-    // A group of its own: what npx or a shell starts can then be ended with it, and Ctrl-C stays with the gateway.
+    // Its own process group: children of npx or a shell end with it, and Ctrl-C reaches the gateway only.
     detached: !onWindows,
     windowsHide: true,
   });
@@ -89,7 +92,7 @@ class Group implements ProcessGroup {
     this.stdin = stdin;
     this.stdout = stdout;
     this.stderr = stderr;
-    // A failure to write shows as the exit or as the end of output; without a listener it would end the gateway.
+    // A write error (EPIPE) is reported by the exit; without a listener it would end the gateway.
     for (const pipe of [stdin, stdout, stderr]) pipe.on("error", () => {});
     child.on("error", () => {});
     runningGroups.add(pid);
@@ -130,8 +133,7 @@ class Group implements ProcessGroup {
 
   async #endDescendants(): Promise<void> {
     if (onWindows || !signalGroup(this.pid, "SIGTERM")) return;
-    // Where process 1 does not reap, a leftover that has ended still counts as a member of the group; so this
-    // waits for a while, and not until the group is empty.
+    // Where pid 1 does not reap, a zombie stays a member of the group; so the wait is bounded.
     const end = performance.now() + DESCENDANT_GRACE_MS;
     while (performance.now() < end) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -144,13 +146,13 @@ class Group implements ProcessGroup {
 const onWindows = process.platform === "win32";
 
 /**
- * Groups that run now. Children see the end of their input when the gateway is gone, however it went; this
- * list is for those that pay no attention to it, and can be served only when Node still gets to say goodbye.
+ * The running groups, killed in the gateway's `exit` event. A killed gateway closes their stdin, which ends most
+ * servers; this is for those that ignore it.
  */
 const runningGroups = new (class {
   readonly #pids = new Set<number>();
   readonly #killAll = (): void => {
-    // Nothing that takes a moment is waited for any more.
+    // An `exit` listener cannot wait.
     for (const pid of this.#pids) {
       if (onWindows) spawnSync("taskkill", taskkill(pid), { windowsHide: true });
       else signalGroup(pid, "SIGKILL");
@@ -170,9 +172,9 @@ const runningGroups = new (class {
 
 const taskkill = (pid: number): string[] => ["/pid", String(pid), "/T", "/F"];
 
-/** False when there is nobody left to receive it. */
+/** False when no process received the signal. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  // Windows has no groups and no signals: there the tree of processes is ended at once, or nothing is.
+  // Windows has no process groups or signals: taskkill ends the whole tree.
   if (onWindows && signal !== 0) {
     execFile("taskkill", taskkill(pid), { windowsHide: true }, () => {}).once("error", () => {});
     return true;

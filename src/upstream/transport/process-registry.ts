@@ -1,16 +1,17 @@
-/** Where processes are written down, so that those which outlive a gateway that was killed can be found. */
+/** Where server processes are recorded, so that orphans of a killed gateway can be found. */
 
+/** Records the server processes of all gateways. */
 export interface ProcessRegistry {
   /**
-   * Writes down that `pid` was started for `server`; call the returned function when it has ended. Neither throws, and
-   * what the function returns resolves when nothing is written any more; it never rejects.
+   * Records that `pid` was started for `server`; the returned function removes the record after the exit. Neither throws;
+   * the promise of the function resolves when the record is removed, and never rejects.
    */
   register(pid: number, server: string, command: string): () => Promise<void>;
-  /** Those that run now. Never rejects. */
+  /** The orphans that run now. Never rejects. */
   orphans(): Promise<readonly Orphan[]>;
 }
 
-/** Remembers nothing. */
+/** Records nothing. */
 export const NO_PROCESS_REGISTRY: ProcessRegistry = {
   register: () => async () => {},
   orphans: async () => [],

@@ -1,17 +1,17 @@
-/** When processes began, by which a process is told from another that has its number later. */
+/** When a process started, which tells it from a later process with the same pid. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 
-/** One process, and no other that ever had its number. */
+/** One process, even if its pid is reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it began, in words of the system: another process under the same number began at another time. */
+  /** Its start time, in the system's own format. */
   readonly began: string;
 }
 
 /**
- * When those of `pids` began that run now; what nobody can tell is left out. Never rejects. Nothing is waited for
- * synchronously, as Linux alone has files to read: elsewhere `ps` is asked, once for all.
+ * The start times of the running processes among `pids`; unknown ones are left out. Never rejects. Linux reads
+ * `/proc/PID/stat`; elsewhere one `ps` runs for all.
  */
 export async function startTimesOf(
   pids: readonly number[],
@@ -33,20 +33,20 @@ async function startTimesOnLinux(pids: readonly number[]): Promise<ReadonlyMap<n
 }
 
 function startTimeIn(stat: string): string | undefined {
-  // The name of the program, in parentheses, may contain anything.
+  // The program name, in parentheses, may contain any character.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields[0] === "Z" ? undefined : fields[19];
 }
 
-/** So long (ms) may `ps` take. */
+/** The timeout of `ps`, in ms. */
 const PS_MS = 5_000;
 
 function startTimesByPs(pids: readonly number[]): Promise<ReadonlyMap<number, string>> {
-  // Two gateways must read the same words, whatever language each was started in.
+  // The format must not depend on the locale and time zone of a gateway.
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
   return new Promise((resolve) => {
     const args = ["-o", "pid=,lstart=", "-p", pids.join(",")];
-    // It fails where one of them is gone, and tells of the others all the same.
+    // `ps` fails when one process is gone, and still prints the others.
     execFile("ps", args, { encoding: "utf8", timeout: PS_MS, env }, (_error, stdout) => {
       const lines = [...stdout.matchAll(/^ *(\d+) +(\S.*\S) *$/gm)];
       resolve(new Map(lines.map(([, pid, began = ""]) => [Number(pid), began])));

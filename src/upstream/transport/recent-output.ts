@@ -1,16 +1,17 @@
-/** The last words of a process: what it wrote to stderr most recently, kept within a fixed size. */
+/** What a process wrote to stderr most recently (a ring buffer), and which part explains its failure. */
 
 /** In bytes. */
 const BUFFER_BYTES = 64 * 1024;
 const EXCERPT_LENGTH = 400;
-/** How far back (characters) an error may stand from the end. */
+/** The tail that is searched for an error, in characters. */
 const SEARCH_LENGTH = 4096;
 
+/** A ring buffer of output. */
 export class RecentOutput {
   readonly #size: number;
   readonly #redact: (text: string) => string;
   #ring: Buffer | undefined;
-  /** How many bytes have ever been written. */
+  /** Bytes written in total. */
   #written = 0;
 
   constructor(size: number = BUFFER_BYTES, redact: (text: string) => string = (text) => text) {
@@ -28,7 +29,7 @@ export class RecentOutput {
     this.#written += chunk.length;
   }
 
-  /** Everything that is kept, oldest first. */
+  /** The kept output, oldest first. */
   get text(): string {
     if (this.#ring === undefined) return "";
     const end = this.#written % this.#size;
@@ -38,12 +39,11 @@ export class RecentOutput {
   }
 
   /**
-   * The end of it as one short line, fit to stand in a message; empty when there is nothing. Where that begins with an
-   * error and goes on with a stack or with how to use the program, it is the error that is quoted.
-   * Secrets are taken out while they are whole and stand as they were written.
+   * The end of the output as one line of at most 400 characters; empty without output. When an error is followed by a
+   * stack trace or usage text, the error is quoted. Secrets are redacted before the text is cut.
    */
   get errorExcerpt(): string {
-    // What is cut off at the beginning of this is not quoted.
+    // Twice the length: a secret that is cut at its beginning is not in the quoted half.
     const end = this.#redact(this.text.slice(-2 * SEARCH_LENGTH))
       .slice(-SEARCH_LENGTH)
       .replace(TERMINAL_SEQUENCE, "");
@@ -59,14 +59,14 @@ export class RecentOutput {
 /** `Error: …`, `error: …`, `TypeError: …`, `mcp.shared.exceptions.McpError: …`, `Fatal …`, `panic: …`. */
 const ERROR = /^[ \t]*(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|panic)\b/gm;
 
-// Built from text, because a pattern with control characters in it reads as a mistake; here they are the point.
+// Built from text, because linters refuse control characters in regular expressions.
 const ESC = String.raw`\u001b`;
 const TERMINAL_SEQUENCE = new RegExp(
   `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^\\u0007${ESC}]*(?:\\u0007|${ESC}\\\\)?`,
   "g",
 );
 
-/** `text` on one line: no terminal sequences, control or direction characters, half characters; runs of space as one. */
+/** `text` on one line, without terminal sequences, control, format or lone surrogate characters; spaces collapsed. */
 export function printable(text: string): string {
   return text
     .replace(TERMINAL_SEQUENCE, "")

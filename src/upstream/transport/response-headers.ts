@@ -4,6 +4,7 @@ import type { Headers } from "./channel.js";
 /** By name in lower case; a list where the header came several times. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** No response headers. */
 export const NO_HEADERS: ResponseHeaders = {};
 
 /** One header by its name in lower case; values of a repeated header are joined with commas (RFC 9110, 5.3). */
@@ -17,6 +18,7 @@ export function headerOf(headers: ResponseHeaders, name: string): string | undef
 export const singleValued = (headers: ResponseHeaders): Headers =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, headerOf(headers, name) ?? ""]));
 
+/** Whether the content type is `text/event-stream`. */
 export function isEventStream(headers: ResponseHeaders): boolean {
   const type = headerOf(headers, "content-type");
   return type !== undefined && (type === "text/event-stream" || /^\s*text\/event-stream\s*(;|$)/i.test(type));

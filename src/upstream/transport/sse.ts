@@ -1,12 +1,11 @@
 /**
- * A channel to a server of the 2024-11-05 HTTP+SSE transport: one event stream on which everything comes, and
- * an endpoint, named by its first event, to which everything is POSTed.
+ * How messages are exchanged over the 2024-11-05 HTTP+SSE transport: one event stream carries all messages from the server;
+ * its first event names the endpoint for POSTs.
  */
-
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
-import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "./channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions, Headers, UnmatchedHandlers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import { HttpPool } from "./http-pool.js";
 import { HttpRequest, type OutgoingRequest } from "./http-request.js";
@@ -16,16 +15,16 @@ import { MessageDemultiplexer } from "./message-demultiplexer.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 import { textOf } from "./message-text.js";
 import { isEventStream, type ResponseHeaders } from "./response-headers.js";
-import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
+/** A server, the handlers of unusable messages, and shared connections. */
 export interface SseOptions extends HttpServer, UnmatchedHandlers {
-  /** Connections to share with other channels to the same server. Default: connections of its own. */
+  /** Shared with other channels to the server. Default: its own. */
   readonly pool?: HttpPool;
   readonly signal?: StopSignal;
 }
 
 /**
- * Opens the stream and waits for its `endpoint` event, no longer than `connectTimeoutMs`.
+ * Opens the stream and waits for its `endpoint` event, at most `connectTimeoutMs`.
  *
  * @throws GatewayError `upstream_unavailable`, with an HttpStatusError as cause where the server does not offer
  * such a stream; `bad_request` when the URL or a header cannot be used.
@@ -44,7 +43,7 @@ export async function openSseChannel(options: SseOptions): Promise<Channel> {
 class SseChannel implements Channel {
   readonly association = "pipe";
   readonly closed: Promise<GatewayError>;
-  /** Resolves when the endpoint is known. */
+  /** Resolves with the `endpoint` event. */
   readonly ready: Promise<void>;
   readonly #target: HttpTarget;
   readonly #ownPool: HttpPool | undefined;
@@ -66,11 +65,11 @@ class SseChannel implements Channel {
     });
     this.ready = new Promise((resolve, reject) => {
       const late = setTimeout(
-        () => this.#end(this.#closedError("did not name its endpoint in time")),
+        () => this.#end(this.#closedError("sent no endpoint event within the connect timeout")),
         options.connectTimeoutMs,
       );
       const giveUp = (): void => {
-        this.#end(new GatewayError("cancelled", "downstream", "the connection was given up"));
+        this.#end(new GatewayError("cancelled", "downstream", "the connection attempt was cancelled"));
       };
       options.signal?.addEventListener("abort", giveUp);
       this.#settleReady = (failure) => {
@@ -81,9 +80,9 @@ class SseChannel implements Channel {
       };
     });
     this.#stream = this.#open(options);
-    // The stream is the session, and what is POSTed goes to the new address, where nobody knows it.
+    // The stream is the session; a POST would reach the new address, which does not know the session.
     this.#unwatchAddress = this.#target.pool.onAddressChange(() =>
-      this.#end(this.#closedError("has another address now")),
+      this.#end(this.#closedError("resolves to another address now")),
     );
   }
 
@@ -91,7 +90,7 @@ class SseChannel implements Channel {
     if (this.#closeReason !== undefined) throw this.#unavailable(this.#closeReason);
     const answer = this.#messages.wait(request.id, options);
     if (options?.signal?.aborted !== true) {
-      // The response may come on the stream before the POST is answered, so neither waits for the other.
+      // The response may arrive on the stream before the POST is accepted.
       this.#send(request, options?.headers).catch((error: unknown) => {
         this.#messages.reject(request.id, error instanceof GatewayError ? error : this.#sendError(error));
       });
@@ -152,7 +151,7 @@ class SseChannel implements Channel {
   #setEndpoint(data: string): void {
     const { url, name } = this.#target;
     const endpoint = URL.canParse(data, url.href) ? new URL(data, url) : undefined;
-    // Elsewhere neither the credentials nor what is said may go.
+    // Another origin must get neither credentials nor messages.
     if (endpoint?.origin !== url.origin) {
       const what = `${name} named an endpoint that is not at ${url.origin}`;
       this.#end(new GatewayError("upstream_unavailable", "upstream", what, { server: name }));
@@ -179,7 +178,7 @@ class SseChannel implements Channel {
     }
   }
 
-  /** The stream is over, and with it the session; the first reason stands. */
+  /** The stream and its session have ended; the first reason is kept. */
   #end(reason: GatewayError): void {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = reason;
@@ -200,7 +199,7 @@ class SseChannel implements Channel {
     });
   }
 
-  /** What could not even be written is the failure of one request, and of nothing else. */
+  /** A request that cannot be written fails alone. */
   #sendError(cause: unknown): GatewayError {
     return connectionError(this.#target, cause instanceof Error ? cause : new Error(String(cause)), false);
   }

@@ -1,4 +1,4 @@
-/** A channel to a server that is a child process and speaks JSON lines on its standard input and output. */
+/** How messages are exchanged with a child process: JSON lines on its stdin and stdout. */
 import { GatewayError } from "../../core/errors.js";
 import {
   type Batch,
@@ -9,7 +9,7 @@ import {
 } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
 import { looksLikeMessage, readMessages } from "../../wire/message.js";
-import type { Channel, ChannelResponse, ExchangeOptions } from "./channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions, UnmatchedHandlers } from "./channel.js";
 import { childEnvironment } from "./child-environment.js";
 import { LineWriter } from "./line-writer.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
@@ -17,41 +17,42 @@ import { lineOf } from "./message-text.js";
 import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
 import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "./process-registry.js";
 import { printable, RecentOutput } from "./recent-output.js";
-import type { UnmatchedHandlers } from "./unmatched-messages.js";
 
+/** The process to start, and what receives its other output. */
 export interface StdioOptions extends UnmatchedHandlers {
   /** The server's key in the config, for messages. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Over the few variables that every child gets; nothing else of the gateway's environment is passed on. */
+  /** Added to the variables that `childEnvironment` inherits. */
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly cwd: string;
-  /** How long the process may take to end once its input is closed, and again after SIGTERM. Default: 2,000 ms. */
+  /** How long the process may take to exit after stdin is closed, and again after SIGTERM. Default: 2,000 ms. */
   readonly graceMs?: number;
-  /** Takes secrets out of its last words, before they are cut. Default: as they are. */
+  /** Redacts secrets in quoted stderr, before it is cut. Default: none. */
   readonly redact?: (text: string) => string;
-  /** Where the process is written down. Default: nowhere. */
+  /** Where the process is recorded. Default: nowhere. */
   readonly processRegistry?: ProcessRegistry;
-  /** Hears every line the process writes to stderr, cut at 8 KiB. */
+  /** Receives each line of stderr up to 8 KiB. */
   readonly onStderr?: (line: string) => void;
 }
 
+/** A channel to a process. */
 export interface StdioChannel extends Channel {
-  /** Of the process; it is also the id of its process group. */
+  /** The process id, which is also the process group id. */
   readonly pid: number;
-  /** What it wrote to stderr most recently, up to 64 KiB. */
+  /** The latest stderr output, up to 64 KiB. */
   readonly stderr: string;
 }
 
 const MAX_STDERR_LINE_BYTES = 8 * 1024;
 const EXCERPT_LENGTH = 200;
-/** How long after a pipe was closed the process may still run before that counts as a fault. */
+/** How long the process may run after it closed a pipe before the channel fails, in ms. */
 const EXIT_GRACE_MS = 1_000;
 
 /**
- * Starts the process. The era must call `listen` before it sends anything: what nobody hears is dropped.
+ * Starts the process. The era must call `listen` before it sends: messages without a listener are dropped.
  *
  * @throws GatewayError `upstream_unavailable` when the process cannot be started.
  */
@@ -82,11 +83,11 @@ class StdioPipeChannel implements StdioChannel {
   readonly #writer: LineWriter;
   readonly #messages: MessageDemultiplexer;
   readonly #recent: RecentOutput;
-  /** Why nothing more can be sent; the first reason stands. */
+  /** Why the channel is closed; the first reason is kept. */
   #closeReason: GatewayError | undefined;
   #exitTimer: NodeJS.Timeout | undefined;
 
-  /** `unregistered`: nothing is written down of the process any more. */
+  /** @param unregistered resolves when the record of the process is removed */
   constructor(options: StdioOptions, group: ProcessGroup, unregistered: Promise<void>) {
     this.#options = options;
     this.#recent = new RecentOutput(undefined, options.redact);
@@ -116,7 +117,7 @@ class StdioPipeChannel implements StdioChannel {
     return this.#recent.text;
   }
 
-  // No async function: to return the promise of another costs it three turns of the microtask queue.
+  // Not async: an async function that returns a promise takes three more microtasks.
   exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse> {
     try {
       const line = lineOf(request);
@@ -158,7 +159,7 @@ class StdioPipeChannel implements StdioChannel {
     try {
       messages = readMessages(line);
     } catch (error) {
-      // Whatever else a line may make fail, it is that line alone: nobody stands behind the event of the pipe.
+      // Any other error concerns this line only: an exception in a `data` listener would end the gateway.
       if (error instanceof FrameError) this.#receiveBroken(line, error);
       else this.#skip(line);
       return;
@@ -204,16 +205,16 @@ class StdioPipeChannel implements StdioChannel {
     this.#group.stderr.once("end", () => lines.end());
   }
 
-  /** A pipe is closed. Mostly because the process is exiting, which then tells more; if not, it is of no use. */
+  /** A pipe was closed. The exit usually follows and has the better reason; without it the channel fails. */
   #onPipeClosed(what: string): void {
     this.#exitTimer ??= setTimeout(() => {
       this.#fail(what);
-      // However that goes, `exited` tells.
+      // `exited` reports the result.
       this.#group.end().catch(() => {});
     }, EXIT_GRACE_MS);
   }
 
-  /** Nothing more can come of it, although the process still runs. */
+  /** The channel has failed while the process still runs. */
   #fail(what: string): void {
     this.#closeReason ??= this.#ended(what);
     this.#messages.end(this.#closeReason);

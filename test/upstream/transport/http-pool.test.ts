@@ -198,6 +198,6 @@ describe("where the name comes to lead elsewhere", () => {
     const channel = await openSseChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
     lead("127.0.0.2");
     await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }).catch(() => {});
-    expect((await channel.closed).message).toBe("quiz has another address now");
+    expect((await channel.closed).message).toBe("quiz resolves to another address now");
   });
 });

@@ -407,13 +407,13 @@ describe("an answer that is no response says whether the server is there, with t
       "401",
       "upstream_unavailable",
       (_asked, response) => void response.writeHead(401, { "www-authenticate": "Bearer" }).end(html),
-      "quiz answered 401: it wants credentials, or others than it was given",
+      "quiz answered 401 Unauthorized: it needs credentials, or different ones",
     ],
     [
       "404",
       "upstream_rejected",
       (_asked, response) => void response.writeHead(404).end(html),
-      /^quiz answered 404: there is nothing at 127\.0\.0\.1:\d+\/mcp, or its session has ended$/,
+      /^quiz answered 404 Not Found: nothing is at 127\.0\.0\.1:\d+\/mcp, or its session has ended$/,
     ],
     [
       "500",
@@ -585,7 +585,9 @@ test("a compressed answer is refused and not inflated", async () => {
   });
   expect(await failure(open(server.url).exchange(request))).toMatchObject({
     code: "upstream_closed",
-    message: expect.stringContaining("it compressed its response (gzip) although asked not to"),
+    message: expect.stringContaining(
+      "it compressed its response (gzip) although the request allows identity only",
+    ),
   });
 });
 

@@ -159,7 +159,7 @@ describe("it does not open", () => {
   test("where the server names no endpoint in time", async () => {
     const server = await serve((_asked, response) => void stream(response));
     expect(await reason(open(server, { connectTimeoutMs: 1_000 }))).toMatchObject({
-      message: "quiz did not name its endpoint in time",
+      message: "quiz sent no endpoint event within the connect timeout",
     });
     expect(await server.asked[0]?.hungUp).toBe(true);
   });
