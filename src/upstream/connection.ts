@@ -1,4 +1,4 @@
-/** One open conversation with a server, era already settled; a lease holds it, both eras implement it. */
+/** What can be done over one open connection to a server? Both eras implement it. */
 
 import type { Notice } from "../core/call.js";
 import type { Client } from "../core/client.js";
@@ -10,41 +10,43 @@ import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { ServerFacts, ServerList } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 
+/** An open connection, whose era is known. */
 export interface Connection {
-  /** The revision that is spoken, for people to see. */
+  /** The protocol revision, for display. */
   readonly revision: string;
-  /** False where the server forgets between two requests what it was told. */
+  /** False where the server keeps no state between two requests. */
   readonly keepsSession?: boolean;
   readonly facts: ServerFacts;
   readonly call: Handler;
   /**
-   * Walks all pages (cursor loops cut). A list the server does not offer is empty. Where capabilities go with
-   * each request, those of `client` do.
+   * Lists all pages; cursor loops are cut. A list that the server does not advertise is empty. In the era in which
+   * each request carries client capabilities, those of `client` are sent.
    */
   list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
   /** Subscribes to one resource, which must not be subscribed to already: the caller counts references. */
   subscribe(uri: string): void;
   /** Ends the subscription to one resource. */
   unsubscribe(uri: string): void;
-  /** The error with which the server refused to tell of a resource that is followed; waits for its word. */
+  /** The error with which the server refused a subscription; waits for its answer. */
   subscriptionError(uri: string): Promise<RpcError | undefined>;
-  /** See `Upstream`; absent where the revision knows no way to ask. */
+  /** See `Upstream`; absent where the revision has no such request. */
   followTasks?(
     ids: readonly string[],
     client: Client,
     listener: TaskListener<string>,
   ): Promise<TaskSubscription>;
-  /** Passes a client's own notification on; absent where the revision knows none. */
+  /** Forwards a notification of a client; absent where the revision has none. */
   notify?(notice: Notice): void;
-  /** Asks for a sign of life. @throws GatewayError when there is none before `signal` is aborted. */
+  /** Sends a health check. @throws GatewayError when no answer comes before `signal` aborts. */
   checkHealth(signal: StopSignal): Promise<void>;
-  /** Since when (`performance.now()`) nothing has been heard; undefined while something is under way. */
+  /** The time (`performance.now()`) of the last message; undefined while a call is running. */
   readonly idleSince: number | undefined;
-  /** Resolves when it can carry no more calls, with the reason; never rejects. */
+  /** Resolves with the reason when the connection can carry no more calls; never rejects. */
   readonly closed: Promise<GatewayError>;
   close(): Promise<void>;
 }
 
+/** What a connection reports of its server. */
 export interface ConnectionObserver {
   listChanged(kind: ListKind): void;
   resourceUpdated(uri: string): void;

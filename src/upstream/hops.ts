@@ -1,18 +1,18 @@
 /**
- * Keeps a chain of gateways from becoming a circle: which gateways something has come through stands in its `_meta`,
- * as `Via` does in HTTP. Servers that are no gateways of this kind see nothing of it.
+ * How are loops of gateways found? The gateways that a call or list entry has passed are listed in its `_meta`, like
+ * `Via` in HTTP. Servers that are not gateways of this kind get no such member.
  */
 import type { Call } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { OWN_META } from "../wire/names.js";
 
-/** A longer chain is no honest one. */
+/** No legitimate chain of gateways is longer. */
 const MAX_HOPS = 8;
 
 /**
- * A list as the gateway `from` gave it, for the gateway `own`: without what came from `own` in the first place,
- * which would come back once more each time it is listed, and with `from` added to the way of the rest.
+ * The entries of a list of the gateway `from`, for the gateway `own`: without those that came from `own`, which would
+ * be listed once more with each round, and with `from` added to the hops of the rest.
  */
 export function filterLoopedItems(
   from: string,
@@ -27,9 +27,9 @@ export function filterLoopedItems(
 }
 
 /**
- * A call on its way from the gateway `own` to another gateway.
+ * The call with the gateway `own` added to its hops, to be sent to another gateway.
  *
- * @throws GatewayError `bad_request` when it has been here before, or came through too many gateways.
+ * @throws GatewayError `bad_request` when the call has passed this gateway before, or too many gateways.
  */
 export function addOwnHop(call: Call, own: string): Call {
   const hops = hopsOf(call.params);

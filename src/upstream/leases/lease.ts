@@ -1,4 +1,4 @@
-/** Who shares which connection to a legacy server: everybody, one principal, or one session. */
+/** Which clients share a connection to a legacy server: all, those of one principal, or one session? */
 import type { ServerConfig } from "../../config/config.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -11,43 +11,44 @@ import { capabilityClass, includesClientFeatures } from "../protocol/advertised-
 import type { Supervisor } from "../supervision/supervisor.js";
 import { ConnectionSubscriptions } from "./resource-subscriptions.js";
 
-/** For whom a connection is kept. */
+/** The clients that a connection is kept for. */
 export interface LeaseKey {
   readonly listScope: ListScope;
-  /** The id of the principal in whose share it is: the first who wanted it. */
+  /** The id of the principal in whose share it counts: that of its first client. */
   readonly principal: string;
   readonly advertised: JsonObject;
   /** The one session whose connection it is; undefined where a principal may have several clients on it. */
   readonly session: Client | undefined;
-  /** True for a second connection of the same tenants, which only keeps their calls apart. */
+  /** True for a further connection of the same clients, which only separates their calls. */
   readonly spare: boolean;
   readonly subscriptions: ConnectionSubscriptions;
 }
 
-/** The connection that is kept for some clients alone. */
+/** A supervised connection that is kept for some clients. */
 export interface Lease extends LeaseKey {
   readonly supervisor: Supervisor;
 }
 
+/** The limits of the leases of one server, and how their connections are opened. */
 export interface LeaseSettings {
   readonly server: ServerConfig;
   readonly log: Logger;
-  /** `after`: the end of the tenants' connection before, which the new one must wait for. */
+  /** The new connection waits for `after`: the end of the previous one of the same clients. */
   readonly supervise: (leaseKey: LeaseKey, after: Promise<void>) => Supervisor;
-  /** How many there may be at once. */
+  /** The maximum number of leases. */
   readonly max: number;
-  /** How many of those that belong to no session one principal may have: it can declare as many kinds as it likes. */
+  /** The maximum number of leases without a session for one principal, which can declare any combination of capabilities. */
   readonly perPrincipal: number;
-  /** One of these gives way to another kind only when it was not used for so long (ms): each start of a process is dear. */
+  /** The time (ms) without use before such a lease is evicted for another one: starting a process is expensive. */
   readonly evictAfterMs: number;
-  /** A lease that nobody used for so long (ms) ends. */
+  /** The idle timeout (ms) of a lease. */
   readonly idleMs: number;
 }
 
 /**
- * Whose lists and connection a client gets. By default a client that can be asked something has a connection
- * of its own, so that a question can only be meant for it; those that cannot be asked share one, as far as they
- * have the same extensions, by which a server may offer other things (a tool with a page that shows its result).
+ * Whose lists and connection a client gets. By default (`auto`) a client that can be asked questions has its own
+ * connection, so that a question can only be for it. The others share one per set of extensions, by which a server may
+ * list other entries (such as a tool with an app page).
  */
 export function listScopeFor(mode: ServerConfig["lease"], client: Client, advertised: JsonObject): ListScope {
   if (mode === "shared") return SHARED_SCOPE;
@@ -55,15 +56,15 @@ export function listScopeFor(mode: ServerConfig["lease"], client: Client, advert
   const group = differs ? capabilityListScope(advertised) : SHARED_SCOPE;
   if (mode === "auto" && !includesClientFeatures(advertised)) return group;
   const own = mode !== "principal" || !client.session;
-  // Of separate parts: an id may have been chosen to look like that of another with something after it.
+  // An array, not a concatenation: one principal could choose an id that makes it equal to the key of another.
   const shared = () => writeJson(["principal", client.principal.id, capabilityClass(advertised)]);
   const key = own ? client.affinity : shared();
   return { key, capabilityClass: group.capabilityClass };
 }
 
 /**
- * Clients that keep a session and cannot be asked anything, at a server whose shared connection keeps none: the server
- * may list and offer other things in a session.
+ * The scope of clients with a session that cannot be asked questions, at a server whose shared connection has no
+ * session: the server may list other entries in a session.
  */
 export const SESSION_LIST_SCOPE: ListScope = {
   key: "sessions",
@@ -71,15 +72,15 @@ export const SESSION_LIST_SCOPE: ListScope = {
   hasOwnUpdates: true,
 };
 
-/** Everybody to whom the same was promised, on one connection. */
+/** The scope of all clients with the same capabilities, on one connection. */
 function capabilityListScope(advertised: JsonObject): ListScope {
   const name = capabilityClass(advertised);
   return { key: name, capabilityClass: name };
 }
 
 /**
- * Clients of equal promises that are told of with each request. Apart from those of a connection to which the same was
- * promised once: in a session a server may list other things.
+ * The scope of clients with the same capabilities, which each request carries. Another one than that of a connection
+ * with these capabilities: in a session a server may list other entries.
  */
 export function requestListScope(advertised: JsonObject): ListScope {
   const name = `requests:${capabilityClass(advertised)}`;
@@ -88,7 +89,7 @@ export function requestListScope(advertised: JsonObject): ListScope {
 
 interface LeaseEntry extends Lease {
   usedAt: number;
-  /** The number of its last use among the uses of all leases; two uses may have the same time. */
+  /** A sequence number of the last use; two uses may have the same time. */
   lastUse: number;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
@@ -99,7 +100,7 @@ type Owned = readonly [key: string, kept: LeaseEntry];
 export class Leases {
   readonly #settings: LeaseSettings;
   readonly #entries = new Map<string, LeaseEntry>();
-  /** Connections that are being ended; their processes may take a moment. */
+  /** By key: connections that are closing; a process may take a while to exit. */
   readonly #closing = new Map<string, Promise<void>>();
   #closed = false;
   #uses = 0;
@@ -108,20 +109,21 @@ export class Leases {
     this.#settings = settings;
   }
 
+  /** The lease of that key; the use is not counted. */
   get(key: string): Lease | undefined {
     return this.#entries.get(key);
   }
 
-  /** All there are. */
+  /** All leases. */
   all(): readonly Lease[] {
     return [...this.#entries.values()];
   }
 
   /**
-   * The lease of that key, made when there is none.
+   * The lease of that key, made when there is none. Counts as a use.
    *
-   * @throws GatewayError `overloaded` when the principal has as many as it may have, and all of them are in use;
-   * `upstream_unavailable` when they were closed.
+   * @throws GatewayError `overloaded` when the principal has reached its limit and all of its leases are in use;
+   * `upstream_unavailable` after `close`.
    */
   acquire(key: string, leaseKey: Omit<LeaseKey, "subscriptions">, idleMs = this.#settings.idleMs): Lease {
     const entry = this.#entries.get(key) ?? this.#make(key, leaseKey, idleMs);
@@ -129,7 +131,7 @@ export class Leases {
     return entry;
   }
 
-  /** Uses `lease` once more; false where it has ended, and the key may lead to another one. */
+  /** Counts a use of `lease`; false where it has ended. */
   renew(lease: Lease): boolean {
     const entry = this.#entries.get(lease.listScope.key);
     if (entry === undefined || entry !== lease) return false;
@@ -143,18 +145,19 @@ export class Leases {
     entry.lastUse = this.#uses;
   }
 
+  /** Ends the lease of that key, if there is one. */
   release(key: string): void {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#end(key, entry);
   }
 
-  /** Ends all there are; others may be made. */
+  /** Ends all leases; new ones may be made. Resolves when their connections have closed. */
   async endAll(): Promise<void> {
     for (const [key, entry] of this.#entries) this.#end(key, entry);
     await Promise.all(this.#closing.values());
   }
 
-  /** Ends all there are, and makes no others: nobody would end them. */
+  /** Ends all leases for good. */
   close(): Promise<void> {
     this.#closed = true;
     return this.endAll();
@@ -178,12 +181,12 @@ export class Leases {
     return entry;
   }
 
-  /** Whether another one may be made for `leaseKey` without the end of one that is there. */
+  /** Whether another lease may be made for `leaseKey` without evicting one. */
   hasCapacity(leaseKey: Pick<LeaseKey, "principal" | "session">): boolean {
     return this.#evictionCandidates(leaseKey) === undefined;
   }
 
-  /** The principal's own leases of which one must make room for another; undefined when there is room. */
+  /** The principal's leases of which one must be evicted for a new one; undefined where the limits allow one more. */
   #evictionCandidates({
     principal,
     session,
@@ -211,8 +214,8 @@ export class Leases {
     const { name: server } = this.#settings.server;
     const sentence =
       own.length === 0
-        ? `${server} has as many connections for single clients as it may have, and none of them is yours`
-        : `the connections to ${server} that are kept for you alone (${own.length}) are all in use, or were a moment ago, and there may be no more`;
+        ? `too many connections to ${server} for single clients, and none of them is yours to replace; try again later`
+        : `too many connections to ${server} for this principal: all ${own.length} are in use or were a moment ago; try again later`;
     throw new GatewayError("overloaded", "gateway", sentence, {
       server,
       retryable: true,
@@ -228,7 +231,7 @@ export class Leases {
         if (idle) this.#end(key, entry);
         else this.#startIdleTimer(key, entry, idleMs);
       },
-      // One that is in use beyond its time is looked at again now and then.
+      // A lease that is in use beyond its time is checked again after a tenth of it.
       Math.max(left, idleMs / 10),
     );
     entry.timer.unref();
@@ -240,7 +243,7 @@ export class Leases {
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
     const ending = entry.supervisor
       .close()
-      .catch((error: unknown) => log.debug({ server: server.name, error }, "a connection did not close well"))
+      .catch((error: unknown) => log.debug({ server: server.name, error }, "a connection failed to close"))
       .finally(() => {
         if (this.#closing.get(key) === ending) this.#closing.delete(key);
       });
@@ -251,11 +254,11 @@ export class Leases {
 const stopped = ({ name: server }: ServerConfig): GatewayError =>
   new GatewayError("upstream_unavailable", "gateway", `${server} was stopped`, { server });
 
-/** Something is under way on it, or somebody waits to hear of a resource. */
+/** A call is running on it, or a resource is followed over it. */
 function inUse({ subscriptions, supervisor }: Lease): boolean {
   return subscriptions.size > 0 || isBusy(supervisor);
 }
 
-/** Somebody waits for it to be opened, or for an answer on it. */
+/** Whether a connection is opening, or a call is running on it. */
 export const isBusy = ({ current: connected, isConnecting }: Supervisor): boolean =>
   isConnecting || (connected !== undefined && connected.connection.idleSince === undefined);

@@ -1,4 +1,4 @@
-/** Which clients a modern server serves in a session beside its shared connection, and whether it takes any (decision 32). */
+/** Which clients does a modern server serve in a session, beside its shared connection (decision 32)? */
 import type { ServerConfig } from "../../config/config.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -14,17 +14,19 @@ import { type EraCache, pinOf } from "../supervision/era-cache.js";
 import { HttpStatusError } from "../transport/channel.js";
 import { listScopeFor, SESSION_LIST_SCOPE } from "./lease.js";
 
+/** What the choice depends on, and what a refusal changes. */
 export interface SessionChoiceSettings {
   readonly server: ServerConfig;
   readonly eraCache: EraCache;
   readonly log: Logger;
-  /** The server turned out to open no sessions: from now on all clients share one connection. */
+  /** Called when the server turns out to open no sessions: from then on all clients share one connection. */
   readonly onRefused: () => void;
 }
 
+/** The choice for one server, learned from its answers to `initialize`. */
 export class SessionChoice {
   readonly #settings: SessionChoiceSettings;
-  /** True where the config leaves it to the gateway how the server is spoken to, and over how many connections. */
+  /** True where the config pins neither the era nor one shared connection. */
   readonly #isAutomatic: boolean;
   #facts: ServerFacts | undefined;
 
@@ -34,15 +36,14 @@ export class SessionChoice {
     this.#isAutomatic = pinOf(protocol) === undefined && lease !== "shared";
   }
 
-  /** What the server said of itself when it opened a session last; undefined while it has opened none. */
+  /** The facts of the last session; undefined until the first one. */
   get facts(): ServerFacts | undefined {
     return this.#facts;
   }
 
   /**
-   * Whether `client` is served in a session: a client that keeps one is, wherever the server takes `initialize` too, or
-   * may take it. On a pipe that is another process, and only for clients that can be asked; those that cannot miss
-   * nothing on the process that serves all others.
+   * Whether `client` is served in a session. A client that keeps one is, where the server accepts `initialize` or may
+   * accept it. On a pipe a session is a process of its own, which only clients that can be asked questions get.
    */
   usesSession(client: Client): boolean {
     if (!client.session || !this.#isAutomatic || this.#settings.eraCache.supportsSessions === false)
@@ -51,14 +52,14 @@ export class SessionChoice {
     return transport.kind === "http" || lease !== "auto" || declaresClientFeatures(client);
   }
 
-  /** Whose lists and session `client` gets, of whom `advertised` is promised. */
+  /** Whose lists and session `client` gets, with `advertised` as its capabilities. */
   listScope(client: Client, advertised: JsonObject): ListScope {
     const listScope = listScopeFor(this.#settings.server.lease, client, advertised);
     return listScope === SHARED_SCOPE ? SESSION_LIST_SCOPE : { ...listScope, hasOwnUpdates: true };
   }
 
   /**
-   * Opens a session by `open`, and learns from how that goes.
+   * Opens a session by `open`, and caches whether that works.
    * @throws what `open` throws
    */
   async open(open: () => Promise<Connected>, signal: StopSignal): Promise<Connected> {
@@ -71,10 +72,11 @@ export class SessionChoice {
     } catch (error) {
       const cause = error instanceof GatewayError ? error.cause : undefined;
       const isKnown = eraCache.supportsSessions === true;
-      // One that has opened sessions before is believed only if it says that it does not know them any more.
+      // A server that opened sessions before must answer "method not found"; any other failure may be temporary.
       if (signal.aborted || (isKnown && !isUnknownMethod(cause))) throw error;
       eraCache.learnSessions(false, isSessionRefusal(cause));
-      const sentence = "the server opens no sessions; all hosts are served over the one connection";
+      const sentence =
+        "the server opens no sessions (initialize); all hosts are served over the shared connection";
       log.info({ server: server.name, error }, sentence);
       onRefused();
       throw error;
@@ -82,7 +84,7 @@ export class SessionChoice {
   }
 }
 
-/** The server has said that it opens no sessions. Whatever else went wrong may be over soon. */
+/** Whether the server refused sessions; any other failure may be temporary. */
 function isSessionRefusal(cause: unknown): boolean {
   if (cause instanceof NoSessionError || isUnknownMethod(cause)) return true;
   if (cause instanceof HttpStatusError) return UNSUPPORTED_STATUSES.has(cause.status);

@@ -1,4 +1,4 @@
-/** What a server's connections have to say, told to those who watch, and for whose lists it counts. */
+/** Which observers are notified of the events of a server's connections, and for which list scope? */
 import type { GatewayError } from "../../core/errors.js";
 import type { ListKind } from "../../core/lists.js";
 import { inBackground, type Logger } from "../../core/logger.js";
@@ -7,25 +7,27 @@ import type { ConnectionObserver } from "../connection.js";
 import type { Connected } from "../supervision/connect.js";
 import type { LeaseKey } from "./lease.js";
 
-/** Capabilities come in few combinations; a host that makes up ever new ones is not remembered for ever. */
+/** The maximum number of list scopes; the least recently used one is forgotten. */
 const MAX_CLASSES = 100;
 
+/** The observers of one server. */
 export class UpstreamEvents {
   readonly #log: Logger;
   readonly #observers = new Set<UpstreamObserver>();
-  /** The classes of clients that have listed over the connection that all share; each may see other lists. */
+  /** The list scopes, by key, of clients that have listed over the shared connection. */
   readonly #listScopes = new Map<string, ListScope>([[SHARED_SCOPE.key, SHARED_SCOPE]]);
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
+  /** Notifies `observer` until the returned function is called. */
   watch(observer: UpstreamObserver): () => void {
     this.#observers.add(observer);
     return () => this.#observers.delete(observer);
   }
 
-  /** `listScope` lists over the shared connection. */
+  /** Records that clients of `listScope` list over the shared connection. */
   addListScope(listScope: ListScope): void {
     this.#listScopes.delete(listScope.key);
     this.#listScopes.set(listScope.key, listScope);
@@ -34,26 +36,27 @@ export class UpstreamEvents {
     if (oldest !== undefined) this.#listScopes.delete(oldest);
   }
 
-  /** A connection of `leaseKey` (undefined: the shared one) is open, and `missed` may have changed unheard. */
+  /** A connection of `leaseKey` (undefined: the shared one) is open; updates of `missed` URIs may have been lost. */
   opened(leaseKey: LeaseKey | undefined, { era, connection }: Connected, missed: readonly string[]): void {
     if (leaseKey?.spare !== true) {
       for (const listScope of this.#listScopesOf(leaseKey))
         this.#notify((observer) => observer.ready(listScope));
     }
-    // Told once the server listens again: what happens after the client has looked would otherwise be missed too.
+    // After the server has accepted the subscription: an update after the client has read would be lost otherwise.
     for (const uri of missed) {
       const notified = connection
         .subscriptionError(uri)
         .then(() => this.#updated(uri, listScopeOf(leaseKey, era)));
-      inBackground(notified, this.#log, "telling what may have been missed");
+      inBackground(notified, this.#log, "notifying missed resource updates");
     }
   }
 
+  /** A connection of `leaseKey` is lost or could not be opened; only the shared one counts. */
   unavailable(leaseKey: LeaseKey | undefined, cause: GatewayError): void {
     if (leaseKey === undefined) this.#notify((observer) => observer.unavailable(cause));
   }
 
-  /** Hears what a connection of `leaseKey` says. A spare one says of lists only what the first says as well. */
+  /** The observer of a connection of `leaseKey`. List changes of a spare one are dropped: the first reports them too. */
   observerFor(leaseKey: LeaseKey | undefined, era: () => Connected["era"] | undefined): ConnectionObserver {
     return {
       listChanged: (kind) => {
@@ -82,7 +85,7 @@ export class UpstreamEvents {
   }
 }
 
-/** Whose connection it is; undefined where one serves clients of every kind. */
+/** The list scope of a connection; undefined where it serves clients of all scopes. */
 function listScopeOf(
   leaseKey: LeaseKey | undefined,
   era: Connected["era"] | undefined,

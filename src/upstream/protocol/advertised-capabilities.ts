@@ -1,4 +1,4 @@
-/** What of a client's capabilities is promised to a server: its own, of those that the gateway can relay. */
+/** Which capabilities of a client are advertised to a server? Those that the gateway can relay. */
 import type { Client } from "../../core/client.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
 import { boundedKey } from "../../runtime/cache-limits.js";
@@ -6,18 +6,18 @@ import { isEmpty, isObject, type JsonObject, objectAt, without } from "../../wir
 import { canonicalText } from "../../wire/json-text.js";
 
 /**
- * What the gateway can relay to a server of any revision of what `client` declared, whichever revision it declared
- * it in. With `aggregated`, the context of "this server" is not promised: for the client that would be all servers.
+ * The capabilities of `client`, declared in any revision, that the gateway can relay to a server of any revision. With
+ * `aggregated`, `sampling.context` is not advertised: for the client, "this server" would mean all servers.
  */
 export function relayable(client: Client, aggregated: boolean): JsonObject {
-  // Most declare nothing.
+  // Most clients declare none.
   if (isEmpty(client.capabilities)) return NO_CAPABILITIES;
   const { sampling, elicitation, roots, extensions, experimental } = client.capabilities;
   const others = isObject(extensions) ? without(extensions, [TASKS_EXTENSION]) : {};
   return {
     ...(isObject(sampling) && { sampling: aggregated ? without(sampling, ["context"]) : sampling }),
     ...(isObject(elicitation) && { elicitation }),
-    // Changes can be told only by a client that has a session to tell them in.
+    // Only a client with a session can send `notifications/roots/list_changed`.
     ...(isObject(roots) && { roots: client.session ? roots : {} }),
     ...(Object.keys(others).length > 0 && { extensions: others }),
     ...(isObject(experimental) && { experimental }),
@@ -26,19 +26,19 @@ export function relayable(client: Client, aggregated: boolean): JsonObject {
 
 const NO_CAPABILITIES: JsonObject = {};
 
-/** True when a server may ask something of a client to whom `promised` was promised. */
+/** Whether a server with these client capabilities may ask questions. */
 export const includesClientFeatures = (advertised: JsonObject): boolean =>
   ["sampling", "elicitation", "roots"].some((kind) => Object.hasOwn(advertised, kind));
 
-/** The same of what is promised of `client`, without making the promise: asked with every call. */
+/** The same for what `relayable` would return, without building it: evaluated for every call. */
 export const declaresClientFeatures = ({ capabilities }: Client): boolean =>
   isObject(capabilities.sampling) || isObject(capabilities.elicitation) || isObject(capabilities.roots);
 
-/** One name for all clients of equal promises. */
+/** One key for all clients with the same advertised capabilities. */
 export const capabilityClass = (advertised: JsonObject): string =>
   `capabilities:${boundedKey(canonicalText(advertised))}`;
 
-/** The same in the words of an older revision, which knew fewer ways of asking; one that knew none leaves it out. */
+/** The capabilities as a legacy revision defines them; what it does not define is left out. */
 export function capabilitiesForRevision(revision: string, advertised: JsonObject): JsonObject {
   if (revision >= "2025-11-25") return advertised;
   const elicitation = objectAt(advertised, "elicitation");
@@ -53,8 +53,8 @@ export function capabilitiesForRevision(revision: string, advertised: JsonObject
 }
 
 /**
- * The same for a server of 2026-07-28: its clients cannot tell it that their roots have changed, and tasks are an
- * extension, which must not be enabled in any other revision (SEP-2663, "Backward Compatibility").
+ * The capabilities for a 2026-07-28 server: clients cannot notify it of changed roots, and tasks are an extension, which
+ * must not be enabled in any other revision (SEP-2663, "Backward Compatibility").
  */
 function capabilitiesForModern(advertised: JsonObject, { capabilities }: Client): JsonObject {
   const tasks = objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION);
@@ -67,8 +67,8 @@ function capabilitiesForModern(advertised: JsonObject, { capabilities }: Client)
 }
 
 /**
- * What servers of 2026-07-28 are promised for each client: the same object for as long as it is the same, so that
- * others can keep by it what they made of it.
+ * A function for the capabilities that 2026-07-28 servers get for each client. It returns the same object while they are
+ * the same, so that callers can cache by identity.
  */
 export function advertisedToModern(aggregated: () => boolean): (client: Client) => JsonObject {
   const known = new WeakMap<Client, { readonly aggregated: boolean; readonly advertised: JsonObject }>();

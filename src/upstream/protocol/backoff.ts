@@ -1,4 +1,4 @@
-/** How long to wait before a server that could not be met is tried again: longer each time, never all at once. */
+/** How long is the backoff before the next attempt to connect? Exponential, with jitter. */
 
 const FIRST_MS = 1_000;
 const LONGEST_MS = 60_000;

@@ -1,10 +1,9 @@
-/** The one counter behind every JSON-RPC id that the gateway sends to a server. */
-
+/** Which JSON-RPC id does the next request to a server get? */
 let last = 0;
 
 /**
- * A number that this process has not used before. It never starts again, not even for a new connection: a
- * server that keeps state by id, and the retry of a call (which must have an id of its own), both rely on it.
+ * A number that this process has not used before, on any connection: servers may keep state by id across
+ * connections, and a retry must have an id of its own.
  */
 export function nextId(): number {
   last += 1;

@@ -1,4 +1,4 @@
-/** The calls that are under way at one server, and which of them a message on a shared pipe belongs to. */
+/** Which calls are running on a connection, and to which of them does a message on a shared pipe belong? */
 import { type Call, LOG_LEVELS } from "../../core/call.js";
 import type { Notification } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
@@ -6,14 +6,14 @@ import { idKey, isProgressToken, type MessageId } from "../../wire/message-id.js
 import { META } from "../../wire/names.js";
 
 /**
- * After a call of another client has ended, its late log lines may still come; for so long (ms) a line that
- * names no call is nobody's, even when only one call is left.
+ * Late log messages of a call may arrive after its end. For this time (ms) after a call of another client has ended, a
+ * message that names no call is dropped, even when only one call is left.
  */
 const LATE_LOG_MS = 10_000;
 
-/** One request under way, and the client's call that listens to it at this moment (none while it is parked). */
+/** One running request, and the client's call that gets its notifications (none while it is parked). */
 export class OpenCall {
-  /** Where `OpenCalls` keeps it. */
+  /** Its index in `OpenCalls`; -1 when it is not in there. */
   slot = -1;
   #call: Call | undefined;
   #cancel: (() => void) | undefined;
@@ -30,7 +30,7 @@ export class OpenCall {
     return this.#call;
   }
 
-  /** From now on `call` hears what the server says, and its giving up runs `cancel`. */
+  /** From now on `call` gets the notifications of the server, and its abort runs `cancel`. */
   attach(call: Call, cancel: () => void): void {
     this.detach();
     this.#call = call;
@@ -39,14 +39,14 @@ export class OpenCall {
     else call.signal.addEventListener("abort", cancel, { once: true });
   }
 
-  /** Nobody listens until the next `attach`. */
+  /** Drops notifications until the next `attach`. */
   detach(): void {
     if (this.#cancel !== undefined) this.#call?.signal.removeEventListener("abort", this.#cancel);
     this.#cancel = undefined;
     this.#call = undefined;
   }
 
-  /** Hands a notification of the server to whoever listens, with the client's own progress token put back. */
+  /** Forwards a notification of the server to the attached call, with the client's own progress token. */
   forwardNotification(message: Notification): void {
     const call = this.#call;
     if (call === undefined) return;
@@ -60,16 +60,16 @@ export class OpenCall {
   }
 }
 
-/** All calls under way on one connection. */
+/** All running calls of one connection. */
 export class OpenCalls<T extends OpenCall = OpenCall> {
   /**
-   * In no order. Not a Map: filled and emptied all the time, its tables are made anew again and again, and what the
-   * old ones still point to (the whole call, here) survives the young generation: 6 KiB a call.
+   * In no order. Not a Map: one that is filled and emptied all the time reallocates its tables, and what the old
+   * tables still point to (here the whole call) survives the young generation: 6 KiB a call.
    */
   readonly #open: T[] = [];
   /**
-   * Whose call ended last, and when the last one of all others did. That is all there is to know of those that ended,
-   * where a Map of them would be filled and emptied with every call.
+   * The client of the call that ended last, and when the last call of any other client ended. This is all that is
+   * needed of ended calls; a Map of them would be filled and emptied with every call.
    */
   #last: { readonly affinity: string; endedAt: number } | undefined;
   #othersEndedAt = Number.NEGATIVE_INFINITY;
@@ -78,7 +78,7 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
     return this.#open.length;
   }
 
-  /** By `performance.now()`; long ago where none has ended yet. */
+  /** By `performance.now()`; -Infinity where no call has ended yet. */
   get lastEndedAt(): number {
     return this.#last?.endedAt ?? Number.NEGATIVE_INFINITY;
   }
@@ -102,8 +102,8 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
   }
 
   /**
-   * The call whose token a progress notification carries. Only there a token is the gateway's own: one in `_meta`
-   * was chosen by the server, and may be any number.
+   * The call whose token a progress notification carries. Only `params.progressToken` is the gateway's own: a token in
+   * `_meta` is chosen by the server, and may be any number.
    */
   byProgressToken(params: JsonObject | undefined): T | undefined {
     const token = idKey(params?.progressToken);
@@ -111,9 +111,9 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
   }
 
   /**
-   * The only call there is, provided that nothing another client set going can still be talking. On a pipe
-   * this is the one way to know whose a message is that names nobody; more than that would be a guess. Calls
-   * that cannot have caused it, as `may` says, are not counted; a parked one, which hears nothing, is.
+   * The only running call, unless a call of another client ended a moment ago. On a pipe this is the one way to
+   * attribute a message that names no call. Calls for which `may` is false cannot have caused it and are not counted;
+   * parked ones are counted.
    */
   soleCall(may: (call: Call) => boolean = () => true): T | undefined {
     const candidates = this.#open.filter(({ call }) => call === undefined || may(call));
@@ -135,7 +135,7 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
   }
 }
 
-/** The progress token the client itself put into `_meta`, with its own JSON type. */
+/** The progress token that the client put into `_meta`, with its own JSON type. */
 export function progressToken(params: JsonObject): MessageId | undefined {
   const token = objectAt(params, "_meta")?.[META.progressToken];
   return isProgressToken(token) ? token : undefined;
@@ -148,7 +148,7 @@ export function withProgressToken(params: JsonObject, id: number): JsonObject {
     : { ...params, _meta: { ...objectAt(params, "_meta"), [META.progressToken]: id } };
 }
 
-// A client that named no level gets what the server sends by itself; an era that knows better drops it there.
+// A client that set no level gets all messages; the host's era drops what it must not get.
 function meetsLogLevel(call: Call, params: JsonObject | undefined): boolean {
   if (call.logLevel === undefined || !isObject(params)) return true;
   const level = (LOG_LEVELS as readonly unknown[]).indexOf(params.level);

@@ -1,4 +1,4 @@
-/** Walks all pages of a list that a server hands out piece by piece, and knows when to stop. */
+/** Which entries does a list have over all its pages (server/utilities/pagination)? */
 import { GatewayError } from "../../core/errors.js";
 import { entryFlaw, type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import { LISTS, type ListKind } from "../../core/lists.js";
@@ -7,23 +7,23 @@ import type { Envelope } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 
-/** A server that still has a cursor after so many pages is taken to be going round in circles. */
+/** The maximum number of pages; a server with more is taken to return cursors in a loop. */
 const MAX_PAGES = 1_000;
-/** So many malformed entries of one list are told; a server with more has one reason for all of them. */
+/** The maximum number of malformed entries that are reported for one list. */
 const MAX_MALFORMED = 100;
 
+/** Which list is fetched, and how. */
 export interface PaginationSettings {
   readonly server: string;
   readonly kind: ListKind;
   readonly log: Logger;
-  /** Asks for one page, and resolves to the response; the first page has no parameters. */
+  /** Requests one page, and resolves to the response; the first page has no parameters. */
   readonly request: (method: string, params?: JsonObject) => Promise<Envelope>;
 }
 
 /**
- * All items of all pages that hosts can read, in order; the others are told in `malformed`, up to 100 of them. A cursor
- * that comes a second time, or a page too many, ends the walk with what is there: half a list serves people better than
- * none, and the log says so.
+ * All items of all pages that hosts can read, in order; the others are in `malformed`, up to MAX_MALFORMED. A repeated
+ * cursor or too many pages end the list there, with a warning: half a list is of more use than none.
  *
  * @throws GatewayError when the server answers with an error or without a list, or what `request` throws.
  */
@@ -60,7 +60,7 @@ export async function listAllPages(walk: PaginationSettings): Promise<{
     if (seen.has(next) || pages.length >= MAX_PAGES) {
       walk.log.warn(
         { server: walk.server, list: walk.kind, pages: pages.length },
-        "the server's cursors go round in circles; the list was cut",
+        "cursor loop or too many pages; the list was cut",
       );
       return { items, pages, malformed: leftOut };
     }
@@ -81,7 +81,7 @@ async function readPage(
 ): Promise<{ readonly page: JsonObject; readonly found: readonly unknown[] }> {
   const { method } = LISTS[kind];
   const { error, result: page = {} } = await request(method, cursor === undefined ? undefined : { cursor });
-  // Servers with resources and no templates often do not know the method at all.
+  // Servers with resources and without templates often do not implement the method.
   if (error?.code === CODE.methodNotFound) return { page, found: [] };
   const found = page[kind];
   if (error === undefined && Array.isArray(found)) return { page, found };

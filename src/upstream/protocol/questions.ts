@@ -1,10 +1,10 @@
-/** The questions that servers may ask of a client, and how they are put so that a person knows who asks. */
+/** When may a server ask a client questions, and how are they presented so that the user knows which server asks? */
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 
 /**
- * Only while one of these is under way may a client be asked (2026-07-28, basic/patterns/mrtr; for what a task asks
- * 2025-11-25, basic/utilities/tasks, "Input Required Status").
+ * The requests while which a client may be asked (2026-07-28, basic/patterns/mrtr; for questions of tasks 2025-11-25,
+ * basic/utilities/tasks, "Input Required Status").
  */
 export const INTERACTIVE_METHODS: ReadonlySet<string> = new Set([
   "tools/call",
@@ -13,17 +13,18 @@ export const INTERACTIVE_METHODS: ReadonlySet<string> = new Set([
   "tasks/result",
 ]);
 
+/** How a question names its server. */
 export interface Presentation {
-  /** How a person knows the server. */
+  /** The name of the server for users. */
   readonly displayName: string;
-  /** Whether clients see other servers beside this one, so that they cannot tell by themselves who asks. */
+  /** Whether clients see other servers beside this one, so that a question must name its server. */
   readonly aggregated: boolean;
 }
 
 /**
- * The question `{ method, params }` as a client may get it. Where servers are aggregated a person must be told
- * which one asks (2026-07-28, client/elicitation), and the context of "this server", which for the client is all
- * of them, is not for one of them to see.
+ * The question `{ method, params }` as a client gets it. Where servers are aggregated, an elicitation names its server
+ * (2026-07-28, client/elicitation), and a sampling request gets no context of "this server", which for the client
+ * would be that of all servers.
  */
 export function presentQuestion(question: JsonObject, { displayName, aggregated }: Presentation): JsonObject {
   const method = stringAt(question, "method");
@@ -50,15 +51,15 @@ export function presentQuestions(questions: JsonObject, presentation: Presentati
   );
 }
 
-/** How a person knows the server: by its own title, and by the key that the config gave it, which it cannot forge. */
+/** The name of a server for users: its own title with its config key, which it cannot forge. */
 export function displayNameOf(server: string, serverInfo: JsonObject): string {
   const title = stringAt(serverInfo, "title");
   return title === undefined || title === server ? server : `${title} (${server})`;
 }
 
 /**
- * That a question could be answered by a task, and tokens, belong to the hop between server and gateway; the rest
- * of it is the client's. Which of its tasks it comes from says nothing to a client that has none: `task` is false.
+ * The params without what belongs to the hop between server and gateway: `task` and the progress token. The related
+ * task is removed too where `task` is false, for a client that does not know the task.
  */
 export function withoutHopMetadata(params: JsonObject, task: boolean): JsonObject {
   const meta = objectAt(params, "_meta");

@@ -1,6 +1,6 @@
 /**
- * What a server asks, as far as it may be asked of anybody at all: a question that a revision knows, in which each member
- * is what it is for every reader. A link is the plain address of its page; whether it is one is for the policy to judge.
+ * Is a question of a server well-formed? Its method must be one of a known revision, and every JSON reader must read its
+ * members alike. Links become plain web URLs; whether they are allowed is evaluated by the policy.
  */
 import { membersFault, paramsFault } from "../../core/check-params.js";
 import { INPUT_REQUEST, INPUT_REQUIRED_RESULT, URL_ELICITATIONS } from "../../core/members.js";
@@ -11,12 +11,12 @@ import { writeJson } from "../../wire/json-text.js";
 import { CODE } from "../../wire/names.js";
 import type { ProtocolSettings } from "./settings.js";
 
-/** Something that was read, or what is wrong with it, as a sentence. */
+/** A value, or what is wrong with it, as a sentence. */
 export type ReadResult<T> =
   | { readonly value: T; readonly fault?: undefined }
   | { readonly value?: undefined; readonly fault: string };
 
-/** The question `{ method, params }` as it may go on. */
+/** The question `{ method, params }` as it may be forwarded. */
 export function readQuestion(question: unknown): ReadResult<JsonObject> {
   if (!isObject(question)) return { fault: "a question must be an object" };
   const { method, params } = question;
@@ -36,7 +36,7 @@ export function readQuestion(question: unknown): ReadResult<JsonObject> {
     return { fault: `no revision knows an elicitation of the mode ${quoted(mode)}` };
   }
   const href = webUrlOf(params.url);
-  // A form has no link, and hosts that show one all the same declared nothing by which it would be judged.
+  // A form has no link. Hosts that would show one nevertheless have declared no capability that the policy could check.
   if (mode !== "url" && params.url !== undefined && href === undefined) return { fault: INVALID_LINK };
   return {
     value:
@@ -57,7 +57,7 @@ export function readQuestions(questions: JsonObject): ReadResult<JsonObject> {
   return { value: read };
 }
 
-/** The error -32042 with the pages that a person is sent to as they may be shown. */
+/** The error -32042 with its links as they may be shown to the user. */
 export function readUrlElicitations(error: RpcError): ReadResult<RpcError> {
   const { data } = error;
   if (!isObject(data)) return { value: error };
@@ -78,29 +78,30 @@ export function readUrlElicitations(error: RpcError): ReadResult<RpcError> {
   return { value: { ...error, data: { ...data, elicitations: pages } } };
 }
 
-/** What is wrong with a result that other readers could take for one that asks something. */
+/** What is wrong with a result that another JSON reader could take for one with questions. */
 export const resultFault = (result: JsonObject): string | undefined =>
   membersFault(result, INPUT_REQUIRED_RESULT, "");
 
-/** Whether a notification could be read in two ways; then it is passed over, as nothing can be answered to it. */
+/** Whether JSON readers could read a notification in two ways; then it is dropped, as it has no response. */
 export function isAmbiguous(
   { method, params }: Notification,
   { server, log }: Pick<ProtocolSettings, "server" | "log">,
 ): boolean {
   const fault = paramsFault(method, params);
-  if (fault !== undefined) log.debug({ server, method, reason: fault }, "a notification was passed over");
+  if (fault !== undefined)
+    log.debug({ server, method, reason: fault }, "an ambiguous notification was dropped");
   return fault !== undefined;
 }
 
 const INVALID_LINK = "a link must be the address of a page, by http or https";
 
-/** The error that a call ends with whose server asks something that cannot be passed on. */
+/** The error of a call whose server sent a malformed question. */
 export const invalidQuestionError = (server: string, fault: string): RpcError => ({
   code: CODE.invalidParams,
   message: `${server} asks for something that cannot be passed on: ${fault}`,
 });
 
-/** The address as a browser would write it, in which nothing can hide; undefined where it leads to no page. */
+/** The URL as a browser normalises it; undefined where it is not http or https. */
 function webUrlOf(link: unknown): string | undefined {
   if (typeof link !== "string" || !URL.canParse(link)) return undefined;
   const { href, protocol } = new URL(link);

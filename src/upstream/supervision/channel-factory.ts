@@ -1,4 +1,4 @@
-/** Opens channels to one server: a process each, or HTTP exchanges over one pool of connections. */
+/** How is a channel to a server opened? As a process, or as HTTP exchanges over one connection pool. */
 import type { ServerConfig } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
@@ -10,21 +10,24 @@ import { openSseChannel } from "../transport/sse.js";
 import { openStdioChannel } from "../transport/stdio.js";
 import type { OpenChannel } from "./connect.js";
 
+/** Opens channels to one server. */
 export interface ChannelFactory {
   readonly open: OpenChannel;
-  /** Ends the connections that the channels shared; the channels themselves are ended by whoever opened them. */
+  /** Closes the connection pool that the channels shared; each channel is closed by its connection. */
   close(): Promise<void>;
 }
 
+/** What the channels of a server report, and where. */
 export interface ChannelOptions {
-  /** Told of each message that nobody waits for, such as an answer that comes too late. */
+  /** Called for each message that matches no request, such as a late response. */
   readonly onUnmatchedMessage?: (() => void) | undefined;
-  /** Where processes are written down. */
+  /** Where processes are registered. */
   readonly processRegistry?: ProcessRegistry | undefined;
-  /** Takes secrets out of the last words of a process, before they are cut. */
+  /** Removes secrets from the last output of a process, before it is cut to length. */
   readonly redact?: ((text: string) => string) | undefined;
 }
 
+/** The channel factory for the transport that the config of `server` names. */
 export function channelFactory(
   server: ServerConfig,
   log: Logger,
@@ -33,14 +36,17 @@ export function channelFactory(
   const { name, transport } = server;
   const unmatched = {
     onNonProtocolOutput: (excerpt: string) =>
-      log.debug({ server: name, excerpt }, "the server wrote something that is no message"),
+      log.debug(
+        { server: name, excerpt },
+        "the server wrote a line to stdout that is not a JSON-RPC message",
+      ),
     onUnmatchedMessage: (_message: Envelope, error?: unknown) => {
       if (error !== undefined) {
-        log.error({ server: name, error }, "a message from the server could not be handled");
+        log.error({ server: name, error }, "a message of the server failed to be handled");
         return;
       }
       onUnmatchedMessage();
-      log.debug({ server: name }, "the server sent a message that nobody waits for");
+      log.debug({ server: name }, "the server sent a message that matches no request");
     },
   };
   if (transport.kind === "stdio") {

@@ -1,5 +1,4 @@
-/** Meets a server: opens a channel to it, learns which era it belongs to, and returns the open conversation. */
-
+/** How is a connection to a server opened? Over a channel, by probe or handshake, whichever era the server is of. */
 import type { ServerConfig } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
@@ -17,6 +16,7 @@ import type { ProtocolSettings } from "../protocol/settings.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { type EraCache, type Pin, pinOf, type TransportKind } from "./era-cache.js";
 
+/** Opens a channel to `server` over the transport; `signal` aborts the attempt. */
 export type OpenChannel = (
   transportKind: TransportKind,
   server: ServerConfig,
@@ -35,27 +35,30 @@ export interface ConnectSettings {
   /** The client capabilities that a legacy server is offered. */
   readonly advertised: JsonObject;
   /**
-   * True where the server is known to be modern and is asked for a session all the same, for a client that keeps one.
-   * Nothing is learnt for the shared connection then.
+   * True where a modern server gets `initialize` nevertheless, for a client that keeps a session. Then nothing is
+   * cached for the shared connection.
    */
   readonly session?: boolean;
   /** The client capabilities that a modern server gets with each request. */
   readonly advertisedFor: AdvertisedFor;
 }
 
+/** An open connection and its era. */
 export interface Connected {
   readonly era: "legacy" | "modern";
   readonly connection: Connection;
 }
 
-/** So long (ms) a server over HTTP that is there may take to open a session; it may also know nothing of sessions. */
+/** The timeout (ms) of opening a session at a modern server over HTTP, which may not support sessions. */
 const SESSION_TIMEOUT_MS = 10_000;
-/** A server on a pipe that is silent for so long (ms) is spoken to in the old way as well. */
+/** After this silence (ms) on a pipe, `initialize` is sent behind the probe. */
 const PROBE_SILENCE_MS = 3_000;
 
 /**
- * @throws GatewayError `upstream_unavailable`, with what the server said last, when it cannot be met within its
- * `connectTimeout`; `cancelled` when `signal` is aborted.
+ * Opens a connection.
+ *
+ * @throws GatewayError `upstream_unavailable`, with the last line of stderr, when that fails or takes longer than the
+ * server's `connectTimeout`; `cancelled` when `signal` aborts.
  */
 export async function connect(settings: ConnectSettings, signal: StopSignal): Promise<Connected> {
   const { server } = settings;
@@ -83,13 +86,13 @@ export async function connect(settings: ConnectSettings, signal: StopSignal): Pr
   }
 }
 
-/** One attempt to meet a server, with the one channel it has open at a time. */
+/** One attempt to connect, with at most one open channel. */
 class HandshakeAttempt {
   readonly #settings: ConnectSettings;
   readonly #signal: StopSignal;
   readonly #pin: Pin | undefined;
   #channel: Channel | undefined;
-  /** A process that is being started; it is ended also when nobody waits for it any more. */
+  /** A process that is starting; it is ended when the attempt is aborted meanwhile. */
   #spawning: Promise<Channel> | undefined;
 
   constructor(settings: ConnectSettings, signal: StopSignal) {
@@ -108,7 +111,7 @@ class HandshakeAttempt {
     try {
       return await this.#probeStdio(channel);
     } catch (error) {
-      // Some servers end when the first message is not `initialize`; that is an answer too.
+      // Some legacy servers exit when the first message is not `initialize`.
       if (!hasClosed(error)) throw error;
       eraCache.learn("stdio", false);
       return await this.#connectLegacy(await this.#open("stdio"), "stdio");
@@ -143,7 +146,7 @@ class HandshakeAttempt {
     return this.#channel?.stderr?.trimEnd().split("\n").at(-1) ?? "";
   }
 
-  /** Leaves nothing open. It waits for a process to end, so that there are never two of them. */
+  /** Closes the channel, and waits for the end of its process, so that there are never two. */
   async closeChannel(): Promise<void> {
     const { protocol, server } = this.#settings;
     const starting = this.#spawning?.catch(() => undefined);
@@ -160,7 +163,7 @@ class HandshakeAttempt {
   async #open(transportKind: TransportKind): Promise<Channel> {
     await this.closeChannel();
     const { openChannel, server } = this.#settings;
-    // Nothing is started any more for an attempt that was given up while it waited.
+    // The attempt may have been aborted while it waited for the end of the previous channel.
     if (this.#signal.aborted) throw connectCancelled();
     const opening = openChannel(transportKind, server, this.#signal);
     if (transportKind === "stdio") this.#spawning = opening;
@@ -184,13 +187,10 @@ class HandshakeAttempt {
     const found = await this.#probe(channel);
     if (found.era === "modern") return this.#connectModern(channel, found);
     const { name } = this.#settings.server;
-    throw unavailable(
-      name,
-      `${name} does not speak 2026-07-28, and the config says that nothing else will do`,
-    );
+    throw unavailable(name, `${name} does not speak 2026-07-28, which the config pins (protocol)`);
   }
 
-  /** Straight to the handshake. A server that refuses it may have been replaced by a modern one. */
+  /** The handshake without a probe. A server that refuses it may have been replaced by a modern one. */
   async #connectCached(
     channel: Channel,
     transportKind: "stdio" | "http",
@@ -221,8 +221,8 @@ class HandshakeAttempt {
   }
 
   /**
-   * Over HTTP a server that gives its sessions no id keeps nothing between two requests: it cannot ask, nor tell of
-   * changes, and serves nobody better than in the newer way.
+   * Opens a session at a modern server. Over HTTP a server that assigns no session id keeps no state between requests:
+   * it can neither ask questions nor notify changes, and its clients are served better over the shared connection.
    */
   async #connectWithSession(channel: Channel): Promise<Connected> {
     const connected = await this.#connectLegacy(channel, undefined);
@@ -232,7 +232,7 @@ class HandshakeAttempt {
     throw unavailable(name, `${name} answered initialize and keeps no session`, new NoSessionError());
   }
 
-  /** `transportKind` is what to remember; nothing when the config decides anyway. */
+  /** Caches `transportKind` on success; undefined where nothing is to be cached, as the config decides. */
   async #connectLegacy(
     channel: Channel,
     transportKind: TransportKind | undefined,
@@ -252,7 +252,7 @@ class HandshakeAttempt {
     return { era: "legacy", connection };
   }
 
-  /** The handshake over Streamable HTTP, and where there is nothing of the kind, over HTTP+SSE of 2024-11-05. */
+  /** The handshake over Streamable HTTP; where the server does not support that, over HTTP+SSE of 2024-11-05. */
   async #connectLegacyHttp(channel: Channel, offer?: string): Promise<Connected> {
     const remembered = this.#pin === undefined;
     try {
@@ -262,15 +262,15 @@ class HandshakeAttempt {
       try {
         return await this.#connectLegacy(await this.#open("sse"), remembered ? "sse" : undefined);
       } catch (second) {
-        // What the newer transport said explains more, unless there was an older one and it failed later.
+        // The first error explains more, unless the server has the older transport and failed over that.
         throw isWrongTransport(second) || isUnreachable(second) ? first : second;
       }
     }
   }
 
   /**
-   * On a pipe silence may also mean that the server is still starting. So `initialize` goes in behind the
-   * unanswered probe, in the same process, and whichever is answered first decides.
+   * On a pipe, silence may also mean that the server is still starting. So after a while `initialize` is sent behind
+   * the unanswered probe, in the same process, and the first answer decides.
    */
   async #probeStdio(channel: Channel): Promise<Connected> {
     const giveUp = new AbortController();
@@ -287,7 +287,7 @@ class HandshakeAttempt {
         if (isConnected(value)) return value;
         if (value.era === "modern") return this.#connectModern(channel, value);
       }
-      // The first word was no yes. A refused handshake leaves the probe to be answered, and the other way round.
+      // The first answer was a refusal; the other one decides.
       const [probed, handshaken] = await Promise.all([probing, handshaking]);
       if (handshaken.ok) return handshaken.value;
       if (probed.ok && probed.value.era === "modern") return this.#connectModern(channel, probed.value);
@@ -318,7 +318,7 @@ const isConnected = (value: ProbeResult | Connected): value is Connected => "con
 const hasClosed = (error: unknown): boolean =>
   error instanceof GatewayError && (error.code === "upstream_closed" || hasClosed(error.cause));
 
-/** The status says that this transport is not spoken at this URL (2025-11-25, transports, "Backwards Compatibility"). */
+/** The status means that this URL does not support the transport (2025-11-25, transports, "Backwards Compatibility"). */
 function isWrongTransport(error: unknown): boolean {
   const cause = error instanceof GatewayError ? error.cause : error;
   if (!(cause instanceof HttpStatusError || cause instanceof HandshakeRefused)) return false;
@@ -329,7 +329,7 @@ const isUnreachable = (error: unknown): boolean =>
   error instanceof GatewayError &&
   (error.code === "upstream_unavailable" || error.code === "upstream_rejected");
 
-/** Whatever went wrong, the server is not there for those who wait for it. */
+/** The error of a failed attempt, as calls that wait for the connection get it. */
 function asUnavailable({ name }: ServerConfig, error: unknown): unknown {
   if (error instanceof HandshakeRefused) {
     return unavailable(name, `${name} refused initialize: ${error.error.message}`, error);
@@ -347,7 +347,7 @@ function connectTimedOut({ name }: ServerConfig, withinMs: number, words: string
 }
 
 const connectCancelled = (): GatewayError =>
-  new GatewayError("cancelled", "gateway", "the attempt to connect was given up");
+  new GatewayError("cancelled", "gateway", "the attempt to connect was cancelled");
 
 const unavailable = (server: string, sentence: string, cause?: unknown): GatewayError =>
   new GatewayError("upstream_unavailable", "upstream", sentence, { server, cause, retryable: true });

@@ -1,44 +1,45 @@
-/** What was learnt of a server's era, when, and how long that is believed. */
+/** Which era does a server belong to, as far as earlier connections show, and for how long is that valid? */
 import { LEGACY_REVISIONS, MODERN_REVISION } from "../../wire/names.js";
 
-/** A server that was legacy may have been replaced by a modern one; after so long (ms) it is asked again. */
+/** A legacy server may be replaced by a modern one; after this time (ms) it is probed again. */
 const TTL_MS = 60 * 60_000;
-/** So long (ms) a server that failed to take `initialize`, and did not say why, is taken not to know it; then twice. */
+/** How long (ms) an `initialize` that failed without a reason counts as not supported; doubled with each failure. */
 const FAILURE_TTL_MS = 60_000;
 
 /** How a channel to a server can be opened. */
 export type TransportKind = "stdio" | "http" | "sse";
 
+/** The cached finding that a server is a legacy one. */
 export interface CachedLegacyEra {
   readonly era: "legacy";
   readonly transport: TransportKind;
   /** `performance.now()` of the moment it was learnt. */
   readonly learnedAt: number;
-  /** False while it is only assumed, because the server ended when it was asked. */
+  /** False while it is only assumed, because the server exited when it was probed. */
   readonly confirmed: boolean;
 }
 
 /**
- * One upstream's memory. Of the shared connection only "legacy" needs to be remembered: a modern server is met by
- * `server/discover` anyway, because that tells what it offers, and so a change for the other side is noticed by itself.
- * Of a modern server it is remembered whether it takes `initialize` as well: `server/discover` does not say so.
+ * The era cache of one upstream. For the shared connection only "legacy" is cached: a modern server gets
+ * `server/discover` on each connect anyway, which detects a change of era. For a modern server it is cached whether it
+ * accepts `initialize` too, as `server/discover` does not show that.
  */
 export class EraCache {
   #legacy: CachedLegacyEra | undefined;
   #sessions:
     | { readonly supported: boolean; readonly learnedAt: number; readonly confirmed: boolean }
     | undefined;
-  /** How often in a row it failed to open a session without a word. */
+  /** Failures to open a session in a row, without a reason. */
   #failures = 0;
 
-  /** The last verdict, if it is still believed. */
+  /** The cached finding, while it is valid. */
   get legacy(): CachedLegacyEra | undefined {
     if (this.#legacy !== undefined && performance.now() - this.#legacy.learnedAt > TTL_MS) this.forget();
     return this.#legacy;
   }
 
   learn(transportKind: TransportKind, confirmed = true): void {
-    // The date stays that of the first time: otherwise a server that is often met would never be asked again.
+    // The first date stays: otherwise a server with frequent reconnects would never be probed again.
     const learnedAt = this.#legacy?.confirmed === true ? this.#legacy.learnedAt : performance.now();
     this.#legacy = { era: "legacy", transport: transportKind, learnedAt, confirmed };
   }
@@ -47,7 +48,7 @@ export class EraCache {
     this.#legacy = undefined;
   }
 
-  /** Whether a server of 2026-07-28 opens sessions by `initialize` too; undefined while that is not known. */
+  /** Whether a 2026-07-28 server opens sessions by `initialize` too; undefined while that is not known. */
   get supportsSessions(): boolean | undefined {
     const known = this.#sessions;
     if (known === undefined || known.confirmed) return known?.supported;
@@ -56,13 +57,13 @@ export class EraCache {
     return this.#sessions?.supported;
   }
 
-  /** A session was opened, or not; `sure` is false where the server failed and did not refuse. */
+  /** A session was opened, or not; `confirmed` is false where the server failed without refusing it. */
   learnSessions(supported: boolean, confirmed = true): void {
     this.#sessions = { supported, learnedAt: performance.now(), confirmed };
     this.#failures = confirmed ? 0 : this.#failures + 1;
   }
 
-  /** The server was met anew. What it refused long ago it may take now, as another version of it may have come. */
+  /** The server was connected again: a refusal beyond its time is forgotten, as the server may have been updated. */
   reconnected(): void {
     const known = this.#sessions;
     if (known?.supported === false && performance.now() - known.learnedAt > TTL_MS)
@@ -70,9 +71,10 @@ export class EraCache {
   }
 }
 
-/** What the config says of the era; `undefined` for `auto`. */
+/** The era that the config pins. */
 export type Pin = { readonly era: "modern" } | { readonly era: "legacy"; readonly revision: string };
 
+/** The pin of a `protocol` value of the config; undefined for `auto`. */
 export function pinOf(protocol: string): Pin | undefined {
   if (protocol === "auto") return undefined;
   if (protocol === "modern" || protocol === MODERN_REVISION) return { era: "modern" };

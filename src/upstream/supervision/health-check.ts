@@ -1,16 +1,15 @@
-/** Notices that a server has gone without a word: one that is quiet for long is asked for a sign of life. */
-
+/** Is an idle server still alive? After an idle time it gets a health check. */
 import { GatewayError } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Connection } from "../connection.js";
 
-/** After so long (ms) without a word a connection is asked. While a call is under way it is not: it may be busy. */
+/** The idle time (ms) after which a connection is checked. While a call is running it is not: the server may be busy. */
 const IDLE_MS = 60_000;
-/** How long (ms) the answer may take. */
+/** The timeout (ms) of a health check. */
 const TIMEOUT_MS = 15_000;
 
-/** Watches until `stop` is called; tells `onDead` when no sign of life comes. */
+/** Checks the connection until `stop` is called; calls `onDead` once when a check fails. */
 export function watchHealth(
   connection: Connection,
   server: string,
@@ -46,10 +45,10 @@ export function watchHealth(
       .finally(() => {
         clearTimeout(late);
         limit = undefined;
-        // Also after a fault of ours, which says nothing of the server.
+        // Also after a bug of the gateway: it is no evidence against the server.
         if (!stopped) watch();
       });
-    inBackground(checking, log, "looking after a connection");
+    inBackground(checking, log, "checking the health of a connection");
   };
 
   watch();
@@ -63,7 +62,7 @@ export function watchHealth(
   };
 }
 
-/** Why there is none; undefined when there is. */
+/** Undefined when the server is alive. */
 async function healthCheckError(
   connection: Connection,
   server: string,
@@ -80,7 +79,7 @@ async function healthCheckError(
       });
     }
     if (!(error instanceof GatewayError)) throw error;
-    // From 500 on it may be a proxy that speaks, with nobody behind it.
+    // A status from 500 on (`answered` is false) may come from a proxy whose backend is down.
     return error.options.answered === true ? undefined : error;
   }
 }

@@ -1,10 +1,10 @@
-/** Lets only a few processes start at the same time: a process that starts wants a core for itself. */
-
+/** How many processes start at the same time? A few: each needs a core while it starts. */
 import type { StopSignal } from "../../core/stop.js";
 
-/** One that takes longer (ms) is waiting for something else than the processor, and holds nobody up. */
+/** A start that takes longer (ms) waits for something else than the processor, and frees its permit. */
 const HOLD_MS = 1_000;
 
+/** A semaphore for starts, with `permits` at a time. */
 export class SpawnLimiter {
   #permits: number;
   readonly #waiting = new Set<() => void>();
@@ -13,7 +13,7 @@ export class SpawnLimiter {
     this.#permits = permits;
   }
 
-  /** Runs `start` when it is its turn, in the order of asking; at once when `signal` is aborted, to be refused there. */
+  /** Runs `start` once a permit is free, first in, first out; at once when `signal` aborts, which `start` must check. */
   async run<T>(start: () => Promise<T>, signal: StopSignal): Promise<T> {
     await this.#acquire(signal);
     const release = once(() => this.#release());

@@ -1,5 +1,4 @@
-/** Keeps one connection to a server: opens it, watches it, and opens it again when it is gone. */
-
+/** How is a connection to a server kept open? It is opened, checked, and opened again with a backoff when it is lost. */
 import { GatewayError } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -8,59 +7,58 @@ import { backoff } from "../protocol/backoff.js";
 import type { Connected } from "./connect.js";
 import { watchHealth } from "./health-check.js";
 
+/** What a supervisor needs to open one connection and to report on it. */
 export interface SupervisorSettings {
   readonly server: string;
   readonly log: Logger;
-  /** @throws GatewayError; bounded in time by itself. */
+  /** Opens a connection; has its own timeout. @throws GatewayError. */
   readonly open: (signal: StopSignal) => Promise<Connected>;
-  /** Called with each new connection, before anybody else gets it. */
+  /** Called with each new connection, before any call uses it. */
   readonly onOpen: (connected: Connected) => void;
   readonly onUnavailable: (cause: GatewayError) => void;
   readonly onRestart: (reason: RestartReason) => void;
-  /** Whether the connection is wanted when nobody asks for it; if not, it is opened again by the next who does. */
+  /** Whether a lost connection is opened again without a call; if not, the next call opens it. */
   readonly keepOpen: () => boolean;
-  /**
-   * True where a call may try at once although the next attempt is not due: there is no process that would be
-   * started over and over.
-   */
+  /** True where a call may bring the next attempt forward: no process would be started over and over. */
   readonly allowsEarlyRetry: boolean;
   /** Numbers from 0 up to 1, for the jitter of the backoff. */
   readonly random: () => number;
 }
 
-/** A connection that stood for so long (ms) was a good one: its loss starts the backoff from the beginning. */
+/** The loss of a connection that was open for this time (ms) starts the backoff from the beginning. */
 const STABLE_MS = 5_000;
-/** A call may bring the next attempt forward, once this share of the wait before it is over, and this time (ms). */
+/** A call may bring the next attempt forward once this share of the backoff is over, and this time (ms). */
 const EARLY_RETRY_SHARE = 0.5;
 const EARLY_RETRY_MS = 1_000;
 
-/** An open connection, since when, and what ends the watch over it. */
+/** An open connection, since when (`performance.now()`), and its health checks. */
 interface OpenConnection extends Connected {
   readonly since: number;
   readonly health: { checkNow(): void; stop(): void };
 }
 
+/** Keeps one connection to one server until `close`. */
 export class Supervisor {
   readonly #settings: SupervisorSettings;
   readonly #stop = new AbortController();
   #state: UpstreamState = "starting";
   #lastError: string | undefined;
-  /** Why it was not there when that was told last; until it is there again. */
+  /** The last cause that was logged as a warning; reset when the connection is open again. */
   #lastWarning: string | undefined;
   #open: OpenConnection | undefined;
   #attempt: Promise<Connected> | undefined;
-  /** The end of the connection before; the next one waits for it, so that there are never two processes. */
+  /** The end of the previous connection; the next one waits for it, so that there are never two processes. */
   #closing: Promise<void>;
-  /** Failures in a row, quick losses among them; and why the next attempt is made. */
+  /** Failures in a row, with early losses; and the reason of the next attempt. */
   #failures = 0;
   #reason: RestartReason | undefined;
   #attemptedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
-  /** How long after the last attempt a call may bring the next one forward: the backoff holds for calls too. */
+  /** The time (ms) after the last attempt from which on a call may bring the next one forward. */
   #earlyRetryMs = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `after` is what the first attempt waits for: the end of another connection in whose place this one comes. */
+  /** The first attempt waits for `after`: the end of the connection that this one replaces. */
   constructor(settings: SupervisorSettings, after: Promise<void> = Promise.resolve()) {
     this.#settings = settings;
     this.#closing = after;
@@ -70,7 +68,7 @@ export class Supervisor {
     return this.#state;
   }
 
-  /** Why it is not ready, in a plain sentence. */
+  /** Why the connection is not open, as a sentence. */
   get lastError(): string | undefined {
     return this.#lastError;
   }
@@ -84,7 +82,7 @@ export class Supervisor {
     return this.#open;
   }
 
-  /** Begins the first attempt, and does not wait for it. */
+  /** Begins the first attempt, and returns at once. */
   start(): void {
     if (this.#state === "starting" && this.#attempt === undefined) this.#connect().catch(ignore);
   }
@@ -104,7 +102,7 @@ export class Supervisor {
     throw this.#unavailable(`is not available: ${this.#lastError ?? "the reason is not known"}`);
   }
 
-  /** Somebody could not reach the server over `met`: it is asked for a sign of life now, not when it is due. */
+  /** A call could not reach the server over `connected`: the health check runs now. */
   checkNow(connected: Connected): void {
     if (connected.connection === this.#open?.connection) this.#open.health.checkNow();
   }
@@ -150,7 +148,7 @@ export class Supervisor {
     this.#lastWarning = undefined;
     log.info({ server, era: connected.era }, "connected");
     const ended = connected.connection.closed.then((cause) => this.#lost(connected, cause, "lost"));
-    inBackground(ended, log, "taking in that a connection was lost");
+    inBackground(ended, log, "handling the loss of a connection");
     onOpen(connected);
     return this.#open;
   }
@@ -177,10 +175,10 @@ export class Supervisor {
     const { server, log } = this.#settings;
     this.#closing = connection
       .close()
-      .catch((error: unknown) => log.debug({ server, error }, "a connection did not close well"));
+      .catch((error: unknown) => log.debug({ server, error }, "a connection failed to close"));
   }
 
-  /** Nothing is open: says so, and waits for the next attempt, at least as long as the server asked for. */
+  /** Reports the failure, and schedules the next attempt: after the backoff, or the `Retry-After` if that is longer. */
   #enterBackoff(cause: GatewayError, reason: RestartReason, failures: number): void {
     const { server, log, random, keepOpen, onUnavailable } = this.#settings;
     const wait = Math.max(backoff(failures, random), cause.options.retryAfterMs ?? 0);
@@ -192,7 +190,7 @@ export class Supervisor {
     this.#earlyRetryMs = Math.max(EARLY_RETRY_MS, wait * EARLY_RETRY_SHARE);
     const sentence = `${cause.message}; the next attempt is in ${Math.ceil(wait / 1_000)} s`;
     const facts = { server, retryInMs: Math.round(wait) };
-    // The same again is no news, and one that is not there for days would fill the log with it.
+    // The same cause again is logged at info: a server that is away for days would fill the log with warnings.
     if (cause.message === this.#lastWarning) log.info(facts, sentence);
     else log.warn(facts, sentence);
     this.#lastWarning = cause.message;
@@ -215,5 +213,5 @@ export class Supervisor {
   }
 }
 
-// Every failure of an attempt is kept in the state and told to the log and the observer by `#enterBackoff`.
+// `#enterBackoff` has reported every failure of an attempt to the state, the log and the observer.
 const ignore = (): void => {};

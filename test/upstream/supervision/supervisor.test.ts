@@ -355,7 +355,7 @@ describe("a fault of the gateway's own", () => {
       unavailable: () => {},
     });
     await vi.advanceTimersByTimeAsync(61_000);
-    expect(faults).toEqual([expect.stringContaining("looking after a connection")]);
+    expect(faults).toEqual([expect.stringContaining("checking the health of a connection")]);
     expect(upstream.state).toBe("ready");
     stop();
     await vi.advanceTimersByTimeAsync(61_000);
@@ -375,7 +375,7 @@ describe("a fault of the gateway's own", () => {
     });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(0);
-    expect(faults).toEqual([expect.stringContaining("that a connection was lost")]);
+    expect(faults).toEqual([expect.stringContaining("handling the loss of a connection")]);
     stop();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(upstream.state).toBe("ready");
@@ -394,7 +394,7 @@ describe("a fault of the gateway's own", () => {
     });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(faults).toEqual([expect.stringContaining("telling what may have been missed")]);
+    expect(faults).toEqual([expect.stringContaining("notifying missed resource updates")]);
     expect(upstream.state).toBe("ready");
     await upstream.close();
   });
