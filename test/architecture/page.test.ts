@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md names files; they must be there. */
+/** Do the files exist that ARCHITECTURE.md and docs/tests.md name? */
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
@@ -12,4 +12,11 @@ test("every file and folder that ARCHITECTURE.md names exists", () => {
   );
   expect(named.length).toBeGreaterThan(40);
   expect(missing).toEqual([]);
+});
+
+test("every test that docs/tests.md names exists", () => {
+  const tests = readFileSync(new URL("docs/tests.md", root), "utf8");
+  const named = [...tests.matchAll(/`((?:[\w-]+\/)*[\w.-]+\.test\.ts)`/g)].map(([, path]) => path ?? "");
+  expect(named.length).toBeGreaterThan(60);
+  expect(named.filter((path) => !existsSync(new URL(`test/${path}`, root)))).toEqual([]);
 });
