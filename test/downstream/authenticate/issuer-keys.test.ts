@@ -1,4 +1,4 @@
-/** The issuer's keys: when they are fetched, how often at most, and what happens while they cannot be had. */
+/** The issuer's keys: when they are fetched, rate limits, and what happens while the fetch fails. */
 import { errors } from "jose";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LogFields } from "../../../src/core/logger.js";
@@ -58,7 +58,7 @@ describe("the keys of an issuer", () => {
     expect(served.asked).toEqual([KEYS]);
   });
 
-  test("are fetched once more for a key that nobody knows, and then not for a while", async () => {
+  test("are fetched again for an unknown key id, at most every 30 s", async () => {
     const { served, find } = keysOf();
     await find("one");
     expect([await find("two"), served.asked.length]).toEqual(["none", 1]);
@@ -69,7 +69,7 @@ describe("the keys of an issuer", () => {
     expect([await find("one"), served.asked.length]).toEqual(["none", 2]);
   });
 
-  test("are not fetched more often because strangers make up names of keys", async () => {
+  test("are not fetched more often for made-up key ids", async () => {
     const { served, find } = keysOf();
     await find("one");
     for (let second = 0; second < 120; second += 1) {
@@ -80,7 +80,7 @@ describe("the keys of an issuer", () => {
     expect(served.asked.length).toBeLessThanOrEqual(1 + 120 / 30);
   });
 
-  test("are fetched anew when they have grown old, while nobody waits for that", async () => {
+  test("are fetched again in the background after 10 minutes", async () => {
     const { served, find } = keysOf();
     await find("one");
     vi.advanceTimersByTime(10 * 60_000 - 1);
@@ -108,7 +108,7 @@ describe("the keys of an issuer", () => {
     expect(await find("one")).toBe("found");
   });
 
-  test("that cannot be had are not asked for by every token", async () => {
+  test("that cannot be fetched are not requested for every token", async () => {
     const { served, find, said } = keysOf();
     served.failing = "no";
     for (let at = 0; at < 50; at += 1) expect(await find("one")).toBe("unavailable");
@@ -160,7 +160,7 @@ describe("what an issuer may answer", () => {
     ],
     ["nothing", (response) => void response.destroy()],
   ] as [string, (response: import("node:http").ServerResponse) => void][])(
-    "%s: nobody is let in or turned away for good, and nothing crashes",
+    "%s: the token is refused for now (503), and nothing crashes",
     async (_what, failing) => {
       for (const jwksUri of [true, false]) {
         const from = await issuer();
@@ -197,7 +197,7 @@ describe("what an issuer may answer", () => {
 describe("where the keys are", () => {
   beforeEach(() => void vi.useRealTimers());
 
-  test("the issuer's metadata says, looked for where clients look for it", async () => {
+  test("is named by the issuer's metadata at the well-known URLs", async () => {
     const from = await issuer();
     const authentication = authenticationOf({ jwt: jwtConfig(from.url) });
     expect(await outcome(authentication, bearer(await from.token()))).toMatchObject({ id: "alice" });

@@ -32,7 +32,7 @@ describe("a key", () => {
     ["bearer in any case, and blanks", { authorization: `bEARER   ${ALICE}  ` }, "alice"],
     ["X-API-Key", { "x-api-key": BOB }, "bob"],
     ["a second key of the same principal", { "x-api-key": "another-key-of-bob" }, "bob"],
-  ])("in %s tells who comes", async (_where, headers, id) => {
+  ])("in %s names the principal", async (_where, headers, id) => {
     expect(await outcome(authenticationOf({ keys }), headers)).toMatchObject({ id, claims: {} });
   });
 
@@ -60,13 +60,13 @@ describe("a key", () => {
     expect(authentication.failures).toEqual([reason]);
   });
 
-  test("whoever sends two is told to choose, because somebody before us may have judged the other", () => {
+  test("two credentials are refused, because a proxy in front may have checked the other", () => {
     const authentication = authenticationOf({ keys });
     const headers = { ...bearer(ALICE), "x-api-key": BOB };
     expect(() => authentication.authenticate({ headers })).toThrow("credentials in two headers");
   });
 
-  test("is asked for without speaking of tokens that nobody issues", async () => {
+  test("the challenge names no tokens where none are issued", async () => {
     const authentication = authenticationOf({ keys });
     const asked = { status: 401, challenge: 'Bearer realm="cardea"' };
     expect(await outcome(authentication, {})).toMatchObject(asked);

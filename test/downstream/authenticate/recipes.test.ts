@@ -68,7 +68,7 @@ describe("recipe", () => {
   });
 });
 
-test("the page names every path that strangers are served", () => {
+test("the page names every path that needs no credentials", () => {
   for (const path of ["/healthz", "/readyz", "/.well-known/oauth-protected-resource"]) {
     expect(page).toContain(`\`${path}`);
   }

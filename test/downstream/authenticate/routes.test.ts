@@ -1,4 +1,4 @@
-/** Every path of the main listener, as strangers find it; and what whoever has a token is told over HTTP. */
+/** Every path of the main listener without credentials, and the HTTP responses to requests with a token. */
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { NO_AUTHENTICATION } from "../../../src/downstream/authenticate/authentication.js";
@@ -32,7 +32,7 @@ const PATHS = routeTable({
   logger: SILENT,
 }).map(({ path }) => path.replace(":name", "files").replace(/^\*$/, "/nothing").replace(/\*$/, "mcp"));
 
-/** What strangers may have: whether it is there, and where they get a token. */
+/** The paths that need no credentials: health and token metadata. */
 const PUBLIC = ["/healthz", "/readyz", METADATA, `${METADATA}/mcp`];
 
 describe("without credentials", () => {
@@ -103,7 +103,7 @@ describe("without credentials", () => {
     },
   );
 
-  test("a browser may ask whether it could come, and is told no more than that", async () => {
+  test("a browser's CORS preflight is answered, and reveals nothing more", async () => {
     const { url } = await listening({ authentication: authenticationOf({ keys }) });
     const headers = {
       origin: "http://localhost:3000",
@@ -133,7 +133,7 @@ describe("with credentials", () => {
     expect((await send(`${url}x`, { method: "GET", headers })).status).toBe(404);
   });
 
-  test("two Authorization headers are none: somebody before us may have judged the other", async () => {
+  test("two Authorization headers are refused: a proxy in front may have checked the other", async () => {
     const { port, legacy } = await listening({ authentication: authenticationOf({ keys }) });
     const lines = ["GET /mcp HTTP/1.1", "Host: localhost", "Connection: close"];
     for (const second of [`Authorization: Bearer ${KEY}`, "authorization: Bearer other"]) {

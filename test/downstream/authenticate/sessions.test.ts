@@ -53,7 +53,7 @@ const initialized = JSON.stringify({ jsonrpc: "2.0", method: "notifications/init
 const call = (id: number) =>
   JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "t" } });
 
-test("each call of a session is judged by the token that came with it", async () => {
+test("each call of a session is evaluated with its own token", async () => {
   const { url, port, scopes } = await gateway();
   const opened = await send(url, { headers: headersOf("ann-little"), body: initialize });
   const session = { "mcp-session-id": String(opened.headers["mcp-session-id"]) };
@@ -71,7 +71,7 @@ test("each call of a session is judged by the token that came with it", async ()
   expect([stolen.status, port.calls.length]).toEqual([404, 4]);
 });
 
-test("what a session hears between its calls goes by the newest token, and nothing is heard twice", async () => {
+test("messages to a session between its calls go by the newest token, without duplicates", async () => {
   const { url, port } = await gateway();
   const opened = await send(url, { headers: headersOf("ann-little"), body: initialize });
   const session = { "mcp-session-id": String(opened.headers["mcp-session-id"]) };

@@ -1,4 +1,4 @@
-/** An authentication as a config would make it, and what it says to requests with these headers. */
+/** An authentication from a config, and its result for request headers. */
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { AuthConfig, JwtConfig, KeyConfig } from "../../../src/config/config.js";
@@ -41,7 +41,7 @@ export function authenticationOf(
   return { ...made, failures };
 }
 
-/** The principal, or what whoever sent these headers is told. */
+/** The principal, or the refusal, for these headers. */
 export async function outcome(
   authentication: Authentication,
   headers: IncomingHttpHeaders,

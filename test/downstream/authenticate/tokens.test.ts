@@ -1,4 +1,4 @@
-/** Tokens of an authorization server: which are taken, whose they are, and what is said of the others. */
+/** Tokens of an authorization server: which are accepted, their principals, and the refusals of the others. */
 import { createHmac, createPublicKey } from "node:crypto";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -130,7 +130,7 @@ describe("a token that is refused", () => {
       (from) => withHeader(from, { alg: "RS256", kid: "key-1" }),
     ],
     [
-      "the audience of somebody else",
+      "another audience",
       "audience",
       "the token is not meant for this gateway",
       (from) => from.token({ aud: "https://other.example.com/mcp" }),
@@ -230,13 +230,13 @@ describe("a token that is refused", () => {
       (from) => from.token({ sub: "ci" }),
     ],
     [
-      "a key that nobody knows",
+      "an unknown key",
       "unknown_signer",
       "the token is signed with a key that its issuer does not have",
       (from) => from.token({}, { kid: "other" }),
     ],
     [
-      "a key of somebody else under a known name",
+      "another key under a known key id",
       "signature",
       "the token's signature is wrong",
       (from) => from.token({}, { kid: "key-1", secretly: true }),
@@ -258,7 +258,7 @@ describe("a token that is refused", () => {
       async (from) => `${(await from.token()).split(".").slice(0, 2).join(".")}.`,
     ],
     [
-      "a header that nobody understands",
+      "an unknown critical header",
       "invalid",
       "the token cannot be read",
       (from) => withHeader(from, { alg: "ES256", kid: "key-1", crit: ["x"], x: 1 }),
@@ -363,7 +363,7 @@ describe("a token that was good", () => {
 describe("scopes that every token must have", () => {
   const requiredScopes = ["mcp:use", "mcp:read"];
 
-  test("are told to whoever has no token, and stand in the metadata", async () => {
+  test("are in the challenge without a token, and in the metadata", async () => {
     const from = await issuer();
     const authentication = authenticationOf({
       jwt: jwtConfig(from.url, { scopes: ["db:write", "mcp:use"] }),

@@ -19,7 +19,7 @@ test("responses that end in one turn are handed on together, in their order, whe
   expect(ended).toEqual(["one", "two", "three", "after one", "after two", "after three"]);
 });
 
-test("of very many, those beyond the first few wait for nobody, and none is lost", async () => {
+test("completions beyond the batch limit run at once, and none is lost", async () => {
   const ended: number[] = [];
   for (let n = 0; n < 20; n += 1) batchCompletion({ end: () => ended.push(n) });
   expect(ended).toEqual([16, 17, 18, 19]);

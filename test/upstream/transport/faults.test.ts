@@ -78,7 +78,7 @@ describe.each([
   });
 });
 
-test("a call to a server that vanished without a word can be given up, which frees its connection", async () => {
+test("a call to a server that vanished without closing (half-open) can be cancelled, which frees its connection", async () => {
   const { channel, proxy, server } = await behind(asDocument, { afterBytes: 40, fault: "stall" });
   const quitter = new AbortController();
   const given = channel.exchange(request, { signal: quitter.signal });

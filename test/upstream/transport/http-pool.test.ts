@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Connections of `server` by the name or the address in its URL, used for so long, and no more than `most`. */
+/** At most `most` connections to `server` at `host`, which take new requests for `maxAgeMs`. */
 function connections(server: ScriptedServer, host: string, maxAgeMs: number, addressTtlMs = 0, most = 100) {
   const url = server.url.replace("127.0.0.1", host);
   const pool = new HttpPool({ url, connectTimeoutMs: 60_000, maxAgeMs, addressTtlMs, connections: most });
@@ -64,7 +64,7 @@ test("are replaced when they were used for long, and what is under way on them i
   expect(server.connections.made).toBe(10);
 });
 
-test("are kept as long as they last where there is no name that could lead elsewhere", async () => {
+test("are kept at any age where the URL has an address and no name", async () => {
   const { server } = await serve();
   const { channel } = connections(server, "127.0.0.1", 0);
   for (let i = 0; i < 10; i += 1) await ask(channel);
@@ -80,7 +80,7 @@ test("end with their owner, those that were replaced as well", async () => {
   await held;
 });
 
-test("are no more than there may be: what comes then waits for one, unless it is given up", async () => {
+test("are limited: further requests are queued, and a cancelled one leaves the queue", async () => {
   const { server, release } = await serve();
   const { channel } = connections(server, "127.0.0.1", 0, 0, 1);
   const held = ask(channel, "hold");
@@ -191,7 +191,7 @@ describe("where the name comes to lead elsewhere", () => {
     expect(streams(first)).toHaveLength(1);
   });
 
-  test("a session that is its event stream ends, for nobody knows it there", async () => {
+  test("a session that is its event stream ends, because the new address does not know it", async () => {
     const { first, lead } = await two();
     const { pool } = connections(first, "upstream.test", 0);
     const url = first.url.replace("127.0.0.1", "upstream.test");

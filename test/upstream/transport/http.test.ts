@@ -169,7 +169,7 @@ describe("an answer in JSON", () => {
 describe("an answer as an event stream", () => {
   const progress = { jsonrpc: "2.0", method: "notifications/progress", params: { progress: 1 } };
 
-  test("lets everything before the response be heard, in order, and nothing after it", async () => {
+  test("delivers all messages before the response, in order, and none after it", async () => {
     const question = { jsonrpc: "2.0", id: 7, method: "elicitation/create", params: {} };
     const server = await serve((_asked, response) => {
       stream(
@@ -334,7 +334,7 @@ describe("a stream that drops before its response", () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  test("is not resumed for a call that was given up", async () => {
+  test("is not resumed for a cancelled call", async () => {
     const server = await serve((_asked, reply) => {
       stream(reply, "id: 1\nretry: 54321\ndata:\n\n").end();
     });
@@ -523,7 +523,7 @@ describe("a connection that fails", () => {
   test.each([
     ["ENOTFOUND", "host not found"],
     ["EAI_AGAIN", "the host name could not be looked up just now"],
-  ])("because its name leads nowhere (%s) says so", async (code, words) => {
+  ])("because DNS does not resolve its name (%s) says so", async (code, words) => {
     const found = Object.assign(new Error(`getaddrinfo ${code}`), { code });
     const lookup = vi
       .spyOn(dns, "lookup")
@@ -626,7 +626,7 @@ describe("a redirect", () => {
     ]);
   });
 
-  test("for a while is asked for each time, unless it is only about a slash", async () => {
+  test("that is temporary is followed each time, unless only a trailing slash differs", async () => {
     const server = await serve((asked, response) => {
       if (asked.path === "/mcp") response.writeHead(307, { location: "/other" }).end();
       else if (asked.path === "/slash") response.writeHead(307, { location: "/slash/" }).end();
@@ -647,7 +647,7 @@ describe("a redirect", () => {
     ]);
   });
 
-  test("to another origin is not followed, whoever that is", async () => {
+  test("to another origin is not followed", async () => {
     const thief = await serve((asked, response) => answer(asked, response));
     const server = await serve(
       (_asked, response) => void response.writeHead(307, { location: `${thief.url}?secret=1` }).end(),
@@ -688,7 +688,7 @@ test("a message that cannot be written is refused, and the channel goes on", asy
   expect(server.asked).toHaveLength(1);
 });
 
-test("whoever fails at a message is told of, and the response comes all the same", async () => {
+test("a listener that throws is reported, and the response arrives", async () => {
   const stray = vi.fn<(message: Envelope, error?: unknown) => void>();
   const server = await serve((asked, response) => {
     stream(
@@ -768,7 +768,7 @@ describe("posting", () => {
 describe("listening", () => {
   const changed = { jsonrpc: "2.0", method: "notifications/tools/list_changed" };
 
-  test("hears what comes on the GET stream", async () => {
+  test("delivers the messages of the GET stream", async () => {
     const server = await serve((_asked, response) => void stream(response, event(changed)));
     const heard: Envelope[] = [];
     const stray = vi.fn<(message: Envelope) => void>();
@@ -792,7 +792,7 @@ describe("listening", () => {
   });
 
   test.each([405, 404, 400, 501])(
-    "is not possible where the server says %i, and that is all right",
+    "does not open where the server answers %i, without an error",
     async (status) => {
       const onLost = vi.fn<(reason: GatewayError) => void>();
       const server = await serve((_asked, response) => void response.writeHead(status).end());
@@ -826,7 +826,7 @@ describe("listening", () => {
     expect(timers.mock.calls.filter(([, ms = 0]) => ms >= 60 && ms <= 2 * 72)).toHaveLength(3);
   });
 
-  test("tells when it goes on without knowing where it stopped, and only then", async () => {
+  test("reports a reconnect that could not be resumed, and no other", async () => {
     const missed: number[] = [];
     const server = await serve((_asked, response) => {
       const n = server.asked.length;
@@ -910,7 +910,7 @@ describe("closing", () => {
     await channel.close();
   });
 
-  test("with a farewell sends a DELETE first", async () => {
+  test("that ends the session sends a DELETE first", async () => {
     const server = await serve((_asked, response) => void response.writeHead(200).end());
     const channel = open(server.url, { headers: { "x-a": "1" } });
     await channel.close({ headers: { "mcp-session-id": "s" } });
@@ -918,7 +918,7 @@ describe("closing", () => {
     expect(server.asked[0]?.headers).toMatchObject({ "x-a": "1", "mcp-session-id": "s" });
   });
 
-  test("is not held up by a server that does not answer the farewell, or refuses it", async () => {
+  test("is not delayed by a server that does not answer the DELETE, or refuses it", async () => {
     const refusing = await serve((_asked, response) => void response.writeHead(405).end());
     await open(refusing.url).close({ headers: {} });
     const silent = await serve(() => {});

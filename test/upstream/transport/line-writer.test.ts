@@ -1,11 +1,11 @@
-/** When lines leave for a pipe, and what becomes of them while nobody reads. */
+/** When lines are written to a pipe, and backpressure while its reader does not read. */
 import { PassThrough, Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { LineWriter } from "../../../src/upstream/transport/line-writer.js";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A pipe whose reader reads when it is told to. */
+/** A pipe whose reader reads on demand. */
 function pipe(highWaterMark = 100) {
   const writes: string[] = [];
   let read: (() => void) | undefined;

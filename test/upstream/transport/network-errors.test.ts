@@ -1,4 +1,4 @@
-/** In which words failures of the network are told. */
+/** How network errors are explained. */
 import { expect, test } from "vitest";
 import { explainNetworkError } from "../../../src/upstream/transport/network-errors.js";
 

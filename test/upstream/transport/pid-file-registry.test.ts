@@ -59,7 +59,7 @@ test("a process of a gateway that still runs is none", async () => {
   expect(files()).toHaveLength(1);
 });
 
-test("a process that has ended is forgotten, whoever notices it", async () => {
+test("the entry of an exited process is deleted by any scan", async () => {
   const [first, second] = [await server(), await server()];
   const forget = await noted(first.pid, "a", "x");
   await noted(second.pid, "b", "x");
@@ -71,7 +71,7 @@ test("a process that has ended is forgotten, whoever notices it", async () => {
   expect(files()).toEqual([]);
 });
 
-test("another process under the same number is somebody else's: neither named nor ended", async () => {
+test("a process that reuses the pid is neither listed nor ended", async () => {
   const { pid } = await server();
   await noted(pid, "files", "npx");
   const [file = ""] = files();
@@ -103,7 +103,7 @@ test("an orphan is ended with what it has started, even where it does not listen
   expect(await next.orphans()).toEqual([]);
 });
 
-test("where nothing can be written, nothing is remembered, and that is said once", async () => {
+test("where no pid file can be written, none is kept, and one log line says so", async () => {
   const said: string[] = [];
   const blocked = join(folder, "file");
   writeFileSync(blocked, "");
@@ -115,7 +115,7 @@ test("where nothing can be written, nothing is remembered, and that is said once
   expect(await deaf.orphans()).toEqual([]);
 });
 
-test("where an entry cannot be taken away nothing fails, and whoever looks next tries again", async () => {
+test("an entry that cannot be deleted fails nothing, and the next scan tries again", async () => {
   const { pid } = await server();
   const forget = await noted(pid, "files", "npx");
   const [file = ""] = files();

@@ -26,7 +26,7 @@ test.each(platforms)(
   },
 );
 
-test("where nobody can tell, nothing is known", async () => {
+test("on Windows no start time is known, and without pids nothing is read", async () => {
   expect(await startTimesOf([process.pid], "win32")).toEqual(new Map());
   expect(await startTimesOf([], "darwin")).toEqual(new Map());
 });

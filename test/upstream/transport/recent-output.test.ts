@@ -16,7 +16,7 @@ test("what is kept is the end of what was written, however it came in pieces", (
   );
 });
 
-test("the last words are one short line", () => {
+test("the excerpt is one short line", () => {
   const recent = new RecentOutput();
   expect(recent.errorExcerpt).toBe("");
   recent.push(Buffer.from(`${"noise\n".repeat(1000)}\x1b[1;31mit broke\x1b[0m\r\n\tin x.js:1\n\n`));
@@ -24,7 +24,7 @@ test("the last words are one short line", () => {
   expect(recent.errorExcerpt.length).toBeLessThanOrEqual(401);
 });
 
-test("the last words are those of the last error, where a stack or a usage follows it", () => {
+test("the excerpt is the last error, where a stack trace or usage text follows it", () => {
   const quoted = (text: string): string => {
     const recent = new RecentOutput();
     recent.push(Buffer.from(text));
@@ -52,7 +52,7 @@ test("nothing that could move a cursor, hide or turn text around is printable", 
   );
 });
 
-test("its last words lose secrets before they are cut and brought onto one line", () => {
+test("secrets are redacted before the excerpt is cut and put on one line", () => {
   const secret = "first  line of it\nsecond line of it";
   const recent = new RecentOutput(undefined, (text) => text.replaceAll(secret, "[redacted]"));
   recent.push(Buffer.from(`${"noise ".repeat(100)}\n${secret}\n${"x".repeat(390)}\n`));

@@ -26,7 +26,7 @@ async function serve(respond: Respond): Promise<ScriptedServer> {
   return server;
 }
 
-/** A server of the old transport: says where to post, and gives the stream to whoever answers a post. */
+/** A server of the HTTP+SSE transport: names its endpoint, and gives the stream to the handler of POSTs. */
 function oldServer(
   onPost: (asked: Asked, say: (message: unknown) => void) => number,
   endpoint = "/messages?session=1",
@@ -95,7 +95,7 @@ test("an answer may come before the POST is accepted", async () => {
   expect((await given).code).toBe("cancelled");
 });
 
-test("what is no response is heard", async () => {
+test("messages that are no responses are delivered", async () => {
   const server = await oldServer((asked, say) => {
     say({ jsonrpc: "2.0", method: "notifications/message" });
     say({ jsonrpc: "2.0", id: asked.id, result: {} });
@@ -173,7 +173,7 @@ describe("it does not open", () => {
     },
   );
 
-  test("when it was given up", async () => {
+  test("when it was cancelled", async () => {
     const server = await serve(() => {});
     const quitter = new AbortController();
     const given = reason(open(server, { signal: quitter.signal }));

@@ -1,4 +1,4 @@
-/** A channel to a real process: its messages, its junk, its last words and its end. */
+/** A channel to a real process: messages, non-protocol output, stderr and exit. */
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
@@ -64,7 +64,7 @@ describe("an exchange", () => {
     expect(answers.map((answer) => answer.message.result?.id)).toEqual(requests.map((one) => one.id));
   });
 
-  test("is one line for whoever reads it, whatever that reader takes for the end of a line", async () => {
+  test("is one line for all readers, with U+2028, U+2029 and U+0085 escaped", async () => {
     const text = "a\u2028b\u2029c\u0085d\ne\rf\u000bg\u001eh";
     const script = `read -r line; printf '%s' "$line" >&2; echo '{"jsonrpc":"2.0","id":"one","result":{}}'; cat`;
     const channel = await server({ command: "sh", args: ["-c", script] });
@@ -98,7 +98,7 @@ describe("an exchange", () => {
     expect(stray.mock.calls.map(([message]) => message.id)).toEqual([once.message.id, hold.id, 999999]);
   });
 
-  test("is not sent when it was given up before", async () => {
+  test("is not sent when it was cancelled before", async () => {
     const channel = await server();
     const heard = vi.fn<(message: Envelope) => void>();
     channel.listen(heard);
@@ -159,7 +159,7 @@ describe("an exchange", () => {
 });
 
 describe("what is no response", () => {
-  test("is heard by everybody who listens, in order, until they stop", async () => {
+  test("is delivered to all listeners, in order, until they stop", async () => {
     const channel = await server();
     const first: unknown[] = [];
     const second: unknown[] = [];
@@ -181,7 +181,7 @@ describe("what is no response", () => {
   });
 });
 
-test("whoever fails at a message is told of, and the next one is heard all the same", async () => {
+test("a listener that throws is reported, and the next message is delivered", async () => {
   const stray = vi.fn<(message: Envelope, error?: unknown) => void>();
   const channel = await server({ onUnmatchedMessage: stray });
   const error = new Error("cannot handle that");
@@ -224,21 +224,21 @@ test.each([
   expect(isAlive(channel.pid)).toBe(false);
 });
 
-describe("junk on stdout", () => {
+describe("non-protocol output on stdout", () => {
   test.each([
     ["a banner", "Server running on stdio\n"],
     ["another program's log", '{"level":30,"msg":"hello"}\n'],
     ["half a message", '{"jsonrpc":"2.0","id":1,"resu\n'],
     ["NULs", "\0\0\0\n"],
     ["an empty batch", "[]\n"],
-  ])("is skipped and told of: %s", async (_, text) => {
+  ])("is skipped and reported: %s", async (_, text) => {
     const junk = vi.fn<(excerpt: string) => void>();
     const channel = await server({ onNonProtocolOutput: junk });
     expect((await channel.exchange(request("raw", { text }))).message.result).toEqual({ after: "raw" });
     expect(junk).toHaveBeenCalledTimes(1);
   });
 
-  test("is told of without the terminal sequences and control characters in it", async () => {
+  test("is reported without its terminal sequences and control characters", async () => {
     const junk = vi.fn<(excerpt: string) => void>();
     const channel = await server({ onNonProtocolOutput: junk });
     const text = `\x1b[31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07 \u202eba\u200bck\x07${"y".repeat(5000)}\n`;
@@ -275,7 +275,7 @@ test("a long line within the limit is a message like any other", async () => {
 });
 
 describe("stderr", () => {
-  test("is heard line by line and kept, the newest 64 KiB of it", async () => {
+  test("is delivered line by line, and the newest 64 KiB are kept", async () => {
     const lines: string[] = [];
     const channel = await server({ onStderr: (line) => lines.push(line) });
     await channel.exchange(request("stderr", { text: "first\nsecond\n" }));
@@ -288,7 +288,7 @@ describe("stderr", () => {
     expect(channel.stderr.endsWith("z\nthe end\n")).toBe(true);
   });
 
-  test("does not have to be heard by anybody", async () => {
+  test("needs no listener", async () => {
     const channel = await server();
     await channel.exchange(request("stderr", { text: "x".repeat(1024 * 1024), times: 20 }));
     expect(channel.stderr).toHaveLength(64 * 1024);
@@ -296,7 +296,7 @@ describe("stderr", () => {
 });
 
 describe("a process that exits", () => {
-  test("fails every exchange in flight once, with its last words", async () => {
+  test("fails every exchange in flight once, with an excerpt of stderr", async () => {
     const channel = await server();
     const waiting = Array.from({ length: 50 }, () => failure(channel.exchange(request("hang"))));
     const words = "\x1b[31mError: no database\x1b[0m\r\n    at connect (db.js:1)\n";
