@@ -1,6 +1,7 @@
 /** F1: a server's process is killed with calls in flight. */
+
+import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { startTraffic, usualP99 } from "./support/traffic.mjs";
@@ -18,7 +19,7 @@ await row("F1", "`kill -9` of a stdio server with 50 calls in flight, 400 calls/
     }),
   );
   await gateway.met("victim", "pipe", "web");
-  const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era)));
+  const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era)));
   const traffic = row.own(
     await startTraffic(gateway.url, { tools: ["pipe__echo", "web__echo"], rate: RATE }),
   );

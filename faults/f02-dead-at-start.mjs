@@ -1,8 +1,8 @@
 /** F2: a server's process ends as soon as it starts, for ever. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openHost } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host } from "./support/host.mjs";
 import { cpuMs } from "./support/processes.mjs";
 import { pause, row } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
@@ -44,7 +44,7 @@ await row("F2", "a stdio server that exits at start, always", async (row) => {
   row.check("CPU meanwhile", "< 2 %", `${(share * 100).toFixed(2)} %`, share < 0.02);
   const { status } = await gateway.get("/readyz");
   row.check("/readyz, not being required", "200", status, status === 200);
-  const host = await Host.open(gateway.url, "modern");
+  const host = await openHost(gateway.url, "modern");
   const names = (await host.list("tools")).map(({ name }) => name);
   const others = names.every((name) => name.startsWith("well__"));
   row.check("tools listed", "those of the other server", `${names.length}`, others && names.length > 0);

@@ -1,6 +1,7 @@
 /** F3: a server never answers, or answers when nobody waits any more. */
+
+import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { mib, ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -28,7 +29,7 @@ await row(
     );
     await gateway.met(...names);
     const agent = newAgent();
-    const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+    const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era, { agent })));
 
     const took = [];
     let clear = 0;

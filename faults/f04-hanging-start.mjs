@@ -1,6 +1,7 @@
 /** F4: servers hang when they are greeted. */
+
+import { Host, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, textOf } from "./support/host.mjs";
 import { ms, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";

@@ -1,6 +1,7 @@
 /** F5: a server answers slowly, and more is asked of it than it can do. */
+
+import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, quantile, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 import { startTraffic, usualP99 } from "./support/traffic.mjs";
@@ -38,7 +39,7 @@ await row(
     await pause(2_000);
 
     const agent = newAgent();
-    const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+    const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era, { agent })));
     /** The same load, whether the server is slow or not. */
     const flood = async (forSeconds, answerMs) => {
       const calls = [];

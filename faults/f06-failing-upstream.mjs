@@ -1,6 +1,7 @@
 /** F6: half of what a server is asked fails. */
+
+import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -17,7 +18,7 @@ await row(
     );
     await gateway.met("half", "well");
     const agent = newAgent();
-    const host = await Host.open(gateway.url, "modern", agent);
+    const host = await openHost(gateway.url, "modern", { agent });
     const state = () => gateway.metric("cardea_circuit_state", { server: "half" });
     row.check("circuit at first", "closed (0)", await state(), (await state()) === 0);
 

@@ -1,6 +1,7 @@
 /** F8: connections to a server break at every point of an answer. */
+
+import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, refusalOf, textOf } from "./support/host.mjs";
 import { faultProxy } from "./support/proxy.mjs";
 import { ms, row } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
@@ -34,7 +35,7 @@ await row(
       }),
     );
     await gateway.met(...cells.map(({ name }) => name), "pipe");
-    const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era)));
+    const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era)));
     const traffic = row.own(await startTraffic(gateway.url, { tools: ["pipe__echo"], rate: 100 }));
 
     const faulty = [];

@@ -1,6 +1,7 @@
 /** F9: a server behind a URL is replaced: sessions are gone, credentials are refused, it says to come back later. */
+
+import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, row } from "./support/row.mjs";
 import { httpServer } from "./support/servers.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -12,7 +13,7 @@ await row(
     const upstream = row.own(await httpUpstream({ era: "legacy" }));
     const gateway = row.own(await startGateway({ mcpServers: { web: httpServer(upstream) } }));
     await gateway.met("web");
-    const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era)));
+    const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era)));
     const echo = (host, text) => host.call("web__echo", { text });
     await echo(hosts[0], "first");
 

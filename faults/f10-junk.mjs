@@ -1,7 +1,7 @@
 /** F10: a stdio server writes what no server should, and a great deal of it. */
 import { writeFileSync } from "node:fs";
+import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, refusalOf, textOf } from "./support/host.mjs";
 import { peakMiB, rssMiB } from "./support/processes.mjs";
 import { mib, ms, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
@@ -12,7 +12,7 @@ await row("F10", "a stdio server writes junk, 1 GB in one line, and 100 MB/s on 
     await startGateway({ mcpServers: { dirty: stdioServer(), clean: stdioServer() } }, { probe: true }),
   );
   await gateway.met("dirty", "clean");
-  const host = await Host.open(gateway.url, "modern");
+  const host = await openHost(gateway.url, "modern");
   const traffic = row.own(await startTraffic(gateway.url, { tools: ["clean__echo"], rate: 200 }));
   const calm = await traffic.during(() => new Promise((resolve) => setTimeout(resolve, 3000)));
 

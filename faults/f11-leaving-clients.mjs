@@ -1,6 +1,7 @@
 /** F11: half of two thousand hosts go away in the middle of their calls. */
+
+import { Host, newAgent, openHost, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, textOf } from "./support/host.mjs";
 import { ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
 
@@ -24,12 +25,12 @@ await row("F11", "1,000 of 2,000 hosts disconnect in the middle of a call", asyn
   let failed = 0;
   let cut = 0;
   const calls = Array.from({ length: total }, async (_, i) => {
-    const host = new Host(gateway.url, "modern", agent);
+    const host = new Host(gateway.url, "modern", { agent });
     try {
       const reply = await host.call(
         `${names[i % names.length]}__slow`,
         { ms: stays, text: String(i) },
-        { began: (request) => requests.push(request) },
+        { onRequest: (request) => requests.push(request) },
       );
       if (textOf(reply.message) === String(i) && reply.answers === 1) answered += 1;
       else failed += 1;
@@ -75,17 +76,17 @@ await row("F11", "1,000 of 2,000 hosts disconnect in the middle of a call", asyn
   row.check("errors in the log, writes after the end among them", 0, errors.length, errors.length === 0);
 
   // In the old era a lost connection is no cancel, but a notification is.
-  const old = await Host.open(gateway.url, "legacy", agent);
+  const old = await openHost(gateway.url, "legacy", { agent });
   const before = upstream.givenUp.length;
   const sending = old.call(
     "s0__slow",
     { ms: 2000, text: "old" },
-    { id: 4711, began: (request) => requests.push(request) },
+    { id: 4711, onRequest: (request) => requests.push(request) },
   );
   const outcome = sending.catch(() => "gone");
   await pause(200);
   const said = performance.now();
-  await old.tell("notifications/cancelled", { requestId: 4711 });
+  await old.notify("notifications/cancelled", { requestId: 4711 });
   await until("the server to hear of it", () => upstream.givenUp.length > before, 2_000, 1);
   row.timing(
     "`notifications/cancelled` of an older host",

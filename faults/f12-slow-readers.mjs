@@ -1,8 +1,8 @@
 /** F12: a hundred hosts stop reading while a megabyte a second comes for each. */
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { Host } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host } from "./support/host.mjs";
 import { peakMiB } from "./support/processes.mjs";
 import { mib, ms, pause, row, until } from "./support/row.mjs";
 import { httpProcess, httpServer } from "./support/servers.mjs";
@@ -13,18 +13,8 @@ function deafHost(url, name, args) {
   const { hostname, port, pathname } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   const host = new Host(url, "modern");
-  const meta = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": { name: "deaf", version: "1" },
-    "io.modelcontextprotocol/clientCapabilities": {},
-    progressToken: 1,
-  };
-  const body = JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "tools/call",
-    params: { name, arguments: args, _meta: meta },
-  });
+  const params = { name, arguments: args, _meta: { progressToken: 1 } };
+  const body = JSON.stringify(host.message(1, "tools/call", params));
   const headers = {
     host: `${hostname}:${port}`,
     ...host.headersOf("tools/call", name),

@@ -1,6 +1,7 @@
 /** F13: the gateway is told to stop while it has much to do. */
+
+import { newAgent, openHost, textOf } from "../test/support/host/host.mjs";
 import { get, startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, textOf } from "./support/host.mjs";
 import { descendants, isAlive } from "./support/processes.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
@@ -16,9 +17,9 @@ await row("F13", "SIGTERM under load, with long calls in flight and streams open
   );
   await gateway.met("pipe", "old", "web");
   const agent = newAgent();
-  const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+  const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era, { agent })));
   let ended = 0;
-  for (const host of hosts) await host.stream({ ended: () => (ended += 1) });
+  for (const host of hosts) await host.stream({ onEnd: () => (ended += 1) });
   const main = new URL(gateway.url).origin;
   // Somebody in front asks whether it is ready, as a load balancer does, and stops sending when it is not.
   const first = await get(`${main}/readyz`);

@@ -1,8 +1,8 @@
 /** F15: the config is changed over and over under load, in every way in which a file can be changed. */
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Host, openHost, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, textOf } from "./support/host.mjs";
 import { descendants, descriptors } from "./support/processes.mjs";
 import { line, mib, ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
@@ -31,9 +31,9 @@ await row(
         .map(({ pid }) => pid)
         .toSorted()
         .join(" ");
-    const host = await Host.open(gateway.url, "legacy");
+    const host = await openHost(gateway.url, "legacy");
     let announced = 0;
-    row.own(await host.stream({ hear: () => (announced += 1) }));
+    row.own(await host.stream({ onMessage: () => (announced += 1) }));
     const files = descriptors(gateway.pid);
     const traffic = row.own(
       await startTraffic(gateway.url, { tools: ["pipe__echo", "old__echo", "web__echo"], rate: 200 }),
@@ -41,7 +41,9 @@ await row(
     await pause(1000);
     const before = pids();
     const inEffect = async (n) => {
-      const reply = await new Host(`${gateway.url}/v${n}`, "modern", host.agent).call("echo", { text: "." });
+      const reply = await new Host(`${gateway.url}/v${n}`, "modern", { agent: host.agent }).call("echo", {
+        text: ".",
+      });
       return reply.status === 200;
     };
     await traffic.window();
@@ -176,8 +178,8 @@ await row(
     const { ms: swap } = await until(
       "the other folder",
       async () =>
-        (await new Host(`${mounted.url}/vk-two`, "modern", host.agent).call("echo", { text: "." })).status ===
-        200,
+        (await new Host(`${mounted.url}/vk-two`, "modern", { agent: host.agent }).call("echo", { text: "." }))
+          .status === 200,
       7_000,
       10,
     ).catch(() => ({ ms: performance.now() - swapped }));

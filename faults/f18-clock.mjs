@@ -1,8 +1,8 @@
 /** F18: somebody sets the clock an hour forward, and an hour back. */
 import { createServer } from "node:http";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { Host, newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -52,7 +52,7 @@ await row(
     const bearer = async (secondsFromNow) => ({
       authorization: `Bearer ${await issuer.token(started / 1000 + secondsFromNow)}`,
     });
-    const host = await Host.open(gateway.url, "modern", agent, await bearer(3 * 3600));
+    const host = await openHost(gateway.url, "modern", { agent, headers: await bearer(3 * 3600) });
     const word = async (name) => {
       const { message } = await host.call(name, { text: "x" });
       return { said: refusalOf(message)?.code ?? textOf(message), after: refusalOf(message)?.retryAfterMs };
@@ -69,7 +69,7 @@ await row(
       first.join() === "x,x,x,rate_limited,x,x,rate_limited",
     );
     const text = async () =>
-      (await host.send("resources/read", { uri: "web+test://text" })).message.result?.contents[0].text;
+      (await host.exchange("resources/read", { uri: "web+test://text" })).message.result?.contents[0].text;
     await text();
     const keptAt = performance.now();
 
@@ -126,7 +126,7 @@ await row(
 
     // Tokens are dated by the clock that people set, with a minute's patience.
     const status = async (headers) => {
-      const reply = await new Host(gateway.url, "modern", agent, headers).send("tools/list");
+      const reply = await new Host(gateway.url, "modern", { agent, headers }).exchange("tools/list");
       return reply.status;
     };
     const now = (Date.now() - started) / 1000;

@@ -1,7 +1,7 @@
 /** F19: the gateway may open 256 files and sockets, and is flooded with connections. */
 import { connect } from "node:net";
+import { Host, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { get, startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { descriptors } from "./support/processes.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
@@ -16,7 +16,7 @@ await row("F19", "256 descriptors, and a flood of connections", async (row) => {
     ),
   );
   await gateway.met("pipe", "web");
-  const host = await Host.open(gateway.url, "legacy", newAgent());
+  const host = await openHost(gateway.url, "legacy");
   const before = descriptors(gateway.pid);
   const { hostname, port, origin } = new URL(gateway.url);
 
@@ -79,7 +79,7 @@ await row("F19", "256 descriptors, and a flood of connections", async (row) => {
     "new hosts to be served",
     async () => {
       try {
-        const fresh = new Host(gateway.url, "modern", newAgent());
+        const fresh = new Host(gateway.url, "modern");
         return textOf((await fresh.call("pipe__echo", { text: "back" })).message) === "back";
       } catch {
         return false;
@@ -91,7 +91,7 @@ await row("F19", "256 descriptors, and a flood of connections", async (row) => {
   const calls = await Promise.all(
     Array.from({ length: 400 }, async (_, i) => {
       try {
-        const caller = new Host(gateway.url, "modern", newAgent());
+        const caller = new Host(gateway.url, "modern");
         const { status, message } = await caller.call("pipe__echo", { text: String(i) });
         if (textOf(message) === String(i)) return "served";
         return status === 503 || refusalOf(message)?.code === "overloaded" ? "503" : JSON.stringify(message);

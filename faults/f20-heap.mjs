@@ -1,6 +1,7 @@
 /** F20: the heap fills up to its limit. */
+
+import { Host, newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { get, startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { pause, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 
@@ -16,8 +17,8 @@ await row("F20", `the heap at 92, 95 and 98 % of ${LIMIT} MiB`, async (row) => {
   await gateway.met("pipe");
   const { origin } = new URL(gateway.url);
   const agent = newAgent();
-  const host = await Host.open(gateway.url, "modern", agent);
-  const old = await Host.open(gateway.url, "legacy", agent);
+  const host = await openHost(gateway.url, "modern", { agent });
+  const old = await openHost(gateway.url, "legacy", { agent });
   await host.call("pipe__echo", { text: "." });
 
   const limitMiB = (await gateway.metric("cardea_heap_limit_bytes")) / 1_048_576;
@@ -108,9 +109,7 @@ await row("F20", `the heap at 92, 95 and 98 % of ${LIMIT} MiB`, async (row) => {
   await healthy("95 %");
 
   const third = await fill(0.985, 3);
-  const at98 = await attempt(() =>
-    new Host(gateway.url, "modern", newAgent()).call("pipe__echo", { text: "." }),
-  );
+  const at98 = await attempt(() => new Host(gateway.url, "modern").call("pipe__echo", { text: "." }));
   row.check(
     "over 98 %",
     "connections are closed unread",

@@ -1,6 +1,7 @@
 /** F21: the gateway stands still for two seconds with calls in flight. */
+
+import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -19,7 +20,7 @@ await row("F21", "the process stopped for 2 s (SIGSTOP) with calls in flight", a
   );
   await gateway.met("pipe", "web");
   const agent = newAgent();
-  const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+  const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era, { agent })));
   const stall = async () => {
     process.kill(gateway.pid, "SIGSTOP");
     await pause(STALL);

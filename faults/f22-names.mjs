@@ -1,6 +1,7 @@
 /** F22: the name of a server cannot be looked up, and later leads elsewhere. */
+
+import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { startTraffic } from "./support/traffic.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
@@ -14,7 +15,7 @@ await row("F22", "the name server fails, comes back, and gives another address",
   );
   const names = (entry) => gateway.ask("names", { entries: { "upstream.test": entry } });
   await names({ error: "EAI_AGAIN" });
-  const host = await Host.open(gateway.url, "modern");
+  const host = await openHost(gateway.url, "modern");
   const server = async () =>
     JSON.parse((await gateway.get("/api/v1/servers")).body).find(({ name }) => name === "web");
   await until("the first failures", async () => (await server()).state === "backoff", 5_000);

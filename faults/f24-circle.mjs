@@ -1,7 +1,7 @@
 /** F24: gateways behind gateways, and in a circle. */
 import { createServer } from "node:net";
+import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, refusalOf, textOf } from "./support/host.mjs";
 import { ms, pause, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 
@@ -33,13 +33,13 @@ await row(
     const outer = await gateway({ b: { type: "http", url: inner.url } });
     await outer.met("b");
     for (const era of ["legacy", "modern"]) {
-      const host = await Host.open(outer.url, era);
+      const host = await openHost(outer.url, era);
       const { message } = await host.call("b__s__echo", { text: era });
       const heard = [];
       await host.call(
         "b__s__chatter",
         { bytes: 10, everyMs: 20, forMs: 100 },
-        { meta: { progressToken: "p" }, hear: (one) => heard.push(one.params?.progressToken) },
+        { meta: { progressToken: "p" }, onMessage: (one) => heard.push(one.params?.progressToken) },
       );
       row.check(
         `a chain of two, ${era} host`,
@@ -58,7 +58,7 @@ await row(
     ]);
     await Promise.all([first.met("own", "b"), second.met("own", "a")]);
     const met = performance.now() - begun;
-    const host = await Host.open(first.url, "modern");
+    const host = await openHost(first.url, "modern");
     const names = async () => (await host.list("tools")).map(({ name }) => name);
     await until(
       "the tools of the other",
@@ -81,7 +81,7 @@ await row(
 
     // A change goes round once, and comes to rest.
     await host.call("own__change");
-    const other = await Host.open(second.url, "modern");
+    const other = await openHost(second.url, "modern");
     await until(
       "the change to arrive",
       async () => (await other.list("tools")).some(({ name }) => name === "a__own__extra_0"),
@@ -107,9 +107,9 @@ await row(
       gateway({ c: { ...at(c), prefix: "" } }, d),
     ]);
     await third.met("d");
-    const lost = await Host.open(third.url, "modern");
+    const lost = await openHost(third.url, "modern");
     const reading = performance.now();
-    const { message } = await lost.send("resources/read", { uri: "x:lost" });
+    const { message } = await lost.exchange("resources/read", { uri: "x:lost" });
     const took = performance.now() - reading;
     row.check(
       "a call that would go round for ever",
@@ -135,7 +135,7 @@ await row(
     const self = await gateway({ own: stdioServer(), me: at(e) }, e);
     await self.met("own", "me");
     await pause(1000);
-    const mirror = await Host.open(self.url, "modern");
+    const mirror = await openHost(self.url, "modern");
     const shown = await mirror.list("tools");
     row.check(
       "a gateway that is its own server",

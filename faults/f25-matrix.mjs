@@ -1,14 +1,13 @@
 /** F25: every kind of host with every kind of server. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openHost, textOf } from "../test/support/host/host.mjs";
+import { pipeWire, sseWire } from "../test/support/host/wires.mjs";
 import { MAIN, startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, textOf } from "./support/host.mjs";
-import { pipeHost, sseHost } from "./support/pipe-host.mjs";
 import { start } from "./support/processes.mjs";
 import { pause, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
-import { httpUpstream } from "./upstreams/http.mjs";
-import { sseUpstream } from "./upstreams/sse.mjs";
+import { httpUpstream, sseUpstream } from "./upstreams/http.mjs";
 
 await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE", async (row) => {
   const upstreams = {
@@ -24,16 +23,20 @@ await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE",
   const file = join(row.folder, "stdio.json");
   writeFileSync(file, JSON.stringify({ mcpServers: upstreams }));
   const overPipe = async (era) => {
-    const program = start(process.execPath, [MAIN, "stdio", "--config", file], {
-      stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, XDG_STATE_HOME: join(row.folder, "state") },
-    });
-    return row.own(await pipeHost(program, era));
+    const program = row.own(
+      start(process.execPath, [MAIN, "stdio", "--config", file], {
+        stdio: ["pipe", "pipe", "pipe"],
+        env: { ...process.env, XDG_STATE_HOME: join(row.folder, "state") },
+      }),
+    );
+    return openHost(pipeWire(program.child.stdin, program.child.stdout), era);
   };
+  const events = await sseWire(new URL("/sse", gateway.url).href);
+  row.own({ stop: () => events.close() });
   const hosts = {
-    "legacy over HTTP": await Host.open(gateway.url, "legacy", newAgent()),
-    "modern over HTTP": await Host.open(gateway.url, "modern", newAgent()),
-    "2024-11-05 over HTTP+SSE": row.own(await sseHost(new URL(gateway.url).origin)),
+    "legacy over HTTP": await openHost(gateway.url, "legacy"),
+    "modern over HTTP": await openHost(gateway.url, "modern"),
+    "2024-11-05 over HTTP+SSE": await openHost(events, "legacy", { revision: "2024-11-05" }),
     "legacy over stdio": await overPipe("legacy"),
     "modern over stdio": await overPipe("modern"),
   };
@@ -50,25 +53,23 @@ await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE",
       await host.call(
         `${name}__chatter`,
         { bytes: 10, everyMs: 10, forMs: 60 },
-        { meta: { progressToken: "p7" }, hear },
+        { meta: { progressToken: "p7" }, onMessage: hear },
       );
       return heard.includes("p7") || `${heard.length} notices`;
     },
     async cancel(host, name) {
       const ledger = async () => JSON.parse(textOf((await host.call(`${name}__ledger`)).message));
       const before = await ledger();
-      let asking;
+      const abort = new AbortController();
       const id = `cancel-${name}`;
-      const call = host.call(`${name}__slow`, { ms: 20_000 }, { id, began: (request) => (asking = request) });
+      const call = host.call(`${name}__slow`, { ms: 20_000 }, { id, signal: abort.signal });
       call.catch(() => {});
       await until(
         "the call to arrive",
         async () => ((await ledger()).calls.slow ?? 0) > (before.calls.slow ?? 0),
         3_000,
       );
-      if (host.cancel !== undefined) await host.cancel(id);
-      else if (host.era === "modern") asking.destroy();
-      else await host.tell("notifications/cancelled", { requestId: id });
+      await host.cancel(id, abort);
       const { found } = await until(
         "the cancellation",
         async () => (await ledger()).cancelled > before.cancelled,
@@ -79,7 +80,7 @@ await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE",
     async "list change"(host, name) {
       let changed = 0;
       const stream = await host.stream({
-        hear: ({ method }) => (changed += method === "notifications/tools/list_changed" ? 1 : 0),
+        onMessage: ({ method }) => (changed += method === "notifications/tools/list_changed" ? 1 : 0),
       });
       await pause(50);
       await host.call(`${name}__change`);
@@ -90,12 +91,12 @@ await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE",
     async "resource read"(host, name) {
       const { uri } =
         (await host.list("resources")).find((one) => one.uri.startsWith(name.replace("_", "-"))) ?? {};
-      const { message } = await host.send("resources/read", { uri });
+      const { message } = await host.exchange("resources/read", { uri });
       const [content] = message.result?.contents ?? [];
       return (content?.text === "the text of it" && content.uri === uri) || JSON.stringify(message);
     },
     async prompt(host, name) {
-      const { message } = await host.send("prompts/get", {
+      const { message } = await host.exchange("prompts/get", {
         name: `${name}__greet`,
         arguments: { who: "you" },
       });
@@ -103,7 +104,7 @@ await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE",
     },
     async completion(host, name) {
       const ref = { type: "ref/prompt", name: `${name}__greet` };
-      const { message } = await host.send("completion/complete", {
+      const { message } = await host.exchange("completion/complete", {
         ref,
         argument: { name: "who", value: "al" },
       });

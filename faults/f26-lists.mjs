@@ -1,7 +1,7 @@
 /** F26: lists that are long, large, double, and without an end. */
 import { writeFileSync } from "node:fs";
+import { openHost, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, textOf } from "./support/host.mjs";
 import { peakMiB, rssMiB } from "./support/processes.mjs";
 import { mib, ms, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
@@ -67,7 +67,7 @@ await row(
         mcpServers: { well: stdioServer(), [name]: httpServer(upstream) },
       });
       await gateway.met("well");
-      const host = await Host.open(gateway.url, "modern");
+      const host = await openHost(gateway.url, "modern");
       const { ms: took } = await until(
         `${count} tools of ${name}`,
         async () =>
@@ -97,7 +97,7 @@ await row(
     const gateway = row.own(await startGateway(config, { probe: true }));
     writeFileSync(`/proc/${gateway.pid}/clear_refs`, "5");
     await gateway.met("well", "many", "wordy", "double", "long", "endless", "circle");
-    const host = await Host.open(gateway.url, "modern");
+    const host = await openHost(gateway.url, "modern");
     const { ms: whole } = await until(
       "all lists",
       async () => {
@@ -146,7 +146,7 @@ await row(
     const again = await host.list("tools");
     const reordered = row.own(await startGateway(config));
     await reordered.met("well", "many", "wordy", "double", "long", "endless", "circle");
-    const second = await Host.open(reordered.url, "legacy");
+    const second = await openHost(reordered.url, "legacy");
     await until(
       "the same lists",
       async () => (await second.list("tools")).length === tools.length,

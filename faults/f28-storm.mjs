@@ -1,6 +1,7 @@
 /** F28: mixed traffic with kills, reloads, and questions that nobody answers; afterwards nothing of all that is held. */
+
+import { Host, newAgent, textOf } from "../test/support/host/host.mjs";
 import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
-import { Host, META_OF_MODERN, newAgent, textOf } from "./support/host.mjs";
 import { mib, ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
 import { startTraffic } from "./support/traffic.mjs";
@@ -25,7 +26,7 @@ await row("F28", "mixed traffic, kills and reloads: what is held when the storm 
   await gateway.met("pipe", "old", "web");
   const agent = newAgent();
   row.own({ stop: async () => agent.destroy() });
-  const looker = new Host(gateway.url, "modern", agent);
+  const looker = new Host(gateway.url, "modern", { agent });
   const served = async (tool) => textOf((await looker.call(tool, { text: "." })).message);
   const [afterRestart, afterKill] = [[], []];
   let asked = 0;
@@ -58,17 +59,16 @@ await row("F28", "mixed traffic, kills and reloads: what is held when the storm 
   }
   /** Hosts that come, ask for something that they are asked about, answer nothing and go. */
   async function comeAndGo() {
-    const modern = new Host(gateway.url, "modern", agent);
-    modern.meta = { ...META_OF_MODERN, "io.modelcontextprotocol/clientCapabilities": CAN_BE_ASKED };
+    const modern = new Host(gateway.url, "modern", { agent, capabilities: CAN_BE_ASKED });
     await modern.call("old__ask", { text: LARGE });
     asked += 1;
-    const legacy = await new Host(gateway.url, "legacy", agent).open(CAN_BE_ASKED);
+    const legacy = await openHost(gateway.url, "legacy", { agent, capabilities: CAN_BE_ASKED });
     await legacy.list("tools");
     await legacy.call("web__echo", { text: LARGE });
     const waiting = legacy.call(
       "old__ask",
       { text: LARGE },
-      { began: (request) => setTimeout(() => request.destroy(), 50) },
+      { onRequest: (request) => setTimeout(() => request.destroy(), 50) },
     );
     await waiting.catch(() => {});
     await legacy.close();

@@ -1,15 +1,14 @@
 /** F29: fifty hosts of one principal do their worst, all at once; another principal's calls are served as before. */
 import { createHash } from "node:crypto";
 import { setPriority } from "node:os";
+import { Host, newAgent } from "../test/support/host/host.mjs";
 import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
-import { Host, META_OF_MODERN, newAgent } from "./support/host.mjs";
 import { mib, ms, pause, row, until } from "./support/row.mjs";
 import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
 import { startTraffic, summary, usualP99 } from "./support/traffic.mjs";
 
 const HOSTS = 50;
 const LOWEST = 19;
-const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const key = (id) => `key-of-${id}-and-of-nobody-else`;
 const bearer = (id) => ({ authorization: `Bearer ${key(id)}` });
 const keyOf = (id) => ({ id, hash: `sha256:${createHash("sha256").update(key(id)).digest("hex")}` });
@@ -116,32 +115,26 @@ async function withStorm(options, work) {
 }
 
 function stormAt(gateway, agent) {
-  const evil = (era) => new Host(gateway.url, era, agent, bearer("evil"));
-  const asKind = (kind) => {
-    const host = evil("modern");
-    host.meta = {
-      ...META_OF_MODERN,
-      [CAPABILITIES]: { elicitation: { form: {} }, experimental: { [`k${kind}`]: {} } },
-    };
-    return host;
-  };
+  const evil = (era, capabilities = {}) =>
+    new Host(gateway.url, era, { agent, headers: bearer("evil"), capabilities });
+  const asKind = (kind) => evil("modern", { elicitation: { form: {} }, experimental: { [`k${kind}`]: {} } });
   let n = 0;
   /** Sessions; when the storm is over their hosts are gone, which ends them sooner than their idle time would. */
   const left = [];
   const worst = [
-    () => evil("modern").send("resources/read", { uri: `file:///${long(3_500)}${n}` }),
+    () => evil("modern").exchange("resources/read", { uri: `file:///${long(3_500)}${n}` }),
     () => evil("modern").call("web__look", { status: 400 + (n % 30) }),
-    () => evil("modern").send("resources/read", { uri: `x:forbidden/${HUGE}` }),
+    () => evil("modern").exchange("resources/read", { uri: `x:forbidden/${HUGE}` }),
     () => evil("modern").call(HUGE),
     () => evil("modern").call("web__echo", { text: "." }, { meta: { progressToken: HUGE } }),
-    () => evil("modern").send("resources/read", { uri: `x:forbidden/${n}${long(4_000)}` }),
+    () => evil("modern").exchange("resources/read", { uri: `x:forbidden/${n}${long(4_000)}` }),
     () => asKind(n % 60).call("old__echo", { text: "." }),
     () => asKind(n % 5).call("old__ask", { text: long(1_000_000) }),
-    async () => void left.push(await evil("legacy").open({})),
+    async () => void left.push(await evil("legacy").open()),
     async () => {
-      const host = await evil("legacy").open({ elicitation: {} });
+      const host = await evil("legacy", { elicitation: {} }).open();
       left.push(host);
-      await host.send("resources/subscribe", { uri: "old+test://text" });
+      await host.exchange("resources/subscribe", { uri: "old+test://text" });
     },
     () =>
       evil("modern").stream({

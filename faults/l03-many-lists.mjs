@@ -1,7 +1,7 @@
 /** L3: a thousand tools of fifty servers, listed over and over; and listed for the first time. */
 import { request } from "node:http";
+import { newAgent, openHost } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, META_OF_MODERN, newAgent } from "./support/host.mjs";
 import { cpuMs } from "./support/processes.mjs";
 import { ms, quantile, row, until } from "./support/row.mjs";
 import { httpServer } from "./support/servers.mjs";
@@ -34,7 +34,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   // For the first time: as long as the slowest server takes, and a second.
   const gateway = row.own(await startGateway({ mcpServers }));
   const begun = performance.now();
-  const host = await Host.open(gateway.url, "modern");
+  const host = await openHost(gateway.url, "modern");
   await until("all tools", async () => (await host.list("tools")).length === SERVERS * TOOLS, 10_000, 5);
   const cold = performance.now() - begun;
   row.timing(
@@ -50,17 +50,12 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   const count = row.quick ? 1_500 : 5_000;
   const agent = newAgent();
   agent.maxSockets = 16;
-  const body = JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "tools/list",
-    params: { _meta: META_OF_MODERN },
-  });
+  const body = JSON.stringify(host.message(1, "tools/list"));
   const one = () =>
     new Promise((resolve, reject) => {
       const sent = performance.now();
       const headers = { ...host.headersOf("tools/list"), "content-length": Buffer.byteLength(body) };
-      const asking = request(host.url, { method: "POST", agent, headers }, (response) => {
+      const asking = request(gateway.url, { method: "POST", agent, headers }, (response) => {
         let bytes = 0;
         response.on("data", (chunk) => {
           bytes += chunk.length;
@@ -115,13 +110,13 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   hanging.intercept = (_request, _response, { method }) => method === "tools/list";
   const partial = row.own(await startGateway({ mcpServers }));
   const from = performance.now();
-  const guest = await Host.open(partial.url, "modern");
+  const guest = await openHost(partial.url, "modern");
   let result;
   const others = (SERVERS - 1) * TOOLS;
   await until(
     "the lists of the others",
     async () => {
-      ({ result } = (await guest.send("tools/list")).message);
+      ({ result } = (await guest.exchange("tools/list")).message);
       return result.tools.length === others;
     },
     8_000,

@@ -1,6 +1,7 @@
 /** L5: one change is told to ten thousand hosts. */
+
+import { openHost } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host } from "./support/host.mjs";
 import { openStreams } from "./support/many-streams.mjs";
 import { ms, pause, quantile, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
@@ -22,7 +23,7 @@ await row("L5", "one change of a list, told to 10,000 subscriptions", async (row
     }),
   );
   row.check("subscribed", count, streams.open, streams.open === count && streams.refused === 0);
-  const host = await Host.open(gateway.url, "modern");
+  const host = await openHost(gateway.url, "modern");
   const waits = [];
   const lags = [];
   for (let round = 0; round < 5; round += 1) {

@@ -1,6 +1,7 @@
 /** L6: sessions of older hosts come and go, and nothing of them stays. */
+
+import { newAgent, openHost, textOf } from "../test/support/host/host.mjs";
 import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, textOf } from "./support/host.mjs";
 import { line, mib, row } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 
@@ -22,13 +23,13 @@ await row(
     await gateway.met("pipe");
     const agent = newAgent();
     const standing = await Promise.all(
-      Array.from({ length: 1_000 }, () => Host.open(gateway.url, "legacy", agent)),
+      Array.from({ length: 1_000 }, () => openHost(gateway.url, "legacy", { agent })),
     );
     let ended = 0;
     let failed = 0;
     const one = async () => {
       try {
-        const host = await Host.open(gateway.url, "legacy", agent);
+        const host = await openHost(gateway.url, "legacy", { agent });
         const { message } = await host.call("pipe__echo", { text: host.session });
         if (textOf(message) !== host.session) failed += 1;
         await host.close();

@@ -1,7 +1,7 @@
 /** L7: large arguments and larger results, twenty at a time. */
 import { writeFileSync } from "node:fs";
+import { newAgent, openHost, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, textOf } from "./support/host.mjs";
 import { peakMiB, rssMiB } from "./support/processes.mjs";
 import { mib, ms, pause, row } from "./support/row.mjs";
 import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
@@ -19,7 +19,7 @@ await row("L7", "20 calls at a time with arguments of 4 MiB and results of 32 Mi
   await gateway.met("big", "small");
   const traffic = row.own(await startTraffic(gateway.url, { tools: ["small__echo"], rate: 100 }));
   const agent = newAgent();
-  const hosts = await Promise.all(["legacy", "modern"].map((era) => Host.open(gateway.url, era, agent)));
+  const hosts = await Promise.all(["legacy", "modern"].map((era) => openHost(gateway.url, era, { agent })));
   const parallel = row.quick ? 5 : 20;
   const large = "a".repeat(4 * MIB - 2048);
   const calm = await traffic.during(() => pause(row.quick ? 2000 : 4000));

@@ -1,6 +1,7 @@
 /** L8: a thousand rules, twenty of them with conditions, all of which are about the tool that is called. */
+
+import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf, textOf } from "./support/host.mjs";
 import { ms, quantile, row } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 
@@ -66,7 +67,7 @@ await row("L8", "1,000 rules, 20 of them CEL: what a decision costs", async (row
   const [plain, ruled] = (await Promise.all(gateways)).map((gateway) => row.own(gateway));
   await Promise.all([plain.met("pipe"), ruled.met("pipe")]);
   const agent = newAgent();
-  const hosts = await Promise.all([plain, ruled].map(({ url }) => Host.open(url, "modern", agent)));
+  const hosts = await Promise.all([plain, ruled].map(({ url }) => openHost(url, "modern", { agent })));
   const count = row.quick ? 500 : 2_000;
   const took = [[], []];
   let wrong = 0;

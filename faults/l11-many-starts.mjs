@@ -1,6 +1,7 @@
 /** L11: fifty stdio servers start at once. */
+
+import { openHost } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host } from "./support/host.mjs";
 import { children, rssMiB } from "./support/processes.mjs";
 import { mib, ms, pause, row } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
@@ -27,7 +28,7 @@ await row("L11", "50 stdio servers start, each with 100 ms of work to do first",
   const took = performance.now() - begun;
   row.timing(`all ${count} ready after`, "<= 10 s", ms(took), ready === count && took <= 10_000);
   row.check("starting at the same time, at most", 4, most, most <= 4);
-  const host = await Host.open(gateway.url, "modern");
+  const host = await openHost(gateway.url, "modern");
   const tools = await host.list("tools");
   row.check(
     "servers in the list of tools",

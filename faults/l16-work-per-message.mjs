@@ -1,7 +1,7 @@
 /** L16: messages that make the gateway work: what each of them makes others wait. */
 import { request } from "node:http";
+import { openHost, refusalOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, refusalOf } from "./support/host.mjs";
 import { ms, pause, quantile, row } from "./support/row.mjs";
 import { httpProcess, httpServer, stdioServer } from "./support/servers.mjs";
 import { startTraffic } from "./support/traffic.mjs";
@@ -89,9 +89,8 @@ await row("L16", "messages that make the gateway work", async (row) => {
     }),
   );
   await gateway.met("heavy", "calm", "web", "patterns");
-  const hostile = await Host.open(gateway.url, "legacy", newAgent());
-  const asking = new Host(gateway.url, "legacy", newAgent());
-  await asking.open({ elicitation: {} });
+  const hostile = await openHost(gateway.url, "legacy");
+  const asking = await openHost(gateway.url, "legacy", { capabilities: { elicitation: {} } });
   const other = row.own(
     await startTraffic(gateway.url, { tools: ["calm__echo"], rate: 100, eras: ["modern"], hosts: 1 }),
   );
@@ -124,7 +123,7 @@ await row("L16", "messages that make the gateway work", async (row) => {
       return new Promise((resolve, reject) => {
         const hear = (message) =>
           message.method === "elicitation/create" && resolve({ message: { asked: true } });
-        asking.call("heavy__echo", { text: "x", ...args }, { hear }).then(resolve, reject);
+        asking.call("heavy__echo", { text: "x", ...args }, { onMessage: hear }).then(resolve, reject);
       });
     };
     // The first meets code that has never run.
@@ -142,7 +141,7 @@ await row("L16", "messages that make the gateway work", async (row) => {
 
   const uri = await beside(async () => {
     for (let n = 0; n < many; n += 1) {
-      await hostile.send("resources/read", { uri: `files+file:///c${"abc/{x}?".repeat(480_000)}` });
+      await hostile.exchange("resources/read", { uri: `files+file:///c${"abc/{x}?".repeat(480_000)}` });
     }
   });
   judged("URIs of 3.9 MB, held against globs", uri);

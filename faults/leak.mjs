@@ -1,7 +1,7 @@
 /** Leaks: two hundred crashes of servers and a thousand reloads of the config, under load. */
 import { join } from "node:path";
+import { Host, newAgent, openHost, textOf } from "../test/support/host/host.mjs";
 import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";
-import { Host, newAgent, textOf } from "./support/host.mjs";
 import { descendants, descriptors, everybody } from "./support/processes.mjs";
 import { line, mib, ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
@@ -25,7 +25,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   await gateway.met(...victims, "pipe", "web");
   const agent = newAgent();
   row.own({ stop: async () => agent.destroy() });
-  const host = await Host.open(gateway.url, "modern", agent);
+  const host = await openHost(gateway.url, "modern", { agent });
   const pidOf = async (name) => {
     const pid = Number(textOf((await host.call(`${name}__pid`)).message));
     return Number.isInteger(pid) && pid > 0 ? pid : undefined;
@@ -77,7 +77,8 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
     await until(
       `version ${n}`,
       async () =>
-        (await new Host(`${gateway.url}/v${n}`, "modern", agent).call("echo", { text: "." })).status === 200,
+        (await new Host(`${gateway.url}/v${n}`, "modern", { agent }).call("echo", { text: "." })).status ===
+        200,
       10_000,
       20,
     );

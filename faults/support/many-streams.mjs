@@ -1,6 +1,6 @@
 /** Thousands of event streams on plain sockets, as light as a reader can be. */
 import { connect } from "node:net";
-import { Host } from "./host.mjs";
+import { Host, newAgent, openHost } from "../../test/support/host/host.mjs";
 
 /**
  * Opens streams, so many at a time, and resolves when each has its head.
@@ -11,26 +11,16 @@ import { Host } from "./host.mjs";
 export async function openStreams(url, { modern = 0, legacy = 0, perSession = 4, heard = () => {} }) {
   const { hostname, port, pathname } = new URL(url);
   const sockets = new Set();
+  const agent = newAgent();
   const hosts = await Promise.all(
-    Array.from({ length: Math.ceil(legacy / perSession) }, () => Host.open(url, "legacy")),
+    Array.from({ length: Math.ceil(legacy / perSession) }, () => openHost(url, "legacy", { agent })),
   );
-  for (const host of hosts) host.agent.destroy();
+  agent.destroy();
   const requestOf = (i) => {
     if (i < modern) {
       const host = new Host(url, "modern");
-      const body = JSON.stringify({
-        jsonrpc: "2.0",
-        id: i,
-        method: "subscriptions/listen",
-        params: {
-          notifications: { toolsListChanged: true },
-          _meta: {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { name: "many", version: "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-          },
-        },
-      });
+      const notifications = { toolsListChanged: true };
+      const body = JSON.stringify(host.message(i, "subscriptions/listen", { notifications }));
       return (
         head("POST", { ...host.headersOf("subscriptions/listen"), "content-length": body.length }) + body
       );
@@ -88,10 +78,8 @@ export async function openStreams(url, { modern = 0, legacy = 0, perSession = 4,
     /** Ends the streams, and with them the sessions, as hosts do that leave. */
     stop: async () => {
       for (const socket of sockets) socket.destroy();
-      for (const host of hosts.splice(0)) {
-        await host.close();
-        host.agent.destroy();
-      }
+      for (const host of hosts.splice(0)) await host.close();
+      agent.destroy();
     },
   };
 }

@@ -1,12 +1,12 @@
 /** The thread of traffic.mjs. */
 import { parentPort, workerData } from "node:worker_threads";
-import { Host, newAgent, refusalOf, textOf } from "./host.mjs";
+import { newAgent, openHost, refusalOf, textOf } from "../../test/support/host/host.mjs";
 
 const { url, tools, rate, eras, hosts, headers } = workerData;
 // The gateway promises 5 s to an idle connection. Like other hosts, this one does not use it in its last moment.
 const agent = newAgent({ timeout: 4_000 });
 const open = await Promise.all(
-  eras.flatMap((era) => Array.from({ length: hosts }, () => Host.open(url, era, agent, headers))),
+  eras.flatMap((era) => Array.from({ length: hosts }, () => openHost(url, era, { agent, headers }))),
 );
 
 let finished = [];
@@ -24,7 +24,7 @@ async function once() {
     const { message, answers } = await host.call(tool, { text });
     if (answers !== 1) sample.error = `${answers} answers`;
     else if (textOf(message) !== text) {
-      sample.error = refusalOf(message)?.code ?? JSON.stringify(message).slice(0, 200);
+      sample.error = refusalOf(message)?.code ?? JSON.stringify(message ?? null).slice(0, 200);
       sample.words = textOf(message) ?? message?.error?.message;
     }
   } catch (error) {

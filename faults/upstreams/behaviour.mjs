@@ -22,7 +22,7 @@ const TOOLS = {
 
 /**
  * @param {{ era?: "legacy" | "modern" | "both", name?: string, tools?: object[], capabilities?: object }} options
- * @returns `answer(message, say)`, which resolves to a response or undefined; `say` sends a notification
+ * @returns `answer(message, say)`, which resolves to a response or undefined; `say` sends another message
  */
 export function createServer({ era = "both", name = "faulty", tools = [], capabilities } = {}) {
   const ledger = { calls: {}, cancelled: 0, opened: 0 };
@@ -75,22 +75,27 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
     ledger: () => JSON.stringify(ledger),
     change(_args, _id, _params, say) {
       extra += 1;
-      if (era !== "modern") say("notifications/tools/list_changed");
+      if (era !== "modern") say({ method: "notifications/tools/list_changed" });
       for (const { id, say: tell } of listening) {
-        tell("notifications/tools/list_changed", { _meta: { [`${META}subscriptionId`]: id } });
+        tell({
+          method: "notifications/tools/list_changed",
+          params: { _meta: { [`${META}subscriptionId`]: id } },
+        });
       }
       return String(extra);
     },
-    ask: (_args, id, _params, say) => {
+    ask: (_args, id, _given, say) => {
       const requestedSchema = { type: "object", properties: {} };
-      say("elicitation/create", { mode: "form", message: "Well?", requestedSchema }, `ask ${id}`);
+      const params = { mode: "form", message: "Well?", requestedSchema };
+      say({ id: `ask ${id}`, method: "elicitation/create", params });
       return new Promise(() => {});
     },
     async chatter({ bytes, everyMs, forMs }, id, params, say) {
       const message = "p".repeat(bytes);
       const end = performance.now() + forMs;
       for (let progress = 1; performance.now() < end; progress += 1) {
-        say("notifications/progress", { progressToken: params._meta?.progressToken, progress, message });
+        const told = { progressToken: params._meta?.progressToken, progress, message };
+        say({ method: "notifications/progress", params: told });
         if ((await wait(id, everyMs)) !== "over") return undefined;
       }
       return "done";
@@ -150,9 +155,9 @@ export function createServer({ era = "both", name = "faulty", tools = [], capabi
       case "subscriptions/listen":
         if (!modern) break;
         listening.add({ id, say });
-        say("notifications/subscriptions/acknowledged", {
-          _meta: { [`${META}subscriptionId`]: id },
-          notifications: { toolsListChanged: true },
+        say({
+          method: "notifications/subscriptions/acknowledged",
+          params: { _meta: { [`${META}subscriptionId`]: id }, notifications: { toolsListChanged: true } },
         });
         return undefined;
     }

@@ -8,6 +8,7 @@
  */
 import { appendFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { serveStdio } from "../../test/support/server/http.mjs";
 import { createServer } from "./behaviour.mjs";
 
 const { values } = parseArgs({
@@ -35,10 +36,6 @@ const server = createServer({
   era: values.era,
   ...(values.follow && { capabilities: { tools: {}, resources: { subscribe: true } } }),
 });
-const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-const say = (method, params, id) =>
-  send({ method, ...(id !== undefined && { id }), ...(params !== undefined && { params }) });
-
 /** Writes and waits until the pipe has room again. */
 const write = (stream, bytes) =>
   new Promise((resolve) => {
@@ -71,20 +68,9 @@ server.tools.junk = async (args) => {
   return args.kind;
 };
 
-let rest = "";
-process.stdin.setEncoding("utf8");
-process.stdin.on("data", (chunk) => {
-  const lines = (rest + chunk).split("\n");
-  rest = lines.pop();
-  for (const line of lines) {
-    if (line === "" || values["at-start"] === "hang") continue;
-    void server(JSON.parse(line), say).then((reply) => {
-      if (reply !== undefined) send(reply);
-    });
-  }
-});
+if (values["at-start"] === "hang") process.stdin.resume();
+else serveStdio(server);
 if (values.stubborn) {
   process.on("SIGTERM", () => {});
   setInterval(() => {}, 1_000);
 } else process.stdin.on("end", () => process.exit(0));
-process.stdout.on("error", () => {});

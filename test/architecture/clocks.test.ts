@@ -13,7 +13,7 @@ const INJECTS = "vi.useFakeTimers(";
 const REASONS: Readonly<Record<string, string>> = {
   "support/until.ts": "its limit only ends what hangs",
   "support/processes.ts": "its limit only ends what hangs",
-  "support/peers/pipe-wire.ts": "its limit only ends what hangs",
+  "support/peers/raw.ts": "its limit only ends what hangs",
   "support/fake-channel.ts": "its users inject time",
   "support/fake-upstream.ts": "its users inject time",
   "upstream/life-cycle/world.ts": "its users inject time",

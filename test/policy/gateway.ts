@@ -5,8 +5,7 @@ import { onTestFinished } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
-import { httpWire } from "../support/peers/http-wire.js";
-import { streamWire } from "../support/peers/mixed-wire.js";
+import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { type Offered, type Received, recordingServer } from "./recording-server.js";
 
@@ -89,12 +88,12 @@ export async function openGateway(
     host({ era, door }, person = "ann", path = "") {
       const open = era === "legacy" ? openLegacy : openModern;
       if (door === "http") {
-        return open({ wire: httpWire(`${url}${path}`, headersOf(person)), onPipe: false });
+        return open(httpWire(`${url}${path}`, headersOf(person)));
       }
       const [input, output] = [new PassThrough(), new PassThrough()];
       pipes.push(input);
       void gateway.stdio(input, output, person);
-      return open({ wire: streamWire(input, output), onPipe: true });
+      return open(pipeWire(input, output));
     },
     fetch: (path, init, person = "ann") =>
       fetch(new URL(path, url), { ...init, headers: { ...init.headers, ...headersOf(person) } }),

@@ -1,7 +1,7 @@
 /** A server of either era, in this process, that keeps every request it gets to the last byte. */
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../src/wire/json.js";
+import { type Arrived, serveHttp } from "../support/server/http.mjs";
 
 /** A request as it came over the wire. */
 export interface Received {
@@ -69,45 +69,26 @@ export async function recordingServer(
     ...Object.keys(answers).filter((it) => it.endsWith("/list")),
   ]);
 
-  async function answer(body: string, headers: IncomingHttpHeaders): Promise<JsonObject | undefined> {
-    const message = JSON.parse(body) as {
-      readonly id?: unknown;
-      readonly method: string;
-      readonly params?: JsonObject;
-    };
-    const { id, method, params = {} } = message;
+  interface Message {
+    readonly id?: unknown;
+    readonly method: string;
+    readonly params?: JsonObject;
+  }
+  async function answer(
+    { id, method, params = {} }: Message,
+    _: unknown,
+    arrived: Arrived,
+  ): Promise<unknown> {
     if (id === undefined) return undefined;
     if (era === "legacy" && method === "server/discover") {
       return { jsonrpc: "2.0", id, error: { code: -32601, message: "unknown method" } };
     }
-    const received = { server: name, body, headers, method, params };
+    const received = { server: name, ...arrived, method, params };
     if (!unheard.has(method)) await heard(received);
     const result = say(received) ?? answers[method] ?? {};
     return { jsonrpc: "2.0", id, result: era === "modern" ? { resultType: "complete", ...result } : result };
   }
 
-  const server: Server = createServer((request, response) => {
-    if (request.method !== "POST") {
-      response.writeHead(request.method === "DELETE" ? 200 : 405).end();
-      return;
-    }
-    const parts: Buffer[] = [];
-    request.on("data", (part: Buffer) => parts.push(part));
-    request.on("end", () => {
-      void answer(Buffer.concat(parts).toString("utf8"), request.headers).then((reply) => {
-        if (reply === undefined) response.writeHead(202).end();
-        else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
-      });
-    });
-  });
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const { url, stop } = await serveHttp(answer, { sessions: false });
+  return { url, close: stop };
 }

@@ -58,7 +58,7 @@ describe.each(["legacy", "modern"] as const)(
         try {
           const messages: Json[] = [];
           const params = { name: stage.work, arguments: { label: "alone", steps: 2, stepMs: 20 } };
-          await host.send(1, "tools/call", params, { hear: (message) => messages.push(message) });
+          await host.send(1, "tools/call", params, { onMessage: (message) => messages.push(message) });
           const logs = paramsOf(messages, "notifications/message").map(({ data }) => data);
           expect(logs).toEqual(["alone 1", "alone 2"]);
         } finally {
@@ -113,7 +113,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
           const label = `${era} progress ${index}`;
           const messages: Json[] = [];
           const answer = await host.send(7, "tools/call", work(label, 5, "token"), {
-            hear: (message) => messages.push(message),
+            onMessage: (message) => messages.push(message),
           });
           expect(answer).toMatchObject({ id: 7, result: { content: [{ text: `${label} took 5 steps` }] } });
           return { label, progress: paramsOf(messages, "notifications/progress") };
@@ -137,7 +137,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       const messages: Json[] = [];
       const params = { ...work(`${era} number`, 1), _meta: { progressToken: 7 } };
       await host.send(1, "tools/call", params, {
-        hear: (message) => messages.push(message),
+        onMessage: (message) => messages.push(message),
       });
       const tokens = paramsOf(messages, "notifications/progress").map(({ progressToken }) => progressToken);
       expect(tokens).toEqual([7]);
@@ -149,7 +149,9 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
         both.map(async (host, index) => {
           const label = `${era} logging ${index}`;
           const messages: Json[] = [];
-          await host.send(3, "tools/call", work(label, 4), { hear: (message) => messages.push(message) });
+          await host.send(3, "tools/call", work(label, 4), {
+            onMessage: (message) => messages.push(message),
+          });
           return { label, logs: paramsOf(messages, "notifications/message").map(({ data }) => data) };
         }),
       );
@@ -164,7 +166,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       const host = await open(era, era === "legacy" ? { logLevel: "error" } : {});
       const messages: Json[] = [];
       await host.send(1, "tools/call", work(`${era} quiet`, 2), {
-        hear: (message) => messages.push(message),
+        onMessage: (message) => messages.push(message),
       });
       expect(messages).toEqual([]);
     });
@@ -177,7 +179,10 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       const begun = new Promise<void>((resolve) => {
         // Given up by the host: whether an answer still comes is the server's affair.
         canceller
-          .send(9, "tools/call", work(doomed, 500, "token"), { hear: () => resolve(), signal: letGo.signal })
+          .send(9, "tools/call", work(doomed, 500, "token"), {
+            onMessage: () => resolve(),
+            signal: letGo.signal,
+          })
           .catch(() => {});
       });
       await begun;
@@ -197,7 +202,10 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       const letGo = new AbortController();
       await new Promise<void>((resolve) => {
         host
-          .send(5, "tools/call", work(label, 15, "token"), { hear: () => resolve(), signal: letGo.signal })
+          .send(5, "tools/call", work(label, 15, "token"), {
+            onMessage: () => resolve(),
+            signal: letGo.signal,
+          })
           .catch(() => {});
       });
       letGo.abort();

@@ -24,7 +24,7 @@ afterAll(async () => {
 async function callOnce(host: RawHost, name: string, id: number): Promise<string | undefined> {
   const params = { name: `${id % 2 === 0 ? "old" : "young"}__echo`, arguments: { value: `${name} ${id}` } };
   const heard: Json[] = [];
-  const answer = await host.send(id, "tools/call", params, { hear: (message) => heard.push(message) });
+  const answer = await host.send(id, "tools/call", params, { onMessage: (message) => heard.push(message) });
   const value = ((answer.result as Json | undefined)?.structuredContent as Json | undefined)?.value;
   const right = answer.id === id && value === `${name} ${id}` && heard.length === 0;
   return right ? undefined : `${name} ${id} got ${JSON.stringify(answer)} and heard ${JSON.stringify(heard)}`;

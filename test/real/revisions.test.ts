@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
+import { httpWire } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
-import { httpWire } from "../support/peers/http-wire.js";
 import { openLegacy, type RawHost } from "../support/peers/raw.js";
 import { type Recorded, tapHttp } from "../support/tap.mjs";
 import { checkTraffic } from "../support/traffic.js";
@@ -81,7 +81,7 @@ describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) =>
 
     test(revision === "2025-03-26" ? "may send a batch" : "may not send a batch", async () => {
       const wire = httpWire(gateway.url);
-      await wire.request({
+      await wire.exchange({
         jsonrpc: "2.0",
         id: 0,
         method: "initialize",
@@ -113,7 +113,7 @@ describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) =>
 test("a host of a revision that does not exist is offered the newest legacy one", async () => {
   const fixture = await startFixture("legacy", "stdio");
   const gateway = await serve({ mcpServers: { fix: fixture.entry } });
-  const answer = await httpWire(gateway.url).request({
+  const { message } = await httpWire(gateway.url).exchange({
     jsonrpc: "2.0",
     id: 0,
     method: "initialize",
@@ -121,5 +121,5 @@ test("a host of a revision that does not exist is offered the newest legacy one"
   });
   await gateway.stop();
   await fixture.stop();
-  expect(answer.result).toMatchObject({ protocolVersion: "2025-11-25" });
+  expect(message?.result).toMatchObject({ protocolVersion: "2025-11-25" });
 });

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, serve, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
-import { pipeWire } from "../support/peers/pipe-wire.js";
-import { openLegacy, openModern } from "../support/peers/raw.js";
+import { openLegacy, openModern, processWire } from "../support/peers/raw.js";
 import { descendantsOf, isAlive, start } from "../support/processes.js";
 import { until } from "../support/until.js";
 import { realServers } from "./servers.js";
@@ -95,8 +94,8 @@ test("while a call is under way both listeners say that it ends, although nobody
 describe("cardea stdio", () => {
   test("ends with exit code 0 and without children when its stdin ends, and wrote nothing but messages", async () => {
     const { file, remove } = writeConfig(config);
-    const wire = pipeWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
-    await wire.request({
+    const wire = processWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
+    await wire.exchange({
       jsonrpc: "2.0",
       id: 1,
       method: "initialize",

@@ -133,7 +133,7 @@ async function callEverything(host: RawHost): Promise<void> {
   await until("the news of the tools", () =>
     heard.some(({ method }) => method === "notifications/tools/list_changed"),
   );
-  stop();
+  await stop();
 }
 
 /** Calls every tool that asks, as a host that answers. */
@@ -171,7 +171,7 @@ async function cancelOne(host: RawHost): Promise<void> {
       _meta: { progressToken: 2 },
     };
     host
-      .send("doomed", "tools/call", params, { signal: letGo.signal, hear: () => resolve() })
+      .send("doomed", "tools/call", params, { signal: letGo.signal, onMessage: () => resolve() })
       .catch(() => {});
   });
   await host.cancel("doomed", letGo);

@@ -72,11 +72,10 @@ export async function openHost(
   options: RawOptions & { readonly person?: Person } = {},
 ): Promise<ScenarioHost> {
   const settings = { capabilities: ASKABLE, ...options };
-  const way = await stage.enter(kind.door, options.person);
-  const { onPipe } = way as { readonly onPipe: boolean };
+  const wire = await stage.enter(kind.door, options.person);
   return kind.era === "legacy"
-    ? legacyHost(kind, await openLegacy(way, settings), onPipe)
-    : modernHost(kind, await openModern(way, settings));
+    ? legacyHost(kind, await openLegacy(wire, settings))
+    : modernHost(kind, await openModern(wire, settings));
 }
 
 /** Every host counts from one, so all of them use the same ids. */
@@ -87,8 +86,6 @@ function counter(): () => number {
     return last;
   };
 }
-
-const REFUSED = { code: -1, message: "the user refused" };
 
 class Notes {
   readonly asked: Question[] = [];
@@ -106,28 +103,20 @@ class Notes {
   };
 }
 
-async function legacyHost(kind: HostKind, raw: RawHost, onPipe: boolean): Promise<ScenarioHost> {
+async function legacyHost(kind: HostKind, raw: RawHost): Promise<ScenarioHost> {
   const heard: Json[] = [];
   const nextId = counter();
   let takenBack = 0;
   let current: { readonly notes: Notes; readonly answer: Answer } = { notes: new Notes(), answer: NEVER };
 
   const hear = (message: Json): void => {
-    if (message.id !== undefined) void reply(message);
-    else if (message.method === "notifications/cancelled") takenBack += 1;
+    if (message.id !== undefined) {
+      const { notes, answer } = current;
+      void raw.respond(message, (question) => answer(notes.take(question)));
+    } else if (message.method === "notifications/cancelled") takenBack += 1;
     else heard.push(message);
   };
-  async function reply(question: Json): Promise<void> {
-    const { notes, answer } = current;
-    const { id } = question;
-    try {
-      const result = await answer(notes.take(question));
-      await raw.wire.post({ jsonrpc: "2.0", id, result });
-    } catch {
-      await raw.wire.post({ jsonrpc: "2.0", id, error: REFUSED });
-    }
-  }
-  await raw.wire.listen(hear);
+  await raw.follow({}, hear);
 
   return {
     kind,
@@ -142,8 +131,8 @@ async function legacyHost(kind: HostKind, raw: RawHost, onPipe: boolean): Promis
       const id = nextId();
       const letGo = new AbortController();
       const params = { name, arguments: args, ...(_meta && { _meta }) };
-      // On a pipe everything is heard already.
-      const options = onPipe ? { signal: letGo.signal } : { signal: letGo.signal, hear };
+      // On a pipe the host gets every message already.
+      const options = { signal: letGo.signal, ...(!raw.wire.onPipe && { onMessage: hear }) };
       const outcome = raw.send(id, "tools/call", params, options);
       // A host that has given up hears of no answer, and nobody waits for this promise then.
       outcome.catch(() => {});
@@ -172,21 +161,21 @@ function modernHost(kind: HostKind, raw: RawHost): ScenarioHost {
       const notes = new Notes();
       const letGo = new AbortController();
       let id = 0;
-      const round = async (answers: Json): Promise<Json> => {
+      const nextRound = (): number => {
         id = nextId();
-        const params = { name, arguments: args, ...answers, ...(_meta && { _meta }) };
-        const response = await raw.send(id, "tools/call", params, { hear, signal: letGo.signal });
-        const result = (response.result ?? {}) as Json;
-        if (result.resultType !== "input_required") return response;
-        const { inputRequests = {}, requestState } = result as {
-          inputRequests?: Json;
-          requestState?: string;
-        };
-        if (requestState !== undefined) notes.states.push(requestState);
-        const inputResponses = await answersTo(inputRequests, notes, answer);
-        return round({ inputResponses, ...(requestState !== undefined && { requestState }) });
+        return id;
       };
-      const outcome = round({});
+      const params = { name, arguments: args, ...(_meta && { _meta }) };
+      const outcome = raw
+        .converse("tools/call", params, (question) => answer(notes.take(question)), {
+          idOf: nextRound,
+          signal: letGo.signal,
+          onMessage: hear,
+          onRound: ({ requestState }) => {
+            if (requestState !== undefined) notes.states.push(requestState as string);
+          },
+        })
+        .then(({ response }) => response);
       outcome.catch(() => {});
       return {
         outcome,
@@ -198,17 +187,4 @@ function modernHost(kind: HostKind, raw: RawHost): ScenarioHost {
     },
     leave: () => raw.close(),
   };
-}
-
-async function answersTo(requests: Json, notes: Notes, answer: Answer): Promise<Json> {
-  const answers = await Promise.all(
-    Object.entries(requests).map(async ([key, question]): Promise<readonly [string, Json][]> => {
-      try {
-        return [[key, await answer(notes.take(question as Json))]];
-      } catch {
-        return [];
-      }
-    }),
-  );
-  return Object.fromEntries(answers.flat());
 }

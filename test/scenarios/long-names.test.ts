@@ -1,5 +1,6 @@
 /** Names, URIs, ids, tokens, cursors and states of unreasonable length: refused where they come in, with what is wrong. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { UnexpectedStatus } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 import { HOSTS, openHost, type ScenarioHost } from "./host.js";
@@ -49,9 +50,8 @@ describe.each(Object.values(HOSTS))("$name", (kind) => {
   const send = (method: string, params: Json): Promise<Json> => {
     last += 1;
     return host.raw.send(last, method, params).catch((error: Error) => {
-      const text = /^HTTP 400: (.*)$/s.exec(error.message)?.[1];
-      if (text === undefined) throw error;
-      return JSON.parse(text) as Json;
+      if (!(error instanceof UnexpectedStatus) || error.status !== 400) throw error;
+      return JSON.parse(error.body) as Json;
     });
   };
 

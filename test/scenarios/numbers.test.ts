@@ -6,10 +6,12 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import fc from "../support/fast-check.js";
+import { type Era, Host, type Json, type Wire } from "../support/host/host.mjs";
+import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { numberText } from "../support/number-texts.js";
-import { type Era, openTaggedHost, type TaggedHost } from "../support/numbers/host.js";
-import { startNumbers } from "../support/numbers/http.mjs";
-import type { Json } from "../support/peers/host.js";
+import { numbersServer } from "../support/numbers/server.mjs";
+import { readTagged, writeTagged } from "../support/numbers/tagged.mjs";
+import { serveHttp } from "../support/server/http.mjs";
 
 const STDIO = fileURLToPath(new URL("../support/numbers/stdio.mjs", import.meta.url));
 const LISTED = ["9007199254740993", "1e400", "1.0", "-0.0", "1E5"];
@@ -17,6 +19,9 @@ const TAGGED = LISTED.map((number) => `#${number}`);
 
 const SERVERS = ["legacy-stdio", "legacy-http", "modern-stdio", "modern-http"] as const;
 const HOSTS = ["legacy-stdio", "legacy-http", "modern-stdio", "modern-http"] as const;
+
+/** Messages are read and written as tagged JSON, so that JavaScript changes none of their numbers. */
+const TAGGED_JSON = { parse: readTagged, stringify: writeTagged };
 
 let gateway: Gateway;
 let url: string;
@@ -29,7 +34,7 @@ beforeAll(async () => {
       const own = { protocol: era, prefix: name };
       if (transport === "stdio")
         return [name, { ...own, command: process.execPath, args: [STDIO, era, ...LISTED] }];
-      const server = await startNumbers(era, LISTED);
+      const server = await serveHttp(numbersServer(era, LISTED), { sessions: false, codec: TAGGED_JSON });
       ends.push(server.stop);
       return [name, { ...own, type: "http", url: server.url }];
     }),
@@ -47,13 +52,24 @@ afterAll(async () => {
   for (const end of ends) await end();
 });
 
-async function enter(kind: (typeof HOSTS)[number]): Promise<TaggedHost> {
+async function enter(kind: (typeof HOSTS)[number]) {
   const [era, door] = kind.split("-") as [Era, string];
-  if (door === "http") return openTaggedHost(era, { url });
-  const pipe = { input: new PassThrough(), output: new PassThrough() };
-  ends.push(() => pipe.input.end());
-  void gateway.stdio(pipe.input, pipe.output);
-  return openTaggedHost(era, pipe);
+  const host = new Host(door === "http" ? httpWire(url, {}, TAGGED_JSON) : enterByPipe(), era, {
+    capabilities: { elicitation: { form: {} } },
+    logLevel: "debug",
+    idOf: (number) => `#${number}`,
+  });
+  await host.open();
+  if (era === "legacy") await host.request("logging/setLevel", { level: "debug" });
+  return (method: string, params: Json, { id, answer }: { id?: unknown; answer?: Json } = {}) =>
+    host.converse(method, params, () => answer, { ...(id !== undefined && { id }) });
+}
+
+function enterByPipe(): Wire {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  ends.push(() => input.end());
+  void gateway.stdio(input, output);
+  return pipeWire(input, output, TAGGED_JSON);
 }
 
 const resultOf = ({ response }: { readonly response: Json }): Json => response.result as Json;
@@ -72,9 +88,9 @@ const property = (check: (given: { tagged: string[]; args: Json }) => Promise<vo
   fc.assert(fc.asyncProperty(numbers, check), { numRuns: 8 });
 
 describe.each(HOSTS)("through a %s host", (kind) => {
-  let host: TaggedHost;
+  let send: Awaited<ReturnType<typeof enter>>;
   beforeAll(async () => {
-    host = await enter(kind);
+    send = await enter(kind);
   });
 
   describe.each(SERVERS)("and a %s server", (server) => {
@@ -83,7 +99,7 @@ describe.each(HOSTS)("through a %s host", (kind) => {
     test("arguments, results and vendor _meta keep their numbers", () =>
       property(async ({ tagged, args }) => {
         const params = { name: tool("echo"), arguments: args, _meta: { "vendor/n": tagged } };
-        const result = resultOf(await host.ask("tools/call", params));
+        const result = resultOf(await send("tools/call", params));
         expect(textOf(result.content)).toEqual(args);
         expect(result.structuredContent).toEqual(args);
         expect((result._meta as Json)["vendor/sent"]).toEqual(tagged);
@@ -92,7 +108,7 @@ describe.each(HOSTS)("through a %s host", (kind) => {
 
     test("errors keep the numbers of their data", () =>
       property(async ({ args }) => {
-        const { response } = await host.ask("tools/call", { name: tool("fail"), arguments: args });
+        const { response } = await send("tools/call", { name: tool("fail"), arguments: args });
         expect(response.error).toEqual({ code: "#-31000.0", message: JSON.stringify(args), data: args });
       }));
 
@@ -104,9 +120,9 @@ describe.each(HOSTS)("through a %s host", (kind) => {
           arguments: { ...args, progress },
           _meta: { progressToken: "t" },
         };
-        const { heard } = await host.ask("tools/call", params);
+        const { received } = await send("tools/call", params);
         const heardAs = (method: string) =>
-          heard.filter((message) => message.method === method).map((message) => message.params as Json);
+          received.filter((message) => message.method === method).map((message) => message.params as Json);
         // A line on a pipe that several clients share names no call, and may be nobody's.
         if (server !== "modern-stdio") {
           expect(heardAs("notifications/message")).toEqual([{ level: "error", data: { ...args, progress } }]);
@@ -132,8 +148,8 @@ describe.each(HOSTS)("through a %s host", (kind) => {
         arguments: { n: "#1", progress: [...sent, "#1e401"] },
         _meta: { progressToken: "#1.50" },
       };
-      const { heard } = await host.ask("tools/call", params);
-      const told = heard.filter(({ method }) => method === "notifications/progress");
+      const { received } = await send("tools/call", params);
+      const told = received.filter(({ method }) => method === "notifications/progress");
       expect(told.map((message) => (message.params as Json).progress)).toEqual([
         "#1.0",
         "#9007199254740993",
@@ -146,13 +162,13 @@ describe.each(HOSTS)("through a %s host", (kind) => {
     test("questions and their answers keep their numbers", () =>
       property(async ({ tagged, args }) => {
         const answer = { action: "accept", content: { n: args.n }, _meta: { "vendor/n": tagged } };
-        const { response, heard } = await host.ask(
+        const { response, received } = await send(
           "tools/call",
           { name: tool("ask"), arguments: args },
           { answer },
         );
         expect(textOf((response.result as Json).content)).toEqual({ answer, requestState: "waiting" });
-        const asked = JSON.stringify(heard);
+        const asked = JSON.stringify(received);
         expect(asked).toContain(JSON.stringify({ type: "number", minimum: args.n, default: args.n }));
         expect(asked).toContain(JSON.stringify({ "vendor/n": tagged }));
       }));
@@ -168,16 +184,16 @@ describe.each(HOSTS)("through a %s host", (kind) => {
       ]) {
         const args = { n: "#1.0", progress: ["#1"] };
         const params = { name: tool("tell"), arguments: args, _meta: { progressToken: id } };
-        const { response, heard } = await host.ask("tools/call", params, { id });
+        const { response, received } = await send("tools/call", params, { id });
         expect(response.id).toBe(id);
-        const told = heard.filter(({ method }) => method === "notifications/progress");
+        const told = received.filter(({ method }) => method === "notifications/progress");
         expect(told).toMatchObject([{ params: { progressToken: id } }]);
       }
     });
   });
 
   test("lists of all servers keep their numbers", async () => {
-    const { tools } = resultOf(await host.ask("tools/list", {})) as { tools: readonly Json[] };
+    const { tools } = resultOf(await send("tools/list", {})) as { tools: readonly Json[] };
     for (const server of SERVERS) {
       expect(tools.find(({ name }) => name === `${server}__echo`)).toMatchObject({
         inputSchema: { properties: { n: { minimum: TAGGED[0], default: TAGGED[1], "x-n": TAGGED } } },
@@ -185,24 +201,24 @@ describe.each(HOSTS)("through a %s host", (kind) => {
         _meta: { "vendor/n": TAGGED },
       });
     }
-    const { resources } = resultOf(await host.ask("resources/list", {})) as { resources: readonly Json[] };
+    const { resources } = resultOf(await send("resources/list", {})) as { resources: readonly Json[] };
     expect(resources.map(({ size }) => size)).toEqual(SERVERS.map(() => TAGGED[0]));
-    const { prompts } = resultOf(await host.ask("prompts/list", {})) as { prompts: readonly Json[] };
+    const { prompts } = resultOf(await send("prompts/list", {})) as { prompts: readonly Json[] };
     expect(prompts.map(({ _meta }) => _meta)).toEqual(SERVERS.map(() => ({ "vendor/n": TAGGED })));
   });
 
   test.each(SERVERS)("reads, prompts and completions of a %s server keep their numbers", (server) =>
     property(async ({ tagged }) => {
       const _meta = { "vendor/n": tagged };
-      const read = resultOf(await host.ask("resources/read", { uri: `${server}+n://1`, _meta }));
+      const read = resultOf(await send("resources/read", { uri: `${server}+n://1`, _meta }));
       expect(textOf(read.contents)).toEqual(tagged);
       expect(read.contents).toMatchObject([{ _meta: { "vendor/n": tagged } }]);
       expect(read._meta).toMatchObject(_meta);
-      const prompt = resultOf(await host.ask("prompts/get", { name: `${server}__p`, _meta }));
+      const prompt = resultOf(await send("prompts/get", { name: `${server}__p`, _meta }));
       expect(prompt.messages).toMatchObject([{ content: { text: JSON.stringify(tagged), _meta } }]);
       const ref = { type: "ref/prompt", name: `${server}__p` };
       const argument = { name: "a", value: "" };
-      const completed = resultOf(await host.ask("completion/complete", { ref, argument, _meta }));
+      const completed = resultOf(await send("completion/complete", { ref, argument, _meta }));
       expect(completed.completion).toEqual({ values: [JSON.stringify(tagged)], total: tagged[0] });
     }),
   );

@@ -60,7 +60,9 @@ async function followModern(host: ScenarioHost, uris: readonly string[]): Promis
       else if (message.method === UPDATED) told.push(uriOf(message));
     };
     const params = { notifications: { resourceSubscriptions: uris } };
-    host.raw.send(id, "subscriptions/listen", params, { hear, signal: letGo.signal }).catch(reject);
+    host.raw
+      .send(id, "subscriptions/listen", params, { onMessage: hear, signal: letGo.signal })
+      .catch(reject);
   });
   const { resourceSubscriptions = [] } = (await acknowledged).notifications as {
     resourceSubscriptions?: readonly string[];

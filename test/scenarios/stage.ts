@@ -4,9 +4,8 @@ import { PassThrough } from "node:stream";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
-import { httpWire } from "../support/peers/http-wire.js";
-import { sseWire, streamWire } from "../support/peers/mixed-wire.js";
-import type { Way } from "../support/peers/raw.js";
+import type { Wire } from "../support/host/host.mjs";
+import { httpWire, pipeWire, sseWire } from "../support/host/wires.mjs";
 import { type Scripted, startUpstream, type UpstreamKind } from "../support/scripted/upstreams.js";
 
 /** Principals that may come in over HTTP; whoever comes over a pipe is the anonymous one. */
@@ -31,7 +30,7 @@ export type Door = "http" | "stdio" | "sse";
 
 export interface Stage {
   /** A new way in; each is a connection of its own. */
-  enter(door: Door, person?: Person): Promise<Way>;
+  enter(door: Door, person?: Person): Promise<Wire>;
   upstream(kind: UpstreamKind): Scripted;
   /** A page of the status API. */
   status(page: string): Promise<unknown>;
@@ -86,11 +85,11 @@ export async function openStage(
         const [input, output] = [new PassThrough(), new PassThrough()];
         pipes.push(input);
         void gateway.stdio(input, output);
-        return { wire: streamWire(input, output), onPipe: true };
+        return pipeWire(input, output);
       }
       const headers = { authorization: `Bearer ${secretOf(person)}` };
-      if (door === "http") return { wire: httpWire(url, headers), onPipe: false };
-      return { wire: await sseWire(new URL("/sse", url).href, headers), onPipe: true };
+      if (door === "http") return httpWire(url, headers);
+      return sseWire(new URL("/sse", url).href, headers);
     },
     upstream(kind) {
       const found = upstreams.get(kind.key);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inRepository, MAIN } from "../support/cardea.js";
-import { httpWire } from "../support/peers/http-wire.js";
+import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { descendantsOf, type Started, start } from "../support/processes.js";
 import { until } from "../support/until.js";
@@ -176,7 +176,7 @@ describe.each([
   test("tells hosts of both eras no secret, whatever fails", async () => {
     for (const open of [openLegacy, openModern]) {
       const wire = httpWire(url, { authorization: `Bearer ${CANARIES.hostKey}` });
-      const host = await open({ wire, onPipe: false });
+      const host = await open(wire);
       const told = await everythingTold(host);
       expect(told).toContain("fine");
       expect(told).toContain("upstream_");
@@ -229,7 +229,7 @@ describe.each([
 
   test("writes none into its log, whatever servers say", async () => {
     const wire = httpWire(url, { authorization: `Bearer ${CANARIES.hostKey}` });
-    const host = await openLegacy({ wire, onPipe: false });
+    const host = await openLegacy(wire);
     await everythingTold(host);
     await host.close();
     const all = ["starting with CARELESS_TOKEN=", "cannot log in with", '"outcome":"upstream_closed"'];

@@ -86,8 +86,7 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
   });
 
   test("cannot hide whom it is, what it can be asked, or what it follows", async () => {
-    const other = await stage.enter(kind.door);
-    const { wire } = other as Extract<typeof other, { wire: unknown }>;
+    const wire = await stage.enter(kind.door);
     const [sent, member] =
       kind.era === "legacy"
         ? ([
@@ -114,7 +113,7 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
             },
             "notifications.ResourceSubscriptions",
           ] as const);
-    expect(await wire.request({ jsonrpc: "2.0", id: "open", ...sent })).toMatchObject({
+    expect((await wire.exchange({ jsonrpc: "2.0", id: "open", ...sent })).message).toMatchObject({
       error: { code: -32_602, message: expect.stringContaining(JSON.stringify(member)) },
     });
     if (kind.era === "legacy") return;
@@ -123,7 +122,9 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
       "io.modelcontextprotocol/clientCapabilities": { sampling: {}, Sampling: { tools: {} } },
     };
     const params = { ...echo, _meta: meta };
-    expect(await wire.request({ jsonrpc: "2.0", id: "c", method: "tools/call", params })).toMatchObject({
+    expect(
+      (await wire.exchange({ jsonrpc: "2.0", id: "c", method: "tools/call", params })).message,
+    ).toMatchObject({
       error: { code: -32_602, message: expect.stringContaining("Sampling") },
     });
   });

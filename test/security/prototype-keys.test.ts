@@ -5,8 +5,9 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { checkPolicy } from "../../src/policy/policy.js";
+import type { Wire } from "../support/host/host.mjs";
+import { httpWire } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
-import { httpWire } from "../support/peers/http-wire.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { answer, type ScriptedServer, scriptedServer } from "../support/servers/scripted-http.js";
 import { until } from "../support/until.js";
@@ -97,10 +98,8 @@ afterAll(async () => {
   await server.close();
 });
 
-const as = (id: string, scope = ""): { wire: ReturnType<typeof httpWire>; onPipe: false } => ({
-  wire: httpWire(`${url}${scope}`, { authorization: `Bearer key-of-${id}` }),
-  onPipe: false,
-});
+const as = (id: string, scope = ""): Wire =>
+  httpWire(`${url}${scope}`, { authorization: `Bearer key-of-${id}` });
 
 /** Its tools, as soon as those of all servers are there. */
 const tools = (host: RawHost, count: number) =>

@@ -5,9 +5,15 @@ import { connect } from "node:net";
 import type { JsonObject } from "../../src/wire/json.js";
 import { META, MODERN_REVISION } from "../../src/wire/names.js";
 
+export const JSON_HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+} as const;
+
 export interface Sent {
   readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** As an object, or names and values in turn, which are then all that is sent. */
+  readonly headers?: Readonly<Record<string, string>> | readonly string[];
   readonly body?: string | Uint8Array;
 }
 
@@ -100,7 +106,7 @@ export function modernRequest(
     meta = {},
     headers = {},
   }: { id?: string | number; meta?: JsonObject; headers?: Record<string, string> } = {},
-): Sent & { readonly body: string } {
+): Sent & { readonly body: string; readonly headers: Readonly<Record<string, string>> } {
   const name = params.name ?? params.uri;
   return {
     body: JSON.stringify({
@@ -110,8 +116,7 @@ export function modernRequest(
       params: { ...params, _meta: { ...modernMeta(), ...meta } },
     }),
     headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
+      ...JSON_HEADERS,
       "mcp-protocol-version": MODERN_REVISION,
       "mcp-method": method,
       ...(typeof name === "string" && { "mcp-name": name }),

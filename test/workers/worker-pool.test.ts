@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, writeConfig } from "../support/cardea.js";
 import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
+import { type Exchange, Host, type Json, openHost, refusalOf, textOf } from "../support/host/host.mjs";
+import { type Answer, JSON_HEADERS, send } from "../support/http-host.js";
 import { type Exit, isAlive, type Started, start } from "../support/processes.js";
 import { until } from "../support/until.js";
-import { type Answer, legacyHost, modern, send, textOf } from "./hosts.js";
 
 interface Served {
   readonly url: string;
@@ -49,6 +50,16 @@ async function serveByTwo(config: object): Promise<Served> {
 }
 
 const FORMS = { elicitation: { form: {} } };
+/** A new connection for every request, so that any worker may get it. */
+const legacyHost = (url: string, capabilities: Json = {}): Promise<Host> =>
+  openHost(url, "legacy", { capabilities, agent: false });
+/** A call of a modern host of its own that can be asked. */
+const callModern = (url: string, params: Json): Promise<Exchange> =>
+  new Host(url, "modern", { capabilities: FORMS, agent: false }).exchange("tools/call", params);
+const textIn = ({ message }: Exchange): string | undefined => textOf(message);
+const codeIn = ({ message }: Exchange): string | undefined => refusalOf(message)?.code;
+const roundIn = ({ message }: Exchange) =>
+  (message?.result ?? {}) as { readonly inputRequests?: Json; readonly requestState?: string };
 const accepted = { action: "accept", content: { response: "yes" } };
 const workersOf = async (served: Served) =>
   (await served.page("workers")) as { worker: number; pid: number; ready: boolean; restarts: number }[];
@@ -90,9 +101,9 @@ describe("sessions", () => {
     };
     const [listed, counted] = [await sessions(), await counts()];
     const hosts = await times(8, () => legacyHost(shared.url));
-    expect(new Set(hosts.map(({ session }) => session.split("-")[0]))).toEqual(new Set(["1", "2"]));
+    expect(new Set(hosts.map(({ session }) => session?.split("-")[0]))).toEqual(new Set(["1", "2"]));
     const said = await times(80, async (at) =>
-      textOf(await hosts[at % 8]!.call("one__echo", { value: `call ${at}` })),
+      textIn(await hosts[at % 8]!.call("one__echo", { value: `call ${at}` })),
     );
     expect(said).toEqual(Array.from({ length: 80 }, (_, at) => expect.stringContaining(`call ${at}`)));
     expect(await sessions()).toBe(listed + 8);
@@ -101,8 +112,10 @@ describe("sessions", () => {
 
   test("end for every worker when they are deleted", async () => {
     const hosts = await times(4, () => legacyHost(shared.url));
-    for (const { headers } of hosts)
+    for (const host of hosts) {
+      const headers = { "mcp-session-id": String(host.session), "mcp-protocol-version": "2025-11-25" };
       expect((await send(shared.url, { method: "DELETE", headers })).status).toBe(204);
+    }
     const statuses = await times(
       16,
       async (at) => (await hosts[at % 4]!.call("one__echo", { value: "x" })).status,
@@ -113,26 +126,25 @@ describe("sessions", () => {
   test("hear their events and are asked their questions across workers", async () => {
     const answers = await times(12, async (at) => {
       const host = await legacyHost(shared.url, FORMS);
-      return host.call("old__test_elicitation", { message: `who is ${at}?` }, (message) => {
-        if (message.method !== "elicitation/create") return;
-        void host.post({
-          jsonrpc: "2.0",
-          id: message.id,
-          result: { action: "accept", content: { response: `${at}` } },
-        });
-      });
+      const call = { name: "old__test_elicitation", arguments: { message: `who is ${at}?` } };
+      const answer = { action: "accept", content: { response: `${at}` } };
+      return textOf((await host.converse("tools/call", call, () => answer)).response);
     });
-    expect(answers.map(textOf)).toEqual(
+    expect(answers).toEqual(
       Array.from({ length: 12 }, (_, at) => `action=accept, content={"response":"${at}"}`),
     );
   });
 
   test("do not exist under the number of another worker, or of one that there is not", async () => {
     const { session } = await legacyHost(shared.url);
-    const [number, ...rest] = session.split("-");
+    const [number, ...rest] = String(session).split("-");
     for (const other of [number === "1" ? "2" : "1", "3", "0", ""]) {
-      const headers = ["mcp-session-id", [other, ...rest].join("-"), "mcp-protocol-version", "2025-11-25"];
-      const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+      const headers = {
+        ...JSON_HEADERS,
+        "mcp-session-id": [other, ...rest].join("-"),
+        "mcp-protocol-version": "2025-11-25",
+      };
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
       expect((await send(shared.url, { body, headers })).status).toBe(404);
     }
   });
@@ -150,7 +162,8 @@ describe("sessions", () => {
       });
       stream.catch(() => {});
       await until("the endpoint event", () => place !== "");
-      const post = (body: object): Promise<Answer> => send(new URL(place, shared.url).href, { body });
+      const post = (body: object): Promise<Answer> =>
+        send(new URL(place, shared.url).href, { body: JSON.stringify(body), headers: JSON_HEADERS });
       const params = {
         protocolVersion: "2024-11-05",
         capabilities: {},
@@ -170,19 +183,22 @@ describe("sessions", () => {
 
   test("are checked by the worker that has them as if their host had come to it", async () => {
     const hosts = await times(4, () => legacyHost(shared.url));
-    const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const { host } = new URL(shared.url);
+    const length = ["content-length", String(body.length)];
+    // Names and values in turn: a name may be there twice.
     const odd: [number, string[]][] = [
-      [400, ["host", host, "host", "evil.example"]],
-      [403, ["host", "evil.example"]],
-      [403, ["origin", "https://evil.example"]],
+      [400, ["host", host, "host", "evil.example", ...length]],
+      [403, ["host", "evil.example", ...length]],
+      [403, ["host", host, "origin", "https://evil.example", ...length]],
     ];
     for (const [status, headers] of odd) {
-      const statuses = await times(
-        8,
-        async (at) =>
-          (await send(shared.url, { body, headers: [...headers, ...hosts[at % 4]!.headers] })).status,
-      );
+      const statuses = await times(8, async (at) => {
+        const own = Object.entries(hosts[at % 4]!.headersOf("tools/list"))
+          .flat()
+          .map(String);
+        return (await send(shared.url, { body, headers: [...headers, ...own] })).status;
+      });
       expect(new Set(statuses)).toEqual(new Set([status]));
     }
   });
@@ -193,19 +209,12 @@ describe("hosts without sessions", () => {
     const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
     const before = asked();
     const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
-    const options = { capabilities: FORMS, name: call.name };
     const ends = await times(12, async () => {
-      const { message } = await modern(shared.url, "tools/call", call, options);
-      const { inputRequests = {}, requestState } = message.result ?? {};
+      const { inputRequests = {}, requestState } = roundIn(await callModern(shared.url, call));
       const [key = ""] = Object.keys(inputRequests);
-      return modern(
-        shared.url,
-        "tools/call",
-        { ...call, inputResponses: { [key]: accepted }, requestState },
-        options,
-      );
+      return callModern(shared.url, { ...call, inputResponses: { [key]: accepted }, requestState });
     });
-    expect(ends.map(textOf)).toEqual(
+    expect(ends.map(textIn)).toEqual(
       Array.from({ length: 12 }, () => 'action=accept, content={"response":"yes"}'),
     );
     expect(asked() - before).toBe(12);
@@ -213,20 +222,17 @@ describe("hosts without sessions", () => {
 
   test("cannot make another worker open a state, nor use an approval twice", async () => {
     const call = { name: "asks__echo", arguments: { value: "approved" } };
-    const options = { capabilities: FORMS, name: call.name };
-    const { message } = await modern(shared.url, "tools/call", call, options);
-    const { inputRequests = {}, requestState = "" } = message.result ?? {};
+    const { inputRequests = {}, requestState = "" } = roundIn(await callModern(shared.url, call));
     const inputResponses = Object.fromEntries(
       Object.keys(inputRequests).map((key) => [key, { action: "accept", content: {} }]),
     );
-    const again = (state: string) =>
-      modern(shared.url, "tools/call", { ...call, inputResponses, requestState: state }, options);
+    const again = (state: string) => callModern(shared.url, { ...call, inputResponses, requestState: state });
     const other = requestState.startsWith("1-") ? "2-" : "1-";
     const moved = await times(4, () => again(other + requestState.slice(2)));
-    expect(moved.map(refusalOf)).toEqual(Array.from({ length: 4 }, () => "state_rejected"));
+    expect(moved.map(codeIn)).toEqual(Array.from({ length: 4 }, () => "state_rejected"));
     const used = await times(6, () => again(requestState));
-    expect(used.map(refusalOf).filter((code) => code === undefined)).toHaveLength(1);
-    expect(used.map(refusalOf).filter((code) => code === "state_rejected")).toHaveLength(5);
+    expect(used.map(codeIn).filter((code) => code === undefined)).toHaveLength(1);
+    expect(used.map(codeIn).filter((code) => code === "state_rejected")).toHaveLength(5);
   });
 });
 
@@ -244,7 +250,7 @@ describe("a worker that dies", () => {
     });
     for (const host of hosts) {
       const { status } = await host.call("one__echo", { value: "still there?" });
-      expect(status).toBe(host.session.startsWith("1-") ? 404 : 200);
+      expect(status).toBe(host.session?.startsWith("1-") ? 404 : 200);
     }
     const said = await times(
       20,
@@ -259,20 +265,16 @@ describe("a worker that dies", () => {
     const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
     const before = asked();
     const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
-    const options = { capabilities: FORMS, name: call.name };
-    const { message } = await modern(served.url, "tools/call", call, options);
-    const { inputRequests = {}, requestState = "" } = message.result ?? {};
+    const { inputRequests = {}, requestState = "" } = roundIn(await callModern(served.url, call));
     const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, accepted]));
     const owner = (await workersOf(served)).find(({ worker }) => requestState.startsWith(`${worker}-`));
     process.kill(owner!.pid, "SIGKILL");
     const retry = () =>
-      modern(served.url, "tools/call", { ...call, inputResponses, requestState }, options).catch(
-        () => undefined,
-      );
+      callModern(served.url, { ...call, inputResponses, requestState }).catch(() => undefined);
     // Whoever has the number next knows that it knows nothing of the call.
     await until("an answer of the next worker", async () => {
       const answer = await retry();
-      return answer !== undefined && refusalOf(answer) === "outcome_unknown";
+      return answer !== undefined && codeIn(answer) === "outcome_unknown";
     });
     expect(asked() - before).toBe(1);
   });
@@ -309,7 +311,7 @@ describe("starting and stopping", () => {
     const stopped: Promise<Exit> = served.process.stop("SIGINT");
     await served.process.says(/no new calls/);
     writeFileSync(letGo, "");
-    expect((await calls).map(textOf)).toEqual(Array.from({ length: 6 }, () => "slow was let go"));
+    expect((await calls).map(textIn)).toEqual(Array.from({ length: 6 }, () => "slow was let go"));
     expect(await stopped).toEqual({ code: 0, signal: null });
     for (const { pid } of workers) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
@@ -330,9 +332,3 @@ describe("starting and stopping", () => {
     expect(lost).toMatchObject({ code: 69, words: expect.stringContaining("required server one") as string });
   });
 });
-
-const refusalOf = ({ message }: Answer): unknown => {
-  const inError = (message.error?.data as { cardea?: { code?: string } } | undefined)?.cardea?.code;
-  const meta = message.result?._meta as Record<string, { code?: string }> | undefined;
-  return inError ?? meta?.["cardea/refusal"]?.code;
-};

@@ -36,10 +36,11 @@ const question = (args) => ({
 
 /**
  * @param {"legacy" | "modern"} era
- * @param {readonly string[]} numbers those of its lists, tagged
- * @param {(message: object, on?: unknown) => void} send `on`: the id of the request that it belongs to
+ * @param {readonly string[]} untagged the numbers of its lists
+ * @returns {import("../server/http.mjs").Answer}
  */
-export function numbersServer(era, numbers, send) {
+export function numbersServer(era, untagged) {
+  const numbers = untagged.map((number) => `#${number}`);
   /** Who waits for the answer to a question, by its id. */
   const waiting = new Map();
   let questions = 0;
@@ -57,7 +58,7 @@ export function numbersServer(era, numbers, send) {
 
   const said = (value) => ({ type: "text", text: JSON.stringify(value), _meta: { "vendor/n": value } });
 
-  async function ask(id, { arguments: args, inputResponses, requestState }) {
+  async function ask(say, { arguments: args, inputResponses, requestState }) {
     const asked = question(args);
     if (era === "modern") {
       if (inputResponses === undefined) {
@@ -70,12 +71,12 @@ export function numbersServer(era, numbers, send) {
     const own = `#900719925474099${questions}1`;
     const answer = await new Promise((resolve) => {
       waiting.set(own, resolve);
-      send({ jsonrpc: "2.0", id: own, ...asked }, id);
+      say({ id: own, ...asked });
     });
     return { content: [said({ answer, requestState: "waiting" })] };
   }
 
-  async function call(id, params) {
+  async function call(say, params) {
     const { name, arguments: args, _meta = {} } = params;
     switch (name) {
       case "echo":
@@ -87,19 +88,19 @@ export function numbersServer(era, numbers, send) {
       case "fail":
         throw { code: "#-31000.0", message: JSON.stringify(args), data: args };
       case "tell":
-        send({ jsonrpc: "2.0", method: "notifications/message", params: { level: "error", data: args } }, id);
+        say({ method: "notifications/message", params: { level: "error", data: args } });
         for (const progress of args.progress) {
           const params = { progressToken: _meta.progressToken, progress, total: args.n };
-          send({ jsonrpc: "2.0", method: "notifications/progress", params }, id);
+          say({ method: "notifications/progress", params });
         }
         return complete({ content: [said(args)] });
       default:
-        return ask(id, params);
+        return ask(say, params);
     }
   }
 
   const methods = {
-    initialize: (_id, { protocolVersion }) => ({
+    initialize: (_say, { protocolVersion }) => ({
       protocolVersion,
       capabilities: CAPABILITIES,
       serverInfo: SERVER_INFO,
@@ -116,34 +117,34 @@ export function numbersServer(era, numbers, send) {
     "prompts/list": () => cacheable({ prompts: [{ name: "p", _meta: { "vendor/n": numbers } }] }),
     "resources/list": () => cacheable({ resources: [{ uri: "n://1", name: "n", size: numbers[0] }] }),
     "resources/templates/list": () => cacheable({ resourceTemplates: [] }),
-    "resources/read": (_id, { uri, _meta = {} }) =>
+    "resources/read": (_say, { uri, _meta = {} }) =>
       cacheable({
         contents: [{ uri, ...said(_meta["vendor/n"]) }],
         _meta: { "vendor/n": _meta["vendor/n"] },
       }),
-    "prompts/get": (_id, { _meta = {} }) =>
+    "prompts/get": (_say, { _meta = {} }) =>
       complete({ messages: [{ role: "user", content: said(_meta["vendor/n"]) }] }),
-    "completion/complete": (_id, { _meta = {} }) =>
+    "completion/complete": (_say, { _meta = {} }) =>
       complete({ completion: { values: [JSON.stringify(_meta["vendor/n"])], total: _meta["vendor/n"][0] } }),
     "tools/call": call,
-    "vendor/run": (_id, params) =>
+    "vendor/run": (_say, params) =>
       complete({ ran: { ...params, _meta: undefined }, text: JSON.stringify(params) }),
   };
 
-  return async function receive(message) {
+  return async function answer(message, say) {
     const { id, method, params = {} } = message;
     if (method === undefined) {
       waiting.get(id)?.(message.result ?? message.error);
-      return;
+      return undefined;
     }
-    if (id === undefined) return;
+    if (id === undefined) return undefined;
     const isKnown = Object.hasOwn(methods, method) && (method === "initialize") <= (era === "legacy");
     const isOfEra = method !== "server/discover" || era === "modern";
     try {
       if (!isKnown || !isOfEra) throw { code: "#-32601", message: `there is no ${method}` };
-      send({ jsonrpc: "2.0", id, result: await methods[method](id, params) }, id);
+      return { jsonrpc: "2.0", id, result: await methods[method](say, params) };
     } catch (error) {
-      send({ jsonrpc: "2.0", id, error }, id);
+      return { jsonrpc: "2.0", id, error };
     }
   };
 }

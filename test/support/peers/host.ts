@@ -1,26 +1,8 @@
 /** What every test host can do, whichever library or revision it is made of. */
+import type { Introduction, Json, List, Outcome } from "../host/host.mjs";
 import { until } from "../until.js";
 
-export type Json = { readonly [key: string]: unknown };
-export type List = "tools" | "prompts" | "resources" | "resourceTemplates";
-
-export const LISTS: Readonly<Record<List, string>> = {
-  tools: "tools/list",
-  prompts: "prompts/list",
-  resources: "resources/list",
-  resourceTemplates: "resources/templates/list",
-};
-
-/** What came of a request: its result, or its error as the host sees it. */
-export type Outcome =
-  | { readonly result: Json; readonly error?: undefined }
-  | { readonly result?: undefined; readonly error: { readonly code: unknown; readonly message: string } };
-
-export interface Introduction {
-  readonly capabilities: Json;
-  readonly instructions: string | undefined;
-  readonly serverInfo: Json;
-}
+export { type Json, LISTS, type List, type Outcome } from "../host/host.mjs";
 
 export interface Host {
   introduction(): Introduction;

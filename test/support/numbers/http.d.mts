@@ -1,4 +1,0 @@
-export function startNumbers(
-  era: "legacy" | "modern",
-  numbers: readonly string[],
-): Promise<{ readonly url: string; stop(): Promise<void> }>;
