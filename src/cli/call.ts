@@ -7,6 +7,7 @@ import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { parseArguments, withGateway } from "./with-gateway.js";
 
+/** `cardea call`: calls one tool and prints its result. Returns the exit code. */
 export async function call(
   name: string,
   text: string | undefined,
@@ -48,7 +49,7 @@ async function printText(reply: Reply, shell: CommandContext, log: Log): Promise
   return result.isError === true ? EXIT.failed : EXIT.done;
 }
 
-/** Text as it is; of anything else, what it is. */
+/** Text unchanged; of other content its type. */
 function contentText(block: JsonObject): string {
   const type = stringAt(block, "type") ?? "something";
   if (type === "text") return stringAt(block, "text") ?? "";

@@ -1,4 +1,4 @@
-/** `cardea check`: says everything that is wrong with the config, and what may surprise, without starting anything. */
+/** `cardea check`: prints every problem of the config, and advice, without starting anything. */
 import { type Advice, advise } from "../config/advice.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
@@ -8,6 +8,7 @@ import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 
+/** Returns the exit code: 0, or 78 with problems. */
 export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const json = wantsJson(flags, shell.env);
   const found = findConfig({ flag: flags.config, env: shell.env, cwd: shell.cwd });

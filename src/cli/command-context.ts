@@ -9,6 +9,7 @@ import type { Primary } from "../gateway/primary.js";
 import type { ProbeResult } from "../operator/probe.js";
 import { terminalSafe } from "./terminal-safe.js";
 
+/** What a command uses of its process; tests replace it. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -19,18 +20,18 @@ export interface CommandContext {
   readonly signals: Signals;
   /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
-  /** Processes that an earlier gateway left behind are named or ended first, where `orphans` says so. */
+  /** Orphaned processes of an earlier gateway are reported or ended first, by `orphans`. */
   createGateway(config: Config, log: Log, orphans?: "name" | "end"): Promise<Gateway>;
   /** Several workers, to be started as if they were one gateway. */
   createPrimary(order: WorkersRequest, logger: Logger): Promise<Primary>;
   /** Present in a worker, whose signals come from the first process. */
   readonly worker?: {
-    /** Where all workers listen, whatever the config file says by now. */
+    /** The address of all workers, also where the config file has changed. */
     readonly listen: ListenConfig;
-    /** Tells the first process that hosts are answered at `url`. */
+    /** Reports to the primary process that the worker serves `url`. */
     announce(url: string): void;
   };
-  /** Tells whether rules and limits can be put into effect. */
+  /** Compiles rules and limits; returns their faults. */
   checkRules: CheckRules;
   /** What is right about rules and limits by itself, and most likely not what was meant. */
   advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
@@ -38,6 +39,7 @@ export interface CommandContext {
   probe(server: ServerConfig, signal: AbortSignal): Promise<ProbeResult>;
 }
 
+/** What the primary process starts its workers with. */
 export interface WorkersRequest {
   readonly config: Config;
   readonly count: number;
@@ -45,6 +47,7 @@ export interface WorkersRequest {
   readonly orphans: "name" | "end";
 }
 
+/** A logger that can be given secrets to redact. */
 export interface Log extends Logger {
   /** Values that must not be shown from now on. */
   addSecrets(secrets: Iterable<string>): void;
@@ -52,16 +55,17 @@ export interface Log extends Logger {
   readonly redact: (text: string) => string;
 }
 
+/** The signals of the process. */
 export interface Signals {
-  /** Resolves with the next SIGINT or SIGTERM that nobody has taken yet. */
+  /** Resolves with the next unhandled SIGINT or SIGTERM. */
   next(): Promise<NodeJS.Signals>;
   /** Calls `reload` at each SIGHUP until the returned function is called. */
   onHangup(reload: () => void): () => void;
 }
 
 /**
- * Writes text, whoever it comes from, so that nothing in it steers a terminal or hides, and waits until the stream has
- * taken it; a reader that has gone away is nobody's error. In JSON the escapes mean what they stand for.
+ * Writes untrusted text with control and hidden characters escaped, and waits until the stream has
+ * taken it; EPIPE is ignored. In JSON the escapes mean what they stand for.
  */
 export function write(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => {

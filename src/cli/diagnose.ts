@@ -7,6 +7,7 @@ import { stringAt } from "../wire/json.js";
 import { codesOf, messageOf, statusOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
 
+/** The state of one server; if it does not start, why, and what to do. */
 export interface Diagnosis {
   /** A stable word for scripts; `ok` when all is well. */
   readonly cause: Cause;

@@ -1,4 +1,4 @@
-/** `cardea doctor`: starts each server once and says what is wrong with it, in a person's words. */
+/** `cardea doctor`: starts each server once and prints what is wrong with it. */
 import type { ServerConfig } from "../config/config.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
@@ -18,16 +18,17 @@ interface Report extends Diagnosis {
   readonly malformed: readonly MalformedEntry[];
 }
 
-/** So many servers are started at the same time; more would make slow ones look broken. */
+/** Servers started at the same time; more would make slow ones time out. */
 const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
+/** Returns the exit code. */
 export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
   const { config } = opened.loaded;
-  // A line break in what a server says of itself must not look like the next line of the report.
+  // A line break in a server's text must not look like the next line of the report.
   const safe = (text: string): string => log.redact(escapeHidden(text));
   const giveUp = new AbortController();
   const interrupted = shell.signals.next().then(() => giveUp.abort());

@@ -5,6 +5,7 @@ export function codesOf(error: unknown): readonly string[] {
   return chain(error).flatMap((link) => ("code" in link && typeof link.code === "string" ? [link.code] : []));
 }
 
+/** The HTTP status of the error or its causes. */
 export function statusOf(error: unknown): number | undefined {
   for (const link of chain(error)) {
     if ("status" in link && typeof link.status === "number") return link.status;
@@ -12,6 +13,7 @@ export function statusOf(error: unknown): number | undefined {
   return undefined;
 }
 
+/** The message of an error, for a log line. */
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "something unexpected happened";
 

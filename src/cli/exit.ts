@@ -1,5 +1,6 @@
 /** The exit codes, which scripts and supervisors rely on, and the errors that lead to them. */
 
+/** Exit codes by meaning. */
 export const EXIT = {
   /** Done, or stopped after a clean drain. */
   done: 0,
@@ -13,7 +14,7 @@ export const EXIT = {
   config: 78,
 } as const;
 
-/** The command line asks for something that cannot be; the message says what. */
+/** Wrong usage of the command line; the message names it. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

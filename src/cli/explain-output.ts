@@ -1,4 +1,4 @@
-/** Knows what programs say on stderr when they cannot start, and says it plainly. */
+/** Why has a server not started? Recognises common stderr output and explains it. */
 import type { Diagnosis } from "./diagnose.js";
 
 type Explain = (found: RegExpExecArray) => Diagnosis;

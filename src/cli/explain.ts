@@ -1,4 +1,4 @@
-/** `cardea explain`: says what would become of a call, and why, without making it. */
+/** `cardea explain`: prints the outcome of a call, and the reason, without making it. */
 import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
@@ -8,6 +8,7 @@ import { parseArguments, withGateway } from "./with-gateway.js";
 
 type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
 
+/** Returns the exit code. */
 export async function explain(
   name: string,
   text: string | undefined,
@@ -66,7 +67,7 @@ function asText(name: string, explained: KnownTarget): string {
   ].join("\n");
 }
 
-/** Reasons of rules that nobody would look for here. */
+/** Results of rules that cannot be about the call; not printed. */
 const UNRELATED_REASONS: ReadonlySet<string> = new Set([
   "it is about other tools, prompts, resources or servers",
 ]);

@@ -5,10 +5,12 @@ import { UsageError } from "./exit.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The flag for the config file. */
 export interface ConfigFlags {
   readonly config?: string;
 }
 
+/** The flags of listeners. */
 export interface ListenFlags {
   readonly host?: string;
   readonly port?: string;
@@ -18,6 +20,7 @@ export interface ListenFlags {
   readonly insecure?: boolean;
 }
 
+/** The flag that ends orphaned processes. */
 export interface ReapFlag {
   readonly reap?: boolean;
 }
@@ -29,6 +32,7 @@ export interface AsFlags {
   readonly scopes?: string;
 }
 
+/** The flag for JSON output. */
 export interface JsonFlag {
   readonly json?: boolean;
 }
@@ -39,10 +43,12 @@ function nonEmptyOption(value: string): string {
   return value;
 }
 
+/** Adds `--config`. */
 export function withConfigFlag(command: Command): Command {
   return command.option("--config <file>", "the config file (CARDEA_CONFIG)", nonEmptyOption);
 }
 
+/** Adds the flags of listeners. */
 export function withListenFlags(command: Command): Command {
   return command
     .option("--host <host>", "the address to listen on (CARDEA_HOST)", nonEmptyOption)
@@ -53,10 +59,12 @@ export function withListenFlags(command: Command): Command {
     .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
 }
 
+/** Adds the flag that ends orphaned processes. */
 export function withReapFlag(command: Command): Command {
   return command.option("--reap", "end server processes that a killed gateway left behind (CARDEA_REAP)");
 }
 
+/** Adds `--as` and `--groups`. */
 export function withAsFlags(command: Command): Command {
   return command
     .option("--as <id>", "the principal who would call (CARDEA_AS); default: anonymous")
@@ -77,6 +85,7 @@ export function principalFromFlags(flags: AsFlags, env: Environment) {
 const listOf = (text: string | undefined): readonly string[] | undefined =>
   text?.split(",").flatMap((word) => nonEmpty(word.trim()) ?? []);
 
+/** Adds `--json`. */
 export function withJsonFlag(command: Command): Command {
   return command.option("--json", "print JSON (CARDEA_JSON)");
 }
@@ -122,7 +131,7 @@ export function wantsJson(flags: JsonFlag, env: Environment): boolean {
   return flags.json ?? booleanVariable(env, "CARDEA_JSON") ?? false;
 }
 
-/** One of these opens the gateway to everybody, so what it means is never guessed. */
+/** Such a flag may open the gateway to every client, so any other word is an error. */
 function booleanVariable(env: Environment, variable: string): boolean | undefined {
   const text = nonEmpty(env[variable])?.toLowerCase();
   if (text === undefined) return undefined;

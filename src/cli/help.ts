@@ -1,6 +1,7 @@
 /** What do `cardea --help` and `cardea --version` print? The help fits on a screen of 24 lines. */
 import { readFileSync } from "node:fs";
 
+/** The text of `cardea --help`. */
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
   cardea serve  [--config FILE] [--host H] [--port N] [--workers N] [--insecure]

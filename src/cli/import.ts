@@ -12,6 +12,7 @@ import { plainValue } from "../config/tree.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
+/** Prints a host's config as Cardea's. Returns the exit code. */
 export async function importConfig(file: string, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const name = file === "-" ? "standard input" : file;

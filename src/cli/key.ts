@@ -1,9 +1,10 @@
-/** `cardea key`: makes an API key, shows it once, and says what of it goes into the config. */
+/** `cardea key`: generates an API key, prints it once, and its hash for the config. */
 import { hash, randomBytes } from "node:crypto";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type JsonFlag, wantsJson } from "./flags.js";
 
+/** The flags of `cardea key`. */
 export interface KeyFlags {
   readonly id?: string;
   readonly groups?: string;

@@ -21,6 +21,7 @@ type Entries = Awaited<ReturnType<Gateway["lists"]>>;
 /** Before a name comes what Claude and VS Code put there when the gateway is called `cardea`; 64 is their limit. */
 const MAX_NAME_LENGTH = 64 - "mcp__cardea__".length;
 
+/** Prints the merged lists. Returns the exit code. */
 export async function list(
   word: string | undefined,
   flags: ConfigFlags & JsonFlag,

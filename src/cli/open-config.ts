@@ -1,4 +1,4 @@
-/** Finds and loads the config for a command, names the file that won, and says what is wrong with it. */
+/** Which config does a command use? Finds and loads it, logs its path and its problems. */
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
@@ -6,6 +6,7 @@ import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js
 import type { CommandContext, Log } from "./command-context.js";
 import { secretsOf } from "./secrets-of.js";
 
+/** A loaded config and its path. */
 export interface OpenedConfig {
   readonly loaded: GoodConfig;
   /** The file as people know it. */

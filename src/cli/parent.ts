@@ -1,4 +1,4 @@
-/** The end of the shell that npm started the program in: npm passes a signal on to that shell, and it to nobody. */
+/** Has the shell ended in which npm started the program? npm signals that shell only, which forwards nothing. */
 
 /** How often the parent is looked at, in ms. */
 const POLL_MS = 1_000;
@@ -7,7 +7,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Whether the process was started by `npx`, or by `npm start` of this very package: in the foreground of a shell that
- * waits for it. A script of somebody else may well leave a gateway behind on purpose.
+ * waits for it. Other npm scripts may leave a gateway running on purpose.
  */
 export const wasStartedByNpm = (env: Environment): boolean =>
   env.npm_lifecycle_event === "npx" ||

@@ -11,7 +11,7 @@ import type { CommandContext, Log } from "./command-context.js";
 import type { OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
-/** What a running gateway keeps, whatever a later config says. */
+/** Settings that need a restart. */
 const RESTART_KEYS = ["listen", "keys"] as const;
 
 /** What is bound stays bound and what is sealed stays sealed, so the running config must not claim otherwise. */

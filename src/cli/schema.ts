@@ -3,6 +3,7 @@ import { configJsonSchema } from "../config/json-schema.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
+/** Returns the exit code. */
 export async function schema(shell: CommandContext): Promise<number> {
   await write(shell.stdout, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
   return EXIT.done;

@@ -6,6 +6,7 @@ import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secret-names.js";
 
+/** The secret values of a config, to be redacted from logs. */
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
     ...secrets.flatMap((value) => secretPartsOf(value, isNonSecretValue(value))),
@@ -23,7 +24,7 @@ function secretsOfTransport(transport: ServerConfig["transport"]): readonly stri
 const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(values).flatMap(([name, value]) => secretPartsOf(value, !isSecretValue(name, value)));
 
-/** Under a name that says so even a plain word is one; a number, a path or an address says where or how. */
+/** Under the name of a secret even a plain word is one; a number, a path or an address is not. */
 const isSecretValue = (name: string, value: string): boolean =>
   !isNonSecretValue(value) ||
   (mayBeSecretName(name) &&
@@ -31,7 +32,7 @@ const isSecretValue = (name: string, value: string): boolean =>
     !NON_SECRET_WORDS.has(value.toLowerCase())) ||
   (isSecretName(name) && /^\d{6,}$/.test(value));
 
-/** Short words that stand under names of secrets to say that there is none, or how one is used. */
+/** Words under names of secrets that mean that there is none, or how one is used. */
 const NON_SECRET_WORDS: ReadonlySet<string> = new Set([
   ...["false", "none", "null", "undefined", "disabled", "enabled", "default", "optional", "required"],
   ...["bearer", "header", "cookie", "session", "strict", "password", "secret", "oauth2", "keychain"],

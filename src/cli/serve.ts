@@ -25,6 +25,7 @@ import { untilStopped } from "./stop.js";
 /** What can be started, fails, and is stopped: one gateway, or several workers as one. */
 type Runnable = Pick<Gateway, "start" | "stop" | "failed">;
 
+/** Runs the gateway over HTTP until a signal. Returns the exit code. */
 export async function serve(
   flags: ConfigFlags & ListenFlags & ReapFlag,
   shell: CommandContext,
@@ -32,7 +33,7 @@ export async function serve(
   const overrides = listenOverrides(flags, shell.env);
   const count = workersOf(flags, shell);
   const log = await shell.openLog();
-  // The first process has said already what a worker would say once more.
+  // The primary process has logged this already.
   const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
   const found = await openConfig(shell, own, flags.config, overrides);
   if (found === undefined) return EXIT.config;
@@ -100,11 +101,11 @@ async function run(
     return undefined;
   });
   try {
-    // A signal may come first; then nobody waits for a gateway that is half started.
+    // A signal may come first; then the start is not awaited.
     const early = await Promise.race([started, stopped]);
     if (early !== undefined) return early;
   } catch (error) {
-    // Where it can be told what to do, the stack is of no use to anybody.
+    // For errors with known advice the stack is left out.
     const hint = hintFor(error);
     log.error(
       hint === undefined ? { error } : {},

@@ -1,4 +1,4 @@
-/** The signals that the process is sent, one by one, to whoever waits for them. */
+/** Which signal has the process received? One at a time, to the waiting command. */
 import type { Signals } from "./command-context.js";
 
 interface SignalSource {
@@ -8,7 +8,7 @@ interface SignalSource {
 
 const TERMINATING: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"];
 
-/** SIGTERM and SIGINT end the process by themselves until somebody waits for the first of them. */
+/** SIGTERM and SIGINT end the process until a command waits for the first of them. */
 export function takeSignals(source: SignalSource): Signals {
   const received: NodeJS.Signals[] = [];
   const waiters: ((signal: NodeJS.Signals) => void)[] = [];

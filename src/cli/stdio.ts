@@ -10,6 +10,7 @@ import { openConfig } from "./open-config.js";
 import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
 
+/** Runs the gateway on stdin and stdout until the input ends. Returns the exit code. */
 export async function stdio(flags: ConfigFlags & ReapFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
@@ -34,7 +35,7 @@ export async function connect(
   const log = await shell.openLog();
   log.addSecrets(Object.values(headers));
   const config = asUsageError(() => configOfUrl(url, headers, { cwd: shell.cwd }));
-  // Everybody on this machine can read the list of processes.
+  // The arguments of a process are visible to all users of the machine.
   if (flags.header !== undefined) process.title = "cardea connect";
   return run(await shell.createGateway(config, log), shell, log);
 }
@@ -49,7 +50,7 @@ function parseHeader(line: string): [string, string] {
 }
 
 async function run(gateway: Gateway, shell: CommandContext, log: Log): Promise<number> {
-  // There is nobody to ask for credentials here: whoever sets the environment started us (basic/authorization).
+  // stdio has no HTTP authorization: credentials come from the environment (basic/authorization).
   const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
   const stopCollecting = collectWhenIdle(log, () => callCount() === 0);
   return untilStopped(gateway, shell, log, hostGone).finally(stopCollecting);

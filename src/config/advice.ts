@@ -1,10 +1,11 @@
-/** What is allowed in a config, and may still surprise whoever wrote it. */
+/** What in a valid config is probably not intended? */
 import { basename } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import type { Config, ServerConfig } from "./config.js";
 import type { Path } from "./tree.js";
 
+/** Advice about one path of the config. */
 export interface Advice {
   /** The server it is about; without one it is about the whole. */
   readonly server?: string;
@@ -13,6 +14,7 @@ export interface Advice {
   readonly message: string;
 }
 
+/** Advice for a valid config; empty where there is none. */
 export function advise(config: Config): readonly Advice[] {
   return [
     ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
@@ -109,7 +111,7 @@ function adviseTransport({ transport }: ServerConfig): readonly Found[] {
 
 const SECRET_FLAG = /(?:token|secret|passw(?:or)?d|api[-_]?key|credentials?)$/i;
 
-/** What stands in the arguments of a process, everybody on the machine can read. */
+/** The arguments of a process are visible to all users of the machine. */
 function adviseSecrets(args: readonly string[]): readonly Found[] {
   const at = args.findIndex((arg, index) => {
     const [, name = "", value = args[index + 1]] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
@@ -127,7 +129,7 @@ function adviseUrl(text: string): readonly Found[] {
   return [{ path: ["url"], message: "plain http: to another machine; what is sent can be read and changed" }];
 }
 
-/** Runners fetch whatever is newest unless told which version. */
+/** Package runners fetch the newest version unless one is pinned. */
 function adviseRunner(program: string, args: readonly string[]): readonly Found[] {
   const name = packageOf(program, args);
   if (name === undefined) return [];

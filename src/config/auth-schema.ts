@@ -22,7 +22,7 @@ const scopes = z.array(
   z.string().regex(SCOPE, { error: "must be one scope, without spaces, quotes or backslashes" }),
 );
 
-/** What is read from it decides who may come in, so nobody on the way may change it. */
+/** The keys in it decide who is authenticated, so it is fetched over https, or from this machine. */
 const address = z.string().refine(
   (text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -84,6 +84,7 @@ const jwt = z.strictObject({
     .describe("Scopes that hosts are told of besides `requiredScopes`; what needs them, rules say."),
 });
 
+/** The zod schema of `auth`. */
 export const authSchema = z.strictObject({
   keys: z
     .array(key.meta({ id: "key" }))
@@ -114,4 +115,5 @@ export const adminToken = z
   })
   .meta({ pattern: "^[!-~]{16,}$|\\$\\{" });
 
+/** `auth` as the file has it. */
 export type AuthShape = z.infer<typeof authSchema>;

@@ -1,8 +1,8 @@
-/** The known word that somebody most likely meant. */
+/** Which known word is a misspelled one most likely? */
 
 /** The nearest of `known` within a third of the word's length in edits, capitals apart, or the only one that begins so; `undefined` when none is. */
 export function closest(word: string, known: readonly string[]): string | undefined {
-  // Somebody who knows the beginning of a word, knows the word.
+  // Misspellings rarely change the beginning of a word.
   const begun = word.length >= 3 ? known.filter((candidate) => candidate.startsWith(word)) : [];
   if (begun.length === 1) return begun[0];
   const budget = Math.max(1, Math.floor(word.length / 3));

@@ -26,6 +26,7 @@ export function otherPrefixOwner(
   return owner?.name === server.name ? undefined : owner?.name;
 }
 
+/** Two servers whose names, URIs or paths collide. */
 export interface Collision {
   readonly first: string;
   /** The later one, by the order of the file. */

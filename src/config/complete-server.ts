@@ -7,7 +7,7 @@ import { parseEnvFile } from "./env-file.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { parseDuration } from "./units.js";
 
-/** What a server says that cannot be: a sentence, and the key it is about where there is one. */
+/** A contradiction in a server's settings: a sentence, and the key it is about where there is one. */
 export class ServerConfigError extends Error {
   constructor(
     message: string,
@@ -17,6 +17,7 @@ export class ServerConfigError extends Error {
   }
 }
 
+/** The folder of the config file, and how files are read from it. */
 export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;

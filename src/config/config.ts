@@ -1,10 +1,11 @@
 /** The config, complete: every default filled in, every variable expanded, durations in milliseconds. */
 
+/** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
   /** The file it came from, for messages; absent when it was made from a command line. */
   readonly file?: string;
   readonly listen: ListenConfig;
-  /** Who may come in over HTTP; absent where nobody has to say who they are. */
+  /** Authentication over HTTP; absent where none is required. */
   readonly auth?: AuthConfig;
   /** In the order of the file; that order decides the order of lists. Disabled servers are left out. */
   readonly servers: readonly ServerConfig[];
@@ -17,6 +18,7 @@ export interface Config {
   readonly limits?: readonly LimitConfig[];
 }
 
+/** The addresses of both listeners. */
 export interface ListenConfig {
   readonly http: {
     readonly host: string;
@@ -26,13 +28,14 @@ export interface ListenConfig {
     readonly allowedOrigins: readonly string[];
     readonly maxBodyBytes: number;
     readonly legacySse: boolean;
-    /** Beyond loopback although nobody has to say who they are. */
+    /** Listens beyond loopback without authentication. */
     readonly insecure: boolean;
   };
-  /** `token` is one as it is sent, or `sha256:` and its hash; absent where everybody on this machine may look. */
+  /** The admin token in plain text, or `sha256:` and its hash; absent where none is required on loopback. */
   readonly admin: { readonly host: string; readonly port: number; readonly token?: string };
 }
 
+/** Authentication of hosts. */
 export interface AuthConfig {
   readonly keys: readonly KeyConfig[];
   readonly jwt?: JwtConfig;
@@ -41,6 +44,7 @@ export interface AuthConfig {
   readonly requiredScopes: readonly string[];
 }
 
+/** One API key, as its digest. */
 export interface KeyConfig {
   /** The principal's. */
   readonly id: string;
@@ -51,6 +55,7 @@ export interface KeyConfig {
   readonly expiresAt?: number;
 }
 
+/** Access tokens (RFC 9068) of one issuer. */
 export interface JwtConfig {
   readonly issuer: string;
   /** Empty where it is the resource. */
@@ -58,7 +63,7 @@ export interface JwtConfig {
   readonly jwksUri?: string;
   readonly algorithms: readonly string[];
   readonly groupsClaim: string;
-  /** What hosts are told of besides the required ones. */
+  /** Optional scopes that are advertised to hosts beside the required ones. */
   readonly scopes: readonly string[];
 }
 
@@ -73,7 +78,7 @@ interface ParkedCallsConfig {
 interface NamingConfig {
   readonly separator: string;
   readonly maxLength: number;
-  /** Servers that are disabled. Their names go to nobody else; absent where there are none. */
+  /** Disabled servers, whose names stay reserved; absent where there are none. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
 }
 
@@ -83,6 +88,7 @@ export interface NameFilter {
   readonly deny: readonly string[];
 }
 
+/** A named subset of servers, at `/mcp/NAME`. */
 export interface ProfileConfig {
   /** The servers it shows, by key. */
   readonly servers: readonly string[];
@@ -92,6 +98,7 @@ export interface ProfileConfig {
   readonly resources: NameFilter;
 }
 
+/** How a server is reached. */
 export type TransportConfig =
   | {
       readonly kind: "stdio";
@@ -105,10 +112,11 @@ export type TransportConfig =
       readonly kind: "http";
       readonly url: string;
       readonly headers: Readonly<Record<string, string>>;
-      /** True where the config says `type: "sse"`: the 2024-11-05 transport is tried first. */
+      /** True for `type: "sse"`: the 2024-11-05 transport is tried first. */
       readonly sse: boolean;
     };
 
+/** One server. */
 export interface ServerConfig {
   /** Its key in the config. */
   readonly name: string;
@@ -122,7 +130,7 @@ export interface ServerConfig {
   /** Without a sign of life; progress starts it anew. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** What it is told when it asks for roots and no host can be asked; absent where it is told nothing then. */
+  /** The roots it gets where no host can be asked; absent where none are configured. */
   readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   /** Filters over the server's own names. */
   readonly tools: NameFilter;
@@ -134,10 +142,11 @@ export interface ServerConfig {
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
 }
 
+/** Which calls and results of a server are checked. */
 export interface ChecksConfig {
   /** Whether arguments must be what the tool's input schema asks for. */
   readonly arguments: boolean;
-  /** Whether results must be what the tool's output schema promises. */
+  /** Whether results are checked against the tool's output schema. */
   readonly results: boolean;
   readonly maxArgumentBytes?: number;
   readonly maxResultBytes?: number;
@@ -155,6 +164,7 @@ interface ToolOverride {
   };
 }
 
+/** Rules in order, and the effect where none matches. */
 export interface PolicyConfig {
   /** What happens when no rule matches. */
   readonly default: "allow" | "deny";
@@ -162,7 +172,7 @@ export interface PolicyConfig {
   readonly rules: readonly RuleConfig[];
 }
 
-/** What is judged: a host's call, or one kind of question from a server. */
+/** What a rule is about: a host's call, or one kind of question from a server. */
 export type InteractionKind = "call" | "sampling" | "elicitation" | "roots";
 
 /** What a rule or limit is about. What is not given does not narrow it. */
@@ -182,17 +192,18 @@ export interface MatcherConfig {
   readonly groups?: readonly string[];
   /** The principal must have all of these. */
   readonly scopes?: readonly string[];
-  /** What a tool must say of itself, such as `destructiveHint: true`. */
+  /** Annotations that a tool must have, such as `destructiveHint: true`. */
   readonly annotations?: Readonly<Record<string, boolean>>;
 }
 
+/** One rule. */
 export interface RuleConfig extends MatcherConfig {
   /** As in the file, or `rule-N` with its place there. */
   readonly name: string;
   /** A CEL expression. */
   readonly when?: string;
   readonly effect: "allow" | "deny" | "approve" | "redact" | "hide";
-  /** What the refused caller, or the person who is asked, is told. */
+  /** The message for the refused caller, or for the person who approves. */
   readonly message?: string;
   /** With `approve`: how long the same call of the same principal is not asked about again. */
   readonly rememberMs?: number;
@@ -213,6 +224,7 @@ interface RedactConfig {
   readonly replacement: string;
 }
 
+/** What a rule redacts. */
 export interface RedactionConfig {
   /** Members by their dotted path; `*` is any member or element. */
   readonly paths: readonly string[];
@@ -220,6 +232,7 @@ export interface RedactionConfig {
   readonly patterns: readonly string[];
 }
 
+/** One limit. */
 export interface LimitConfig extends MatcherConfig {
   /** As in the file, or `limit-N` with its place there. */
   readonly name: string;

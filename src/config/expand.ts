@@ -5,12 +5,14 @@ import { isDisabled, isServerKey } from "./read-servers.js";
 import type { Fault, Member, ObjectTree, Path } from "./tree.js";
 import { expandVariables, type VariableSources } from "./variables.js";
 
+/** A file with its variables expanded, and what went wrong. */
 export interface ExpandedFile {
   readonly tree: ObjectTree;
   readonly faults: readonly Fault[];
   readonly secrets: readonly string[];
 }
 
+/** Expands variables in all string values, once; secrets are collected. */
 export function expandFile(tree: ObjectTree, sources: VariableSources): ExpandedFile {
   const faults: Fault[] = [];
   const secrets: string[] = [];

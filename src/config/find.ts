@@ -3,15 +3,17 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
+/** Where a config is searched for. */
 export interface SearchContext {
-  /** What `--config` says. */
+  /** The value of `--config`. */
   readonly flag?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
 
+/** A config file that was found or named. */
 export interface FoundConfig {
-  /** As it is shown to people: what they wrote, or where it was found. */
+  /** The path as written, or where it was found; for messages. */
   readonly file: string;
   /** Why this one: `--config`, `CARDEA_CONFIG`, or that it was found. */
   readonly by: "--config" | "CARDEA_CONFIG" | "discovery";
@@ -19,17 +21,17 @@ export interface FoundConfig {
 
 const NAMES = ["cardea.jsonc", "cardea.json", "cardea.yaml", "cardea.yml"] as const;
 
-/** Every place that is looked at when nobody names a file, in order; those in this folder are relative. */
+/** The default paths in order; those in the working directory are relative. */
 export function searchPaths({ env }: Pick<SearchContext, "env">): readonly string[] {
   const config = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
   return [...NAMES, ".mcp.json", ...NAMES.map((name) => join(config, "cardea", name))];
 }
 
-/** What a person is told when none is found. */
+/** The message when no file is found. */
 export const noConfigMessage = (context: Pick<SearchContext, "env">): string =>
   `no config file: looked for ${searchPaths(context).join(", ")}; --config names another`;
 
-/** `undefined` when nobody names a file and none is found. A named file need not exist. */
+/** `undefined` when no file is named and none is found. A named file need not exist. */
 export function findConfig(context: SearchContext): FoundConfig | undefined {
   if (context.flag !== undefined) return { file: context.flag, by: "--config" };
   if (context.env.CARDEA_CONFIG) return { file: context.env.CARDEA_CONFIG, by: "CARDEA_CONFIG" };

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { faultsOf } from "./issues.js";
 import { type Fault, keyOffset, type ObjectTree, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 
+/** Collects problems by path. */
 export class Findings {
   readonly faults: Fault[];
   /** The file's tree, variables expanded. */

@@ -5,6 +5,7 @@ import type { Config } from "./config.js";
 import { type ListenOverrides, readConfig } from "./read.js";
 import { serverSchema } from "./server-schema.js";
 
+/** The flags that make up a config without a file. */
 export interface CommandConfigOptions {
   readonly cwd: string;
   readonly overrides?: ListenOverrides;
@@ -45,7 +46,7 @@ function configOfServer(name: string, server: object, { cwd, overrides = {} }: C
     throw new RangeError(`the server's ${String(issue?.path[0])}: it ${message}`);
   }
   const empty = readConfig("{}", "cardea.jsonc", { overrides });
-  // What is wrong can only be what the flags say.
+  // Any problem comes from the flags.
   if (!empty.ok) throw new RangeError(empty.problems[0]?.message);
   const { file: _, ...config } = empty.config;
   const readFile = (): string => {
@@ -66,7 +67,7 @@ function nameOfCommand(command: string, args: readonly string[]): string {
   const runner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)$/.test(own);
   const target = runner ? args.find((arg) => !arg.startsWith("-") && arg !== "run") : undefined;
   const path = (target ?? own).replace(/(?<=.)@[^/]*$/, "").replace(/\.[cm]?[jt]s$|\.py$/, "");
-  // What a path ends in says little: …/server-files/dist/index.js is server-files.
+  // The last segment is often generic: …/server-files/dist/index.js is server-files.
   const words = path
     .split(/[/\\]/)
     .filter((word) => word !== "" && !/^(\.+|index|main|dist|build|lib|src|bin)$/.test(word));

@@ -18,7 +18,7 @@ const HOST_FILES: ReadonlySet<string> = new Set([
   "settings.json",
 ]);
 
-/** Whoever writes one of these writes for Cardea, whatever the file is called. */
+/** Keys that only a Cardea config has, whatever its file name. */
 const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles"];
 
 /** Keys that mean something in their host, and what leaving them out means here. */
@@ -30,10 +30,12 @@ const HOST_KEYS: Readonly<Record<string, string>> = {
   sandboxEnabled: "is not applied here: the program is not confined",
 };
 
+/** Whether the file is the config of a host, by its name and keys. */
 export function isHostFile(file: string, tree: ObjectTree): boolean {
   return HOST_FILES.has(basename(file)) && !CARDEA_KEYS.some((key) => tree.members.has(key));
 }
 
+/** A host's config without the host's own keys, and what was left out. */
 export interface Stripped {
   readonly tree: ObjectTree;
   readonly warnings: readonly Fault[];
@@ -88,11 +90,11 @@ function isHostExtension(server: ObjectTree): boolean {
 export const isHostBuiltin = ({ members }: ObjectTree): boolean =>
   ["builtin", "platform", "frontend"].includes(text(members.get("type")?.value) ?? "");
 
-/** Whether it says, in the words of any host, where a server is. */
+/** Whether it has a command or URL under the keys of any host. */
 export const hasAddress = ({ members }: ObjectTree): boolean =>
   ["command", "cmd", "url", "uri", "serverUrl", "httpUrl"].some((key) => members.has(key));
 
-/** One server in Cardea's words: renamed where hosts say the same differently, without what is only theirs. */
+/** One server under Cardea's keys: renamed where hosts differ, without keys that only hosts use. */
 function stripServer(name: string, server: ObjectTree, warnings: Fault[]): ObjectTree {
   const members = new Map<string, Member>();
   for (const [key, member] of normalizedKeys(server)) {
@@ -160,7 +162,7 @@ function normalizedKeys({ members }: ObjectTree): ReadonlyMap<string, Member> {
   return result;
 }
 
-/** Hosts count in seconds or in milliseconds, and nobody can tell which; Cardea's own have a unit. */
+/** A timeout without a unit is a host's, in s or in ms; Cardea's have a unit. */
 const isHostTimeout = (value: Tree): boolean => parseDuration(text(value) ?? "") === undefined;
 
 const text = (tree: Tree | undefined): string | undefined =>

@@ -6,7 +6,7 @@ import { describePath } from "./variables.js";
 
 type Issue = z.core.$ZodIssue;
 
-/** What `issues` say of the value at `base` of `root`. */
+/** The problems that `issues` report for the value at `base` of `root`. */
 export function faultsOf(
   issues: readonly Issue[],
   schema: z.ZodType,
@@ -44,6 +44,7 @@ const pathOf = (base: Path, { path }: Issue): Path => [
   ...path.map((step) => (typeof step === "number" ? step : String(step))),
 ];
 
+/** `; did you mean "…"?` for a misspelled word; empty where no known word is close. */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = closest(word, known);
   return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;

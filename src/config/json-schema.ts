@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { fileSchema } from "./schema.js";
 
+/** The JSON Schema (2020-12) of the config file. */
 export function configJsonSchema(): Readonly<Record<string, unknown>> {
   const { $schema, ...schema } = z.toJSONSchema(fileSchema, { io: "input" });
   return {

@@ -7,7 +7,7 @@ import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from ".
 /** A host's own settings file may be long; nothing longer than this is a config. */
 const MAX_BYTES = 16_777_216;
 
-/** What stood in the file, or why nobody can tell; what cannot be read is a problem like any other. */
+/** The content of the file, or the problem that it cannot be read. */
 export async function readConfigFile(
   file: string,
   cwd: string = process.cwd(),
@@ -33,6 +33,7 @@ export async function readConfigFile(
   }
 }
 
+/** Reads, expands and validates a config file; never throws for problems of the file. */
 export async function loadConfig(
   file: string,
   check: CheckRules,
@@ -47,13 +48,13 @@ export async function loadConfig(
   return { ...read, warnings: [...read.warnings, { file, line: 1, column: 1, message }] };
 }
 
-/** Where the system tells; Windows does not, by these means. */
+/** By Unix permissions; always false on Windows. */
 async function isWorldWritable(path: string): Promise<boolean> {
   const { mode } = await stat(path);
   return process.platform !== "win32" && (mode & 0o002) !== 0;
 }
 
-/** What the system says of a file that cannot be read, in words. */
+/** The system's error code for an unreadable file, in words. */
 export function readErrorMessage(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOENT") return "there is no such file";

@@ -111,6 +111,7 @@ const rule = z.strictObject({
     .describe("With `on`: how many rounds of questions one call may take; what is asked later is refused."),
 });
 
+/** The zod schema of `policy`. */
 export const policySchema = z.strictObject({
   default: z.enum(["allow", "deny"]).default("allow").describe("What happens when no rule matches."),
   rules: z
@@ -161,7 +162,10 @@ const limit = z.strictObject({
     .describe("Who shares it. `session` means the principal where a host has no session."),
 });
 
+/** The zod schema of `limits`. */
 export const limitsSchema = z.array(limit.meta({ id: "limit" }));
 
+/** `policy` as the file has it. */
 export type PolicyShape = z.infer<typeof policySchema>;
+/** One of `limits` as the file has it. */
 export type LimitShape = z.infer<typeof limit>;

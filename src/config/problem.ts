@@ -1,6 +1,7 @@
 /** What is wrong with a config, as a line that an editor can jump to. */
 import type { Fault } from "./tree.js";
 
+/** One problem of a config with its position; never contains values. */
 export interface Problem {
   /** As the person named it. */
   readonly file: string;
@@ -45,7 +46,7 @@ export class SourcePositions {
     };
   }
 
-  /** In the order of the text; what is said twice of one place is said once. */
+  /** In the order of the text, without duplicates. */
   problems(faults: readonly Fault[]): readonly Problem[] {
     const seen = new Set<string>();
     return [...faults]

@@ -21,6 +21,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character must be written as an escape",
 };
 
+/** Parses JSONC into a tree with positions. */
 export function readJson(text: string): ParseResult {
   const tooDeep = firstTooDeep(text);
   if (tooDeep !== undefined) {

@@ -7,6 +7,7 @@ import { profileSchema } from "./schema.js";
 import { treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
+/** Reads and validates `profiles`. */
 export function readProfiles(
   findings: Findings,
   servers: readonly ServerConfig[],

@@ -61,9 +61,10 @@ export function serverPath(tree: ObjectTree, name: string): Path {
   return key === undefined ? [] : [key, name];
 }
 
+/** Whether a key holds the servers: `mcpServers`, `servers` or `context_servers`. */
 export const isServerKey = (key: string): boolean => SERVER_KEYS.some((known) => known === key);
 
-/** Whether a server says that it is left out, before anything else of it is looked at. */
+/** Whether a server is `disabled`, before the rest of it is validated. */
 export function isDisabled(server: Tree): boolean {
   if (server.kind !== "object") return false;
   const says = (key: string, value: boolean): boolean => {

@@ -28,12 +28,13 @@ type Library = typeof import("yaml");
 
 const require = createRequire(import.meta.url);
 
+/** Parses YAML into a tree with positions. */
 export function readYaml(text: string): ParseResult {
   // Most configs are JSON, and what is loaded stays in memory.
   const yaml = require("yaml") as Library;
   try {
     const document = yaml.parseDocument(text, { prettyErrors: false, keepSourceTokens: false });
-    // One slip may break several rules at one place; the first says enough.
+    // One mistake may cause several errors at one place; only the first is reported.
     const found = new Map<number, Fault>();
     for (const { code, pos } of [...document.errors, ...document.warnings]) {
       const offset = pos[0];

@@ -18,7 +18,7 @@ import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt 
 import { parseDuration } from "./units.js";
 import { describePath } from "./variables.js";
 
-/** Flags and environment variables that beat what the file says. */
+/** Flags and environment variables, which override the file. */
 export interface ListenOverrides {
   readonly host?: string;
   readonly port?: number;
@@ -27,6 +27,7 @@ export interface ListenOverrides {
   readonly insecure?: boolean;
 }
 
+/** How a config is read. */
 export interface ReadOptions {
   /** Where variables are looked up. Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -37,6 +38,7 @@ export interface ReadOptions {
   readonly cwd?: string;
 }
 
+/** A valid config. */
 export interface GoodConfig {
   readonly ok: true;
   readonly config: Config;
@@ -47,12 +49,13 @@ export interface GoodConfig {
   /** Values that must not be shown: what variables were expanded to. */
   readonly secrets: readonly string[];
   readonly rules: Rules;
-  /** Says something of one place of the file. */
+  /** A problem at one path of the file. */
   readonly problemAt: (path: Path, message: string) => Problem;
   /** Where a server stands in the file. */
   readonly serverPath: (name: string) => Path;
 }
 
+/** An invalid config, with all its problems. */
 export interface BadConfig {
   readonly ok: false;
   readonly problems: readonly Problem[];
@@ -138,7 +141,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   };
 }
 
-/** The extension decides; where it says nothing, the first character does. */
+/** By the extension; without a known one, by the first character. */
 export function parse(text: string, file: string): ParseResult {
   const extension = extname(file).toLowerCase();
   if (extension === ".yaml" || extension === ".yml") return readYaml(text);
@@ -154,7 +157,7 @@ function readSettings(findings: Findings): FileShape | undefined {
   return findings.check(fileSchema, { ...findings.tree, members }, []);
 }
 
-/** `policy` and `limits`; what has not their shape was told with the other settings and counts as not there. */
+/** `policy` and `limits`; an invalid section is reported with the other settings and left out here. */
 function readRules(findings: Findings): Rules {
   const [policy, limits] = ["policy", "limits"].map((key) => findings.tree.members.get(key)?.value);
   const policyShape = policy && policySchema.safeParse(plainValue(policy)).data;
@@ -187,7 +190,7 @@ function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): 
   return { ...counts, answerMs };
 }
 
-/** What is said of two listeners that cannot both be there; ports that are picked freely never meet. */
+/** The problem of two listeners on one address; ports that the system picks never collide. */
 function portConflict({ http, admin }: Config["listen"]): string | undefined {
   const [one, other] = [http.host, admin.host].map((host) => host.toLowerCase());
   const overlap = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");

@@ -34,6 +34,7 @@ the host's are passed over with a warning.
 **Relative paths** (\`cwd\`, \`envFile\`, \`\${file:…}\`, a \`command\` that begins with \`./\`) start at the config file's folder.
 `;
 
+/** The reference of all config keys, as Markdown. */
 export function configReference(): string {
   const root = configJsonSchema() as Schema;
   return `${[INTRODUCTION, ...sections(root, root, [], new Set())].join("\n")}`;

@@ -132,6 +132,7 @@ const profile = z.strictObject({
 
 const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));
 
+/** The zod schema of the whole file. */
 export const fileSchema = z.strictObject({
   $schema: z.string().optional().describe("The JSON Schema for editors; Cardea itself does not read it."),
   listen: z
@@ -189,5 +190,7 @@ export const fileSchema = z.strictObject({
     .describe("Named subsets, each served at `/mcp/NAME`."),
 });
 
+/** The zod schema of one profile. */
 export const profileSchema = profile;
+/** The file as it is written. */
 export type FileShape = z.infer<typeof fileSchema>;

@@ -31,6 +31,7 @@ export const SERVER_TYPES = {
   sse: "sse",
 } as const;
 
+/** A duration such as `30s`; `sentence` describes the key. */
 export const duration = (sentence: string) =>
   z
     .string()
@@ -39,9 +40,10 @@ export const duration = (sentence: string) =>
     })
     .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$|\\$\\{" });
 
+/** A list of globs. */
 export const globs = z.array(z.string().min(1));
 
-/** `subject` says what the globs are matched with. */
+/** `subject` names what the globs are matched with. */
 export const nameFilter = (subject: string) =>
   z.strictObject({
     allow: globs
@@ -87,6 +89,7 @@ const root = z.strictObject({
 
 const OWN_NAMES = "the server's own names";
 
+/** The zod schema of one server. */
 export const serverSchema = z.strictObject({
   type: z
     .enum(Object.keys(SERVER_TYPES) as (keyof typeof SERVER_TYPES)[])
@@ -171,4 +174,5 @@ export const serverSchema = z.strictObject({
     .describe("How single tools are shown and called, by the server's own names for them."),
 });
 
+/** One server as the file has it. */
 export type ServerShape = z.infer<typeof serverSchema>;

@@ -1,8 +1,9 @@
-/** The shape of what the config says about a server's tools: what is checked in their calls, and how they are shown. */
+/** Which settings can the tools of a server have? Checks of calls, and overrides of how tools are listed. */
 import { z } from "zod";
 
 const bytes = z.int().min(1).max(1_073_741_824);
 
+/** The zod schema of `checks`. */
 export const checksSchema = z.strictObject({
   arguments: z
     .boolean()
@@ -40,6 +41,7 @@ const toolArguments = z.strictObject({
     ),
 });
 
+/** The zod schema of `overrides`. */
 export const overridesSchema = z.record(
   z.string().min(1),
   z

@@ -1,7 +1,9 @@
 /** A config file as a tree in which every key and every value knows where in the text it stands. */
 
+/** A parsed document whose parts know their positions. */
 export type Tree = ObjectTree | ArrayTree | ScalarTree;
 
+/** An object with its members in order. */
 export interface ObjectTree {
   readonly kind: "object";
   readonly offset: number;
@@ -9,6 +11,7 @@ export interface ObjectTree {
   readonly members: ReadonlyMap<string, Member>;
 }
 
+/** One member of an object. */
 export interface Member {
   readonly keyOffset: number;
   readonly value: Tree;
@@ -38,6 +41,7 @@ export interface ParseResult {
   readonly faults: readonly Fault[];
 }
 
+/** Keys and indexes from the root. */
 export type Path = readonly (string | number)[];
 
 /** No real config comes near it, and everything that walks a tree may recurse. */

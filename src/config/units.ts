@@ -22,6 +22,7 @@ export function parseDuration(text: string): number | undefined {
   return ms > 0 && ms <= MAX_DURATION_MS ? ms : undefined;
 }
 
+/** `count` per window. */
 export interface Rate {
   readonly count: number;
   readonly windowMs: number;

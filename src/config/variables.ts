@@ -1,6 +1,7 @@
 /** Variables in the text values of a config: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:/path}`. */
 import { type Fault, type Member, type Path, pathName, type Tree } from "./tree.js";
 
+/** Where the values of variables come from. */
 export interface VariableSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The text of a file named by `${file:…}`; throws when it cannot be read. */
@@ -9,6 +10,7 @@ export interface VariableSources {
   readonly builtIn?: ReadonlyMap<string, string>;
 }
 
+/** An expanded text, and what went wrong. */
 export interface Expansion {
   readonly tree: Tree;
   readonly faults: readonly Fault[];

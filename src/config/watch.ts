@@ -1,17 +1,18 @@
-/** Watches the config file and says when its content is another one, however it came to be replaced. */
+/** When has the config file changed? Watches its content, however the file is replaced. */
 import { createHash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 import { readConfigFile } from "./load.js";
 import type { BadConfig } from "./read.js";
 
-/** What stands in the file, or why nobody can tell. */
+/** The content of the file, or why it cannot be read. */
 export type FileContent = { readonly text: string } | BadConfig;
 
+/** How a config file is watched. */
 export interface WatchOptions {
   /** The content that is in use already. */
   readonly current?: string;
-  /** How often to look when nothing was heard, in ms: some file systems tell nothing. Default 5,000. */
+  /** Polling interval in ms: some file systems send no events. Default 5,000. */
   readonly pollMs?: number;
   /** How long the content must stay the same before it is believed, in ms: it may be half written. Default 100. */
   readonly settleMs?: number;
@@ -19,8 +20,9 @@ export interface WatchOptions {
   readonly read?: () => Promise<FileContent>;
 }
 
+/** A running watch. */
 export interface ConfigWatch {
-  /** Looks at once, and tells what is there even when it is the same as before. */
+  /** Reads at once, and reports the content even when it is unchanged. */
   check(): void;
   close(): void;
 }
@@ -75,7 +77,7 @@ export function watchConfig(
     }
   };
 
-  // What stands there cannot be told now; the next look tries again.
+  // The file cannot be read now; the next poll tries again.
   const pollNow = (): void => void poll().catch(() => {});
   const pollSoon = (): void => {
     clearTimeout(settleTimer);

@@ -1,4 +1,4 @@
-/** Lets a call through, or not, as the rules say; and what its server asks on the way, or not. */
+/** May this call be made, and may its server ask these questions? Applies the rules. */
 import { randomUUID } from "node:crypto";
 import type { RuleConfig } from "../config/config.js";
 import type { Call, Reply, Route } from "../core/call.js";
@@ -19,10 +19,10 @@ import { evaluateMethodYielding } from "./rules/method-inputs.js";
 import { argsOf, type Decision, type PolicyInput, type RedactingRule, redacts } from "./rules/rule-set.js";
 import { TaskQuestions } from "./task-questions.js";
 
-/** A server that keeps asking what it may not ask is not answered for ever. */
+/** Consecutive rounds of refused questions before the call fails. */
 const MAX_REFUSED_ROUNDS = 8;
 
-/** In answer to these a person may be asked; of what else is about a target, such as its completions, nobody hears. */
+/** Calls that may need approval; other methods about a target, such as completions, cannot ask for it. */
 const APPROVABLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
 
 /**
@@ -80,8 +80,8 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
   }
 
   /**
-   * The question to a person, as the reply to the call; undefined where the answer is there, and is yes.
-   * @throws GatewayError where it is not yes, or nobody can be asked
+   * The approval question, as the reply to the call; undefined where the approval was given.
+   * @throws GatewayError where it was not given, or the host cannot ask for it
    */
   function requireApproval(
     call: Call,
@@ -117,7 +117,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     return approvals.request(rule, call, route, nonce, evaluator.ruleSet.conditionWords);
   }
 
-  /** A method that has no target is judged together with everything that it names. */
+  /** Evaluates a method without a target together with every target that it names. */
   async function handleMethod(
     call: Call,
     route: Route,
@@ -126,7 +126,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
   ): Promise<Reply> {
     const { decision, input, redacting } = await evaluateMethodYielding(evaluator.ruleSet, call, route);
     const { effect, rule } = decision;
-    // Nobody can be asked on account of a method whose meaning nobody knows.
+    // A method that MCP does not define cannot be approved: its effect is unknown.
     const isRefused = effect === "hide" || effect === "deny" || effect === "approve";
     const counts = isRefused || call.inputResponses?.state === undefined;
     if ((rule !== undefined || effect !== "allow") && counts) {
@@ -140,7 +140,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     if (effect === "hide") throw unknownTarget(input.route.kind, input.route.exposed);
     if (effect === "deny") throw refusalFor(input, rule);
     if (effect === "approve" && rule !== undefined) throw approvalNotPossible(call, input.route, rule);
-    // A list of tasks tells what became of any of them.
+    // A list of tasks contains the status of tasks of any tool.
     const ofTasks =
       call.method === "tasks/list" ? evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
     const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
@@ -154,7 +154,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
       : insufficientScope(input.route, rule, scopes);
   }
 
-  /** What was begun is not judged a second time, but what it asks and what it gives is. */
+  /** A task is not evaluated a second time; its questions and results are. */
   async function handleTask(
     call: Call,
     route: Route,
@@ -172,7 +172,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     return reply;
   }
 
-  /** Sends the call on, and what its server asks back, round by round, as far as it is nobody else's turn. */
+  /** Forwards the call. Rounds whose questions are all refused are answered here; others go to the host. */
   async function forward(
     call: Call,
     route: Route,
@@ -192,13 +192,13 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
       }
       refusedRounds += 1;
       if (refusedRounds > MAX_REFUSED_ROUNDS) throw tooManyRefusedRounds(route);
-      // Nothing is left to ask anybody: the server hears so at once, and its tool goes on.
+      // Every question was refused: the server gets the refusals at once.
       reply = await next({ ...call, inputResponses: withRefusals(undefined, refused, reply.state) });
     }
     return isUrlElicitationError(reply) ? evaluateUrlError(call, route, reply, rounds + 1) : reply;
   }
 
-  /** Notes in the state what must be known in the next round; leaves it alone where that is nothing. */
+  /** Adds what the policy must know in the next round; unchanged where that is nothing. */
   function withRoundState(reply: InputRequired, round: PolicyRoundState): Reply {
     const isNeeded =
       round.approved !== undefined || round.refused !== undefined || evaluator.ruleSet.countsRounds;
@@ -239,7 +239,7 @@ const isUrlElicitationError = (reply: Reply): reply is ErrorReply =>
 
 const NO_RULES: readonly RedactingRule[] = [];
 
-/** Nearly always none, or the one that decides. */
+/** Usually none, or the deciding one. */
 const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly RedactingRule[] =>
   rule !== undefined && redacts(rule) ? [rule, ...redacting] : redacting;
 
@@ -249,14 +249,14 @@ type RedactSettings = NonNullable<RuleConfig["redact"]>;
 function resumedCall(call: Call, round: PolicyRoundState | undefined): Call {
   if (round === undefined || call.inputResponses === undefined) return call;
   const { inputResponses, ...rest } = call;
-  // The answer to our own question was for us; the server has not heard of this call yet.
+  // The answer was for the gateway's own question; the call has not reached the server yet.
   if (round.asked !== undefined) return rest;
   const { policy: _, ...state } = inputResponses.state ?? {};
   const others = Object.keys(state).length > 0 ? state : undefined;
   return { ...rest, inputResponses: withRefusals(inputResponses, round.refused ?? {}, others) };
 }
 
-/** In the very words that are used for a target that does not exist. */
+/** The same error as for a target that does not exist. */
 function unknownTargetError(call: Call, route: Route): GatewayError {
   return unknownTarget(route.kind, targetOf(call.method, call.params)?.name ?? route.exposed);
 }
@@ -269,7 +269,7 @@ function deniedError(route: Route, rule: RuleConfig | undefined): GatewayError {
   });
 }
 
-/** Whoever comes with a token can ask for another one, so they are told what it must grant. */
+/** A client with a token can request another one, so the error names the scopes it must grant. */
 const insufficientScope = (
   route: Route,
   rule: RuleConfig | undefined,

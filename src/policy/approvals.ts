@@ -1,4 +1,4 @@
-/** Asks the person at the host before a call goes on, in the words every era has for it: an elicitation. */
+/** Has a person approved this call? Asks at the host by an elicitation, which every era has. */
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
@@ -15,8 +15,9 @@ const MAX_REMEMBERED = 10_000;
 /** Characters; more are never shown whole. */
 const MAX_REMEMBERED_LENGTH = 16_384;
 
+/** Approval questions, and which answers were used or are remembered; memory is bounded by LRU. */
 export class Approvals {
-  /** Answers that were used: each lets one call through, and how long one can be sent is for the seal to say. */
+  /** Used answers: each allows one call. The seal of the round state limits how long an answer is valid. */
   readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
   /** Approvals that hold for a time, by rule, principal and call. */
   readonly #remembered = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
@@ -73,7 +74,7 @@ export class Approvals {
     }
     this.#spent.set(asked.nonce, true);
     if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept") return false;
-    // Nobody has said yes to what was not shown, but for this once.
+    // Where not all was shown, the approval holds for this call only.
     if (rule.rememberMs !== undefined && asked.isCut !== true) {
       this.#remembered.set(digest(rule, call, route), true, { ttl: rule.rememberMs });
     }
@@ -112,7 +113,7 @@ async function approvalPromptOf(
   route: Route,
   named: ReadonlySet<string>,
 ): Promise<ApprovalPrompt> {
-  // What is fixed is no choice of the caller's, and may be a key that nobody at the host should see.
+  // Fixed arguments are not the caller's choice, and may be keys that the host must not see.
   const given = argsOf(call);
   const args = isObject(given) ? without(given, Object.keys(route.configuredArguments?.fixed ?? {})) : {};
   const name = displayedName(route.exposed, MAX_NAME_LENGTH);

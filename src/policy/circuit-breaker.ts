@@ -3,6 +3,7 @@ import type { Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
 import type { Handler, Middleware } from "../core/handler.js";
 
+/** When a circuit breaker opens and closes. */
 export interface BreakerSettings {
   /** The share of failures that opens it; default a half. */
   readonly ratio: number;
@@ -29,8 +30,9 @@ const DEFAULTS: BreakerSettings = {
 /** The window moves in steps of a tenth of its length. */
 const SLOTS = 10;
 
+/** `half_open`: some calls are admitted as probes. */
 export type BreakerState = "closed" | "half_open" | "open";
-/** What came of a call that was let through; `none` says nothing about the server. */
+/** The outcome of an admitted call; `none` is no evidence about the server. */
 export type CallOutcome = "success" | "failure" | "none";
 
 /** The numbers of `cardea_circuit_state`. */
@@ -52,7 +54,7 @@ export class CircuitBreaker {
   /** Until when no other call is let through, because one is trying. */
   #probingUntil = 0;
   #probesPassed = 0;
-  /** Calls that were let through before the last turn say nothing about what came after. */
+  /** Calls admitted before the last change of state do not count. */
   #generation = 0;
   /** One for all calls that are let through in this turn. */
   #release = this.#createRelease();
@@ -73,7 +75,7 @@ export class CircuitBreaker {
     return Math.max(0, this.#openedAt + this.#settings.openMs - performance.now());
   }
 
-  /** Lets a call through, or not. Whoever was let through must call the returned function once. */
+  /** Admits a call, or not. An admitted call must call the returned function once. */
   tryAcquire(): ((outcome: CallOutcome) => void) | undefined {
     if (this.#openedAt === undefined) return this.#release;
     const now = performance.now();
@@ -139,7 +141,7 @@ export class CircuitBreaker {
   }
 }
 
-/** Failures of the hop. A tool that fails, or a call that is refused, says nothing about the way to its server. */
+/** Failures of the hop. A tool error or a refused call is no evidence about the connection. */
 const HOP_FAILURES: ReadonlySet<ErrorCode> = new Set([
   "upstream_unavailable",
   "upstream_closed",

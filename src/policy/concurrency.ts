@@ -1,14 +1,16 @@
-/** Lets only so many calls at a server at the same time; the next ones wait in a line of bounded length. */
+/** How many calls run at a server at the same time? More wait in a bounded queue. */
 import type { Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { isIdentified } from "../core/fair-share.js";
 import type { Handler, Middleware } from "../core/handler.js";
 import { EVICTED, type Semaphore } from "./semaphore.js";
 
-/** What a server gets where the config says nothing. */
+/** The defaults of a server. */
 export const DEFAULT_CONCURRENCY = 32;
+/** Calls that may wait at a server. */
 export const DEFAULT_QUEUE_LIMIT = 100;
 
+/** How many calls run at one server. */
 export interface ConcurrencySettings {
   readonly semaphore: Semaphore;
   /** By its key in the config. */
@@ -31,7 +33,7 @@ export function concurrency(settings: ConcurrencySettings): Middleware {
       throw error;
     },
   });
-  // Where everybody is one principal nothing is made for each call.
+  // With one principal no owner is needed.
   const releasingUnowned = releasing(undefined);
   return (next: Handler): Handler =>
     function concurrency(call) {

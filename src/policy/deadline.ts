@@ -7,12 +7,13 @@ import { Stop } from "../core/stop.js";
 import { CoarseTimers } from "../runtime/coarse-timers.js";
 import { isSafeToRepeat } from "./repeatable.js";
 
+/** The timeouts of one server, in ms. */
 export interface DeadlineSettings {
   /** Whose calls these are, for the message. */
   readonly server: string;
   /** How long a server may be silent. */
   readonly timeoutMs: number;
-  /** The same for one call, where a limit says otherwise. */
+  /** The timeout of one call, where a limit sets it. */
   readonly timeoutOf?: (call: Call) => number | undefined;
   /** How long a call may take in all, however lively; default one hour, and never less than `timeoutMs`. */
   readonly capMs?: number;
@@ -84,7 +85,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
         }
         function answered(reply: Reply): void {
           stopWatching();
-          // In a session a call that waits for input is not over: giving it up must still reach whoever keeps it waiting.
+          // In a session a call that waits for input is still open: its cancellation must reach the server.
           // Without one the request is over, and nothing may hold on to it.
           if (reply.kind !== "input_required" || !call.client.session)
             call.signal.removeEventListener("abort", onClientAbort);

@@ -18,9 +18,9 @@ export interface DecisionRow {
   readonly target: string;
   readonly server: string;
   readonly principal: string;
-  /** `approve` where a person was, or is, to be asked; `decline` where that one did not say yes. */
+  /** `approve` where a person's approval is needed; `decline` where it was not given. */
   readonly effect: Effect;
-  /** What came of an approval; absent while nobody has answered, and for all other effects. */
+  /** The outcome of an approval; absent until it is answered, and for all other effects. */
   readonly answer?: ApprovalAnswer;
   /** The rule's name, or `default`. */
   readonly rule: string;
@@ -28,13 +28,14 @@ export interface DecisionRow {
   readonly failed?: string;
 }
 
-/** `remembered`: nobody was asked, because somebody had said yes to the same call a while ago. */
+/** `remembered`: an earlier approval of the same call still holds. */
 export type ApprovalAnswer = "accepted" | "declined" | "remembered";
 
 /** How many are kept, and how many characters of each text. */
 const MAX_ROWS = 1000;
 const MAX_TEXT_LENGTH = 200;
 
+/** The latest decisions, for the log, the metrics and `/api/v1/decisions`; bounded in rows and characters. */
 export class DecisionLog {
   readonly #rows = new Array<DecisionRow | undefined>(MAX_ROWS);
   #written = 0;
@@ -58,7 +59,7 @@ export class DecisionLog {
     this.#write(call, route, "call", decision);
   }
 
-  /** The approval that was asked for with `nonce` (undefined: nobody had to be asked) came to this. */
+  /** Records the outcome of the approval with `nonce`; undefined where no question was needed. */
   recordAnswer(call: Call, route: Route, decision: Decision, answer: ApprovalAnswer, nonce?: string): void {
     const position = nonce === undefined ? undefined : this.#open.get(nonce);
     if (nonce !== undefined) this.#open.delete(nonce);

@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { measureJson } from "./measured-json.js";
 
+/** Text for a person, and what of it is left out. */
 export interface DisplayedText {
   readonly text: string;
   /** Present where it is not all of it; of the whole, so that the person can compare it with something else. */
@@ -20,7 +21,7 @@ const MAX_TEXT = 200;
 const MAX_IMPORTANT_TEXT = 1_000;
 const MAX_KEY = 80;
 const MAX_DEPTH = 8;
-/** How many members inside a member are looked at, to tell whether one of them matters. */
+/** The most inner members that are searched for a named one. */
 const MAX_RANKED_INNER = 200;
 
 /**
@@ -89,7 +90,7 @@ export function displayedName(name: string, longest: number): DisplayedText {
   return { text: `${text}${missing(name.length - longest)}`, cut: measured(name) };
 }
 
-/** Whether the JSON text of `value` has no more than about so many characters; it looks at no more than that. */
+/** Whether the JSON text of `value` has at most about `most` characters; visits no more than that. */
 export function isShort(value: unknown, characters: number): boolean {
   let left = characters;
   const open: unknown[] = [value];

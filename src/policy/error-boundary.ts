@@ -7,7 +7,7 @@ import { refusalError, refusalReply } from "../core/refusal.js";
 import { CODE } from "../wire/names.js";
 
 /**
- * Turns every throw into the reply of contract section 6. What is no refusal is a fault of ours, and is logged. A
+ * Turns every throw into a refusal with a stable code. Any other error is a fault of the gateway, and is logged. A
  * refusal may quote a server that failed, and that server may have said its secrets: `redact` takes them out.
  */
 export function errorBoundary(logger: Logger, redact: (text: string) => string = (text) => text): Middleware {
@@ -40,7 +40,7 @@ export function errorBoundary(logger: Logger, redact: (text: string) => string =
 const cancelledError = (cause: unknown): GatewayError =>
   new GatewayError("cancelled", "downstream", "the client gave up this call", { cause });
 
-/** Says nothing of what went wrong, only where to look for it. Nobody knows how far the call had come. */
+/** An internal error: the reference to the log, and no detail. The outcome of the call is unknown. */
 function internalError({ id }: Call): Reply {
   const message = `the gateway failed on this call; its log says why under call ${id}`;
   const error = new GatewayError("outcome_unknown", "gateway", message, { rpc: CODE.internalError });

@@ -5,6 +5,7 @@ import { ExactNumber } from "../wire/exact-number.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
+/** Length and digest of the JSON text of a value. */
 export interface JsonMeasure {
   readonly bytes: number;
   /** In hexadecimal. */
@@ -14,7 +15,7 @@ export interface JsonMeasure {
 /** The measures of the text that `writeJson` would write. */
 export const measureJson = (value: unknown): Promise<JsonMeasure> => runSteps(measureSteps(value));
 
-/** To write a member takes about as long as to search so many characters. */
+/** Writing a member costs as much as searching this many characters. */
 const MEMBER_COST = 8;
 /** Characters that are hashed together. */
 const HASH_CHUNK = 65_536;

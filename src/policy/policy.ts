@@ -26,8 +26,9 @@ import { argsOf, compileRules, type Decision, RuleSet } from "./rules/rule-set.j
 export { policyAdvice } from "./rules/advice.js";
 export type { PolicyFault } from "./rules/rule.js";
 
+/** The policy of one config: middlewares, and answers for catalog, sessions and operator. */
 export interface Policy {
-  /** Below `rescue` and `sealedState`: judges calls, and what servers ask. */
+  /** Evaluates calls and questions of servers. Stands below `errorBoundary` and `sealedState`. */
   readonly access: Middleware;
   /** Right below `access`: rates, places. */
   readonly limits: Middleware;
@@ -37,11 +38,11 @@ export interface Policy {
    * @throws GatewayError `denied`, with the words for the server, where it may not
    */
   question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;
-  /** For the catalog; undefined where no rule hides anything, so that lists stay the same for everybody. */
+  /** For the catalog; undefined where no rule hides anything, so that all clients share their lists. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
-  /** Notes that somebody called what `visible` says no to. */
+  /** Logs a call of a target that is hidden from its client. */
   readonly recordHidden: (call: Call, route: Route) => void;
-  /** Whether updates of a resource may be told; undefined where nobody is refused anything. */
+  /** Whether a client may receive updates of a resource; undefined where no rule refuses anything. */
   readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
   /** The time-out that a limit sets for this call, in ms; for `deadline`. */
   timeoutMs(call: Call): number | undefined;
@@ -60,6 +61,7 @@ interface CarriedState {
   readonly limits: Limits;
 }
 
+/** Why a call is allowed or refused, for `cardea explain`. */
 export interface Explanation {
   readonly effect: RuleConfig["effect"];
   /** The rule that decides, or `default`. */
@@ -74,7 +76,7 @@ export interface Explanation {
     /** Whether this is the one that decided. */
     readonly decides: boolean;
     readonly why: string;
-    /** What of the call it was asked about, where a method names something: each is judged for itself. */
+    /** The target that was evaluated, where a method names several. */
     readonly of?: string;
   }[];
   readonly limits: readonly {
@@ -96,7 +98,7 @@ export function policyFaults({ policy, limits }: Pick<Config, "policy" | "limits
   ];
 }
 
-/** The same for whoever reads configs, which may be done before the engine for expressions is there. */
+/** The same as a promise, for config readers. */
 export const checkPolicy = async (
   config: Pick<Config, "policy" | "limits">,
 ): Promise<readonly PolicyFault[]> => policyFaults(config);
@@ -133,13 +135,13 @@ export function createPolicy(
       // Of nothing in particular: rules and limits that name targets are asked about each of them.
       const alone: Route = { upstream: server, target: "", exposed: "", kind: "tools" };
       const others = isTrivial ? [] : targets;
-      const judged = evaluateSessionQuestion(
+      const permitted = evaluateSessionQuestion(
         evaluator,
         callOfQuestion(client, question),
         [alone, ...others],
         question,
       );
-      if (judged !== undefined) return judged;
+      if (permitted !== undefined) return permitted;
       const refusal = questionRefusal(questionKind(question) ?? "elicitation");
       throw new GatewayError("denied", "gateway", refusal.message, { server, rpc: codeOf(refusal) });
     },
@@ -159,7 +161,7 @@ export function createPolicy(
   };
 }
 
-/** A question that belongs to no call is judged, logged and limited like one that does. */
+/** A question outside all calls is evaluated, logged and limited like one within a call. */
 const callOfQuestion = (client: Client, { method, params }: JsonObject): Call => ({
   id: nextCallId(),
   method: String(method),
@@ -170,7 +172,7 @@ const callOfQuestion = (client: Client, { method, params }: JsonObject): Call =>
 });
 
 /**
- * Where there are no rules, only those are judged whom a server may send to a page, and those who come back to a round
+ * Without rules, `access` handles only clients that a server may send to a URL, and calls that resume a round
  * that began under an earlier config, which had rules.
  */
 const onlyForUrlElicitation =
@@ -184,6 +186,7 @@ const onlyForUrlElicitation =
     };
   };
 
+/** What a policy reports to. */
 export interface PolicyParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -265,7 +268,7 @@ function matchedBy(rule: RuleConfig): string {
   return parts.length === 0 ? "every call" : `by its ${parts.join(", ")}`;
 }
 
-/** Rules and limits are told apart by their names, in refusals, metrics and decisions. */
+/** Names must be unique: refusals, metrics and decisions refer to rules and limits by name. */
 function duplicateNames(policy: Config["policy"], limits: Config["limits"]): readonly PolicyFault[] {
   const names = [
     ...(policy?.rules ?? []).map(({ name }, at) => ({

@@ -1,4 +1,4 @@
-/** What a server may ask of the person and of the model: each question of a round is judged for itself. */
+/** Which questions may a server ask of the person and of the model? Each question of a round is evaluated alone. */
 import type { RuleConfig } from "../config/config.js";
 import type { Call, InputResponses, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -18,8 +18,10 @@ import {
   type WorkBudget,
 } from "./rules/rule-set.js";
 
+/** A reply that asks questions. */
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
+/** What evaluating a question takes. */
 export interface QuestionEvaluator {
   readonly ruleSet: RuleSet;
   readonly log: DecisionLog;
@@ -27,6 +29,7 @@ export interface QuestionEvaluator {
   readonly spend: (kind: QuestionKind, call: Call, routes: readonly Route[]) => string | undefined;
 }
 
+/** The questions of one round, after evaluation. */
 export interface EvaluatedQuestions {
   /** Those that may be asked, as they may be asked. */
   readonly asked: JsonObject;
@@ -54,7 +57,7 @@ export async function evaluateQuestions(
   return { asked: Object.fromEntries(asked), refused: Object.fromEntries(refused) };
 }
 
-/** Each era reads what its servers ask, so this comes to nobody. */
+/** Not reached: each era validates the questions of its servers. */
 const unknownQuestion = ({ upstream }: Route): GatewayError =>
   new GatewayError("denied", "upstream", `"${upstream}" asks for something that no rule could be about`, {
     server: upstream,
@@ -143,7 +146,7 @@ export function evaluateSessionQuestion(
   return request.params === undefined && Object.keys(params).length === 0 ? request : { ...request, params };
 }
 
-/** A link that runs a program, or opens a file, when a person follows it; whatever the rules say. */
+/** A link that is not http or https could run a program or open a file; it is refused whatever the rules. */
 function isUnsafeUrl(params: JsonObject): boolean {
   if (params.mode !== "url" && params.url === undefined) return false;
   const url = stringAt(params, "url") ?? "";
@@ -160,7 +163,7 @@ function clampedSampling(params: JsonObject, { maxTokens, stripContext }: RuleCo
 
 /**
  * The answers that a server gets to the questions it may not ask, together with those that the client gave.
- * To a server that can be told of an error the refusal is one; to one that can only be given results, a person
+ * A server that can receive errors gets the refusal as an error; for one that can only receive results, a person
  * who declines and a host without roots are the nearest thing, and a completion cannot be made up.
  */
 export function withRefusals(

@@ -3,7 +3,7 @@ import type { Call } from "../core/call.js";
 import { LIST_METHODS } from "../core/lists.js";
 import { objectAt } from "../wire/json.js";
 
-/** Methods that only ask. What a method does that is not known here, nobody can say. */
+/** Methods without side effects. Unknown methods may have some. */
 const READS: ReadonlySet<string> = new Set([
   ...LIST_METHODS.keys(),
   "prompts/get",
@@ -27,7 +27,7 @@ export function isSafeToRepeat(call: Call): boolean {
   return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
 }
 
-/** True for what only asks for the same again: whoever asks next may be told what the last one was. */
+/** Reads of resources, and calls of tools that are marked read-only. */
 export function isRead(call: Call): boolean {
   if (call.method === "resources/read") return true;
   return call.method === "tools/call" && objectAt(call.route?.item, "annotations")?.readOnlyHint === true;

@@ -17,7 +17,7 @@ interface CachedReply {
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_ENTRY_BYTES = 1024 * 1024;
-/** However long a server says: it may have been wrong. */
+/** The longest lifetime, whatever the server's `ttlMs`. */
 const MAX_TTL_MS = 24 * 3_600_000;
 
 /** The replies of one server. */
@@ -64,7 +64,7 @@ export class ResponseCache {
 export function responseCache(cache: ResponseCache, onHit?: () => void): Middleware {
   return (next: Handler): Handler => {
     async function cached(call: Call): Promise<Reply> {
-      // Most servers say of nothing how long it holds; then nobody makes a key.
+      // Most servers send no `ttlMs`; then no key is computed.
       const asked = cache.isEmpty ? undefined : await digestOf(call);
       const known =
         asked === undefined
@@ -99,10 +99,10 @@ function freshOf(reply: Reply): CachedReply | undefined {
   return { result: reply.result, scope, until: performance.now() + Math.min(ttlMs, MAX_TTL_MS) };
 }
 
-/** Members of `_meta` that say nothing of what is asked for. */
+/** Members of `_meta` that do not change the result. */
 const TRACE_KEYS = ["traceparent", "tracestate", "baggage"];
 
-/** Whoever wants progress or log messages wants the work done; a task is something that is begun. */
+/** Calls that request progress, log messages or a task must reach the server. */
 function isCacheable(call: Call): boolean {
   if (call.inputResponses !== undefined || call.logLevel !== undefined || !isRead(call)) return false;
   if (call.extraHeaders !== undefined && Object.keys(call.extraHeaders).length > 0) return false;
@@ -111,7 +111,7 @@ function isCacheable(call: Call): boolean {
   return meta === undefined || Object.keys(without(meta, TRACE_KEYS)).length === 0;
 }
 
-/** What is asked for. Servers may answer by what a host can do. A promise only where it is large. */
+/** The cache key. It contains the host's capabilities, which may change the result. A promise only for large parameters. */
 const digestOf = ({ client, method, params }: Call): string | Promise<string> =>
   canonicalDigest([client.capabilities, method, without(params, ["_meta"])]);
 

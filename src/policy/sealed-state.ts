@@ -89,7 +89,7 @@ export function sealedState({
   }
 }
 
-/** The gateway's members as one line of JSON, then the server's own state as it is: it may be of any length and content. */
+/** The gateway's members as one line of JSON, then the server's own state unchanged: it may have any length and content. */
 function writeState({ server, ...own }: RoundState): string {
   const line = writeJson(own);
   return server === undefined ? line : `${line}\n${server}`;

@@ -11,15 +11,16 @@ interface Waiter {
   readonly limit: number;
 }
 
-/** What the promise of one rejects with that had to give way in line to another owner. */
+/** Rejects the promise of a waiter that was evicted from the queue for another owner. */
 export const EVICTED = Symbol("gave way to another owner");
 
+/** A counting semaphore with a bounded queue and fair shares for owners. */
 export class Semaphore {
   #running = 0;
   /** Whose the places are that are taken, in no order; a Map of counts would be filled and emptied with every call. */
   readonly #owners: string[] = [];
   readonly #waiters = new Set<Waiter>();
-  /** Those who want to know when nobody is left. */
+  /** Called when the semaphore is idle. */
   readonly #idleWaiters: (() => void)[] = [];
 
   /**
@@ -49,16 +50,16 @@ export class Semaphore {
    * Takes a place at once where one is free (`"inside"`), else stands in line (a promise that resolves inside,
    * and rejects with the signal's reason when it is aborted first), else is turned away (`"full"`). Where an owner
    * has more in a line that is full than the one who comes, its youngest there gives way (`EVICTED`).
-   * Whoever got inside must `release`, under the same `owner`.
+   * Each holder must `release` under the same `owner`.
    *
-   * `owner`: with whom places and room are shared (`fitsFairShare`), by the id of the principal; none where everybody is one.
+   * `owner`: the principal's id, for fair shares of permits and queue (`fitsFairShare`); none where all calls are of one principal.
    *
    * `returning` is for those who were inside before and have left something half done there. They need not stand behind
    * the others, and there are as many places more for them: those inside may wait for just what they have come to end.
    */
   acquire(signal: StopSignal, returning = false, owner?: string): "inside" | "full" | Promise<void> {
     const limit = returning ? 2 * this.limit : this.limit;
-    // Those who wait may not enter yet, so nobody of another owner overtakes them.
+    // Waiters may not enter yet, so no other owner overtakes them.
     const mayAcquire = owner === undefined ? returning || this.#waiters.size === 0 : true;
     if (mayAcquire && this.#hasCapacity(limit, owner)) {
       this.#take(owner);
@@ -91,7 +92,7 @@ export class Semaphore {
     });
   }
 
-  /** Resolves when nobody is inside and nobody waits; at once when that is so. */
+  /** Resolves when there are no holders and no waiters. */
   idle(): Promise<void> {
     if (this.#running === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -127,7 +128,7 @@ export class Semaphore {
   #hasCapacity(places: number, owner: string | undefined): boolean {
     if (owner === undefined) return this.#running < places;
     let own = 0;
-    // Nearly always there are few inside, and nobody is counted.
+    // There are usually few holders, and no owner has to be counted.
     if (4 * this.#running >= 3 * places) for (const one of this.#owners) own += one === owner ? 1 : 0;
     return fitsFairShare(places, this.#running, own);
   }
@@ -138,7 +139,7 @@ export class Semaphore {
     return fitsFairShare(this.queueLimit, this.#waiters.size, own);
   }
 
-  /** Turns away the youngest of the owner that has most in line; false where nobody has more than `owner` would have. */
+  /** Rejects the youngest waiter of the owner with most waiters; false where no owner has more than `owner` would have. */
   #evictFor(owner: string | undefined): boolean {
     if (owner === undefined) return false;
     const counts = new Map<string | undefined, number>();

@@ -1,4 +1,4 @@
-/** What a server may ask in the course of a task: each question is judged once, however often it is told. */
+/** Which questions may a server ask during a task? Each is evaluated once, however often it is sent. */
 import { LRUCache } from "lru-cache";
 import { type Call, nextCallId, type Reply, type Route } from "../core/call.js";
 import type { Handler } from "../core/handler.js";
@@ -8,24 +8,25 @@ import { evaluateQuestions, type QuestionEvaluator, withRefusals } from "./quest
 
 /** The questions of one task. */
 interface EvaluatedTask {
-  /** What became of those that its server told last, by their keys, which mean the same for as long as it lives. */
+  /** The decisions on the questions that the server sent last, by key; keys are unique within a task. */
   readonly decisions: Map<string, unknown>;
   /** How many there have been. */
   count: number;
-  /** While questions are judged, which may take a while: whoever tells them again waits for the verdicts. */
+  /** Set while questions are evaluated; a reply with the same questions waits for the decisions. */
   pending?: ReturnType<typeof evaluateQuestions> | undefined;
 }
 
-/** Stands among the verdicts for a question that was refused. */
+/** The decision on a refused question. */
 const REFUSED = Symbol("refused");
 
+/** Evaluates the questions of tasks, once each. */
 export class TaskQuestions {
   readonly #evaluator: QuestionEvaluator;
-  /** By principal and handle. Of one that is forgotten, each question is judged, and counts, once more. */
+  /** By principal and handle. After eviction each question is evaluated, and counted, again. */
   readonly #tasks = new LRUCache<string, EvaluatedTask>({ max: 5_000 });
 
-  constructor(judge: QuestionEvaluator) {
-    this.#evaluator = judge;
+  constructor(evaluator: QuestionEvaluator) {
+    this.#evaluator = evaluator;
   }
 
   /**
@@ -52,33 +53,33 @@ export class TaskQuestions {
 
   async #evaluate(call: Call, route: Route, questions: JsonObject, next: Handler): Promise<EvaluatedTask> {
     const task = `${call.client.principal.id}\0${stringAt(call.params, "taskId") ?? ""}`;
-    const judged = this.#tasks.get(task) ?? { decisions: new Map<string, unknown>(), count: 0 };
-    this.#tasks.set(task, judged);
-    while (judged.pending !== undefined) await judged.pending;
-    const { decisions } = judged;
-    // One that is told no more was answered.
+    const evaluated = this.#tasks.get(task) ?? { decisions: new Map<string, unknown>(), count: 0 };
+    this.#tasks.set(task, evaluated);
+    while (evaluated.pending !== undefined) await evaluated.pending;
+    const { decisions } = evaluated;
+    // A question that is no longer sent was answered.
     for (const key of decisions.keys()) if (!Object.hasOwn(questions, key)) decisions.delete(key);
     const fresh = Object.fromEntries(Object.entries(questions).filter(([key]) => !decisions.has(key)));
-    if (Object.keys(fresh).length === 0) return judged;
+    if (Object.keys(fresh).length === 0) return evaluated;
     // Each question of a task stands for itself, so the one that comes next is a round of its own.
-    const judging = evaluateQuestions(this.#evaluator, call, route, fresh, judged.count + 1);
-    judged.pending = judging.finally(() => {
-      judged.pending = undefined;
+    const evaluation = evaluateQuestions(this.#evaluator, call, route, fresh, evaluated.count + 1);
+    evaluated.pending = evaluation.finally(() => {
+      evaluated.pending = undefined;
     });
-    const { asked, refused } = await judged.pending;
-    judged.count += Object.keys(fresh).length;
+    const { asked, refused } = await evaluated.pending;
+    evaluated.count += Object.keys(fresh).length;
     for (const [key, question] of Object.entries(asked)) decisions.set(key, question);
     for (const key of Object.keys(refused)) decisions.set(key, REFUSED);
-    if (Object.keys(refused).length === 0) return judged;
+    if (Object.keys(refused).length === 0) return evaluated;
     try {
       await refuse(call, refused, next);
     } catch (error) {
-      // The server does not know yet, so it has to be told again.
+      // The refusal has not reached the server, so it is sent again with the next reply.
       for (const key of Object.keys(refused)) decisions.delete(key);
-      judged.count -= Object.keys(refused).length;
+      evaluated.count -= Object.keys(refused).length;
       throw error;
     }
-    return judged;
+    return evaluated;
   }
 }
 

@@ -14,7 +14,7 @@ import { normalizeServer } from "./normalize-server.js";
 
 interface Source {
   readonly servers: ObjectTree;
-  /** The folder that the host starts them in, where the file says it. */
+  /** The working directory of the servers, where the file sets it. */
   readonly folder?: string;
 }
 
@@ -61,7 +61,7 @@ function sourcesIn(tree: ObjectTree): readonly Source[] {
   return [...places, ...among].flatMap((servers) => (servers?.kind === "object" ? [{ servers }] : []));
 }
 
-/** Continue: a list of servers that say their own names. */
+/** Continue: a list of servers with a `name` each. */
 function named(items: readonly Tree[]): ObjectTree | undefined {
   const members = new Map<string, Member>();
   for (const item of items) {

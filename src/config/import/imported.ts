@@ -10,6 +10,7 @@ export interface NeededVariable {
   readonly about?: string;
 }
 
+/** A host's config as Cardea's. */
 export interface Imported {
   readonly servers: ReadonlyMap<string, ImportedServer>;
   readonly variables: readonly NeededVariable[];

@@ -2,6 +2,7 @@
 import { SERVER_TYPES } from "../server-schema.js";
 import { type ImportedServer, type NeededVariable, variableName } from "./imported.js";
 
+/** What the import of one server needs of its file. */
 export interface NormalizeContext {
   /** What the host asks its person for, by id. */
   readonly inputs: ReadonlyMap<string, NeededVariable>;

@@ -8,6 +8,7 @@ export interface CallBudget {
   spend(): () => void;
 }
 
+/** A rate and its burst. */
 export interface TokenBucketSettings {
   /** How many it holds, and has when it is new. */
   readonly capacity: number;
@@ -15,6 +16,7 @@ export interface TokenBucketSettings {
   readonly perMs: number;
 }
 
+/** A token bucket on a monotonic clock. */
 export class TokenBucket implements CallBudget {
   #tokens: number;
   #at: number;
@@ -42,18 +44,20 @@ export class TokenBucket implements CallBudget {
   #fill(): void {
     const now = performance.now();
     const { capacity, perMs } = this.#settings;
-    // Sums of fractions fall short of whole numbers by less than this, and whoever waited must not wait again.
+    // Sums of fractions fall short of whole numbers by less than this; a call that has waited must not wait again.
     const filled = this.#tokens + (now - this.#at) * perMs + 1e-9;
     this.#tokens = Math.min(capacity, filled);
     this.#at = now;
   }
 }
 
+/** How many calls per window. */
 export interface QuotaSettings {
   readonly count: number;
   readonly windowMs: number;
 }
 
+/** A fixed-window counter on a monotonic clock. */
 export class Quota implements CallBudget {
   readonly #settings: QuotaSettings;
   #used = 0;

@@ -11,16 +11,17 @@ import { Semaphore } from "../semaphore.js";
 import type { CallBudget } from "./call-budgets.js";
 import { Quota, TokenBucket } from "./call-budgets.js";
 
-/** Where the config gives a concurrency and says nothing of a queue. */
+/** The queue length where the config sets `concurrency` without `queue`. */
 const DEFAULT_QUEUE = 100;
 /** The one that was used longest ago goes first, and one that goes is full when it comes again. */
 const MAX_BUDGETS = 10_000;
 const NO_BUDGETS: readonly CallBudget[] = [];
 
+/** One limit of the config, with its state for each key. */
 export class Limit {
   readonly matcher: Matcher;
   readonly #budgets = new LRUCache<string, readonly CallBudget[]>(entryLimit(MAX_BUDGETS));
-  /** Only those that somebody is in. */
+  /** Only those in use. */
   readonly #semaphores = new Map<string, Semaphore>();
 
   constructor(readonly config: LimitConfig) {
@@ -97,6 +98,7 @@ function targetOf(route: Route): string {
   );
 }
 
+/** What is wrong with the limits, by path in the config. */
 export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFault[] {
   return limits.flatMap((limit, at) => {
     const path = ["limits", at] as const;

@@ -14,6 +14,7 @@ import { PaidRounds } from "./paid-rounds.js";
 /** Refusals that never reached a server: the call that got one is not charged for it. */
 const NOT_CHARGED: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
 
+/** All limits of the config; a call spends from each that matches. */
 export class Limits {
   readonly #limits: readonly Limit[];
   /** Whether any of them sets a time-out, which every call would otherwise ask each of them. */
@@ -23,7 +24,7 @@ export class Limits {
   /** Routes live as long as the list they stand in. */
   readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly AppliedLimit[]>>();
 
-  /** A limit that is as it was before goes on with what it has: a reload fills nobody's purse. */
+  /** An unchanged limit keeps its state over a reload: a reload refills no bucket. */
   constructor(configs: readonly LimitConfig[], metrics: Metrics, before?: Limits) {
     const held = before === undefined ? [] : before.#limits;
     this.#limits = configs.map(

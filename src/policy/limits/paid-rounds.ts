@@ -1,4 +1,4 @@
-/** Rounds that were paid for: a call that comes back with answers is the same call, and costs nothing more. */
+/** Which rounds are paid for? A call that resumes a round is the same call and is not counted again. */
 import { LRUCache } from "lru-cache";
 import type { Call, Route } from "../../core/call.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
@@ -9,11 +9,11 @@ import { argsOf } from "../rules/rule-set.js";
 const MAX_CALLS = 10_000;
 
 /**
- * Whoever merely says that a call is a later round is not believed: each round that ended in a question is good
+ * A client's claim that a call is a later round is checked: each round that ended in a question is good
  * for one call with answers, of the same principal to the same target with the same arguments.
  */
 export class PaidRounds {
-  /** For as long as an answer can come, which is for the seal of its state to say. */
+  /** Until evicted; the seal of the round state limits how long an answer is valid. */
   readonly #rounds = new LRUCache<string, number>(entryLimit(MAX_CALLS));
 
   async grant(call: Call, route: Route): Promise<void> {

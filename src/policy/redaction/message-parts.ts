@@ -48,7 +48,7 @@ const PROTOCOL_KEYS: ReadonlySet<string> = new Set([
   ...["ttlMs", "type", "uri", "url", "values", "elicitationId", "elicitations", "audience"],
 ]);
 
-/** Where the member of something stands; undefined where the protocol says nothing of it. */
+/** The position of a member; undefined where the protocol does not define it. */
 export function partOfMember(
   part: MessagePart | undefined,
   key: string,
@@ -64,7 +64,7 @@ export function partOfMember(
 
 /** Whether the name of a member is the protocol's own. */
 export const isProtocolKey = (part: MessagePart | undefined, key: string): boolean =>
-  // The names of requests tell answers apart, and must stay what they are.
+  // The keys of requests match answers to questions and must not change.
   part === "requests" || part === "responses" || (part !== undefined && PROTOCOL_KEYS.has(key));
 
 /** Whether a member is bytes, written as text. What no Base64 is made of is none. */

@@ -64,7 +64,7 @@ async function redactedOthers(method: string, params: JsonObject, args: Redactio
   return clean === rest ? params : { ...clean, ...without(params, Object.keys(rest)) };
 }
 
-/** All parameters of a method that has no target are its arguments, but for those that say what it is about. */
+/** All parameters of a method without a target are its arguments, except those that identify something. */
 async function redactedMethod(params: JsonObject, args: Redaction): Promise<JsonObject> {
   const rest = await args.apply(without(params, IDENTIFYING_PARAMS));
   const kept = IDENTIFYING_PARAMS.filter((key) => Object.hasOwn(params, key)).map(

@@ -55,14 +55,14 @@ export function redaction({ paths, patterns }: RedactionConfig, replacement: str
   return { ...made(compilePaths(paths)), patternsOnly: made([]) };
 }
 
-/** To look at a value costs so much, however short it is (in characters searched). */
+/** The cost of visiting a value of any length, in characters searched. */
 const BASE_COST = 32;
 
 /** What holds for a part of a message. */
 interface Position {
   readonly part: MessagePart | undefined;
   readonly paths: PathNodes;
-  /** The paths into `structuredContent`, for texts that say the same. */
+  /** The paths into `structuredContent`, for texts with the same content. */
   readonly mirrored: PathNodes;
 }
 
@@ -89,7 +89,7 @@ class Walk {
     if (typeof value === "string") return yield* this.#texts.redact(value, work);
     if (typeof value === "number") return yield* this.#number(value, String(value), work);
     if (value instanceof ExactNumber) {
-      // As it is written, and as it is read: 4111111111111111 is 4.111111111111111e15 too.
+      // In the written and in the canonical form: 4111111111111111 is 4.111111111111111e15 too.
       const clean = yield* this.#number(value, value.source, work);
       return clean === value ? yield* this.#number(value, String(Number(value.source)), work) : clean;
     }
@@ -104,7 +104,7 @@ class Walk {
     return clean === text ? value : clean;
   }
 
-  /** Whether there is nothing to look at in a value: told at once, as this is so of most where there are only paths. */
+  /** Whether a value needs no redaction; the usual case where there are only paths. */
   #isUntouched(value: unknown, spot: Position): boolean {
     if (this.#texts.active || isTarget(spot.paths)) return false;
     return typeof value !== "object" || value === null || !this.#mayMatchBelow(spot);

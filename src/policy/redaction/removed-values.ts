@@ -12,7 +12,7 @@ import { descend, isTarget, type PathNodes } from "./paths.js";
 const MIN_LENGTH = 4;
 /** A text is taken out as a whole where to look for all values in it were more (values times characters). */
 const MAX_WORK = 16 * 1024 * 1024;
-/** To look for a value is so much cheaper than to search for a pattern. */
+/** Searching for a value is this many times cheaper than for a pattern. */
 const COST_DIVISOR = 8;
 
 /** Every text and number that the paths take out of `value`, the longest first. */

@@ -5,12 +5,12 @@ import type { Steps, Work } from "../../runtime/cooperative-yield.js";
 
 /** RE2 is linear, but not fast: a longer text is taken out as a whole. */
 const MAX_TEXT_LENGTH = 262_144;
-/** RE2 may take time for each character that grows with the pattern: no more than so much of both at once (40 ms). */
+/** RE2's time per character grows with the pattern: the most characters times instructions in one slice (40 ms). */
 const MAX_SEARCH_COST = 32_000_000;
 /** The same for replacing, which is the slow part; longer texts are taken in pieces. */
 const MAX_REPLACE_COST = 2_000_000;
 const PIECE = { shortest: 1_024, longest: 16_384 } as const;
-/** Replacing takes so much longer than looking. */
+/** Replacing costs this many times as much as searching. */
 const REPLACE_COST_FACTOR = 8;
 
 interface Pattern {
@@ -19,6 +19,7 @@ interface Pattern {
   readonly pieceLength: number;
 }
 
+/** Replaces matches of patterns in texts, in slices that yield to the event loop. */
 export class TextRedactor {
   /** Finds nothing. */
   static readonly NONE = new TextRedactor([], "");

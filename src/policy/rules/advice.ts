@@ -1,4 +1,4 @@
-/** Rules that will never have a say: right by themselves, and most likely not what was meant. */
+/** Which rules and limits can never apply? Valid by themselves, and most likely mistakes. */
 import type { RuleConfig } from "../../config/config.js";
 import { glob } from "../../patterns/globs.js";
 import { type AdvisedConfig, deadMatchers } from "./dead-matchers.js";
@@ -7,7 +7,7 @@ import type { PolicyFault } from "./rule.js";
 
 const KINDS = ["tools", "prompts", "resources", "methods"] as const;
 
-/** Sentences with their places in the config, for `cardea check`. Says nothing where it cannot be sure. */
+/** Sentences with their paths in the config, for `cardea check`. Empty in case of doubt. */
 export function policyAdvice(config: AdvisedConfig): readonly PolicyFault[] {
   const { policy, limits, servers } = config;
   const rules = policy?.rules ?? [];

@@ -20,6 +20,7 @@ const TIMESTAMP = "google.protobuf.Timestamp";
 
 type Cost = (target: CelValue | undefined, args: readonly CelValue[]) => number;
 
+/** The functions of CEL's library whose work depends on their arguments, with the work counted. */
 export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
   const { CelScalar, celEnv, celFunc, celList, celMethod, isCelError, isCelList, isCelMap, listType } = cel;
   const { BOOL, DYN, STRING } = CelScalar;

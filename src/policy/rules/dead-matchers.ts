@@ -12,7 +12,7 @@ export type AdvisedConfig = Pick<Config, "policy" | "limits" | "naming" | "auth"
   readonly servers: readonly Pick<ServerConfig, "name" | "prefix">[];
 };
 
-/** Says nothing where it cannot be sure; `path` is where the rule or limit stands. */
+/** Empty in case of doubt; `path` is that of the rule or limit in the config. */
 export const deadMatchers = (
   subject: MatcherConfig,
   path: PolicyFault["path"],
@@ -23,7 +23,7 @@ export const deadMatchers = (
   ...unmatchedGroupsAndScopes(subject, path, config),
 ];
 
-/** Methods that no rule sees as such: what they are about is judged in their place. */
+/** Methods that rules never match: their target is evaluated instead. */
 const unmatchedMethods = (
   { methods = [] }: MatcherConfig,
   path: PolicyFault["path"],
@@ -95,7 +95,7 @@ function unmatchedNames(
   ];
 }
 
-/** Those of URIs that keep theirs, whoever serves them. */
+/** Schemes that URIs keep, whichever server has them. */
 const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
 
 /** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */

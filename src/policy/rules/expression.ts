@@ -17,15 +17,16 @@ export interface Facts {
   /** The arguments of the call. */
   readonly args: unknown;
   readonly principal: { readonly id: string; readonly groups: readonly string[]; readonly claims: unknown };
-  /** What the tool says of itself. */
+  /** The tool's own annotations. */
   readonly annotations: unknown;
   /** The parameters of the server's question. */
   readonly request: unknown;
 }
 
-/** `failed`: nobody can tell, because the expression asks something that makes no sense of what is there. */
+/** `failed`: the expression cannot be evaluated for these values; the text is the reason. */
 export type ConditionResult = "yes" | "no" | { readonly failed: string };
 
+/** A compiled condition. */
 export interface Expression {
   readonly uses: ReadonlySet<keyof Facts>;
   evaluate(facts: Facts): ConditionResult;
@@ -33,7 +34,7 @@ export interface Expression {
   tryEvaluate(facts: Facts, most: number): ConditionResult | undefined;
   /** How much work the last answer was, in steps. */
   readonly spent: number;
-  /** True where the answer is "no" whatever a call or a question says: the parts that come first rule it out. */
+  /** True where the result is "no" for every call and question: parts that do not depend on them are false. */
   isRuledOut(facts: Omit<Facts, "args" | "request">): boolean;
 }
 
@@ -112,7 +113,7 @@ export function compileExpression(text: string): Expression {
         const result = part(known);
         if (work.isExceeded) return false;
         if (result === false) return true;
-        // What cannot be answered is for the whole to judge.
+        // An error in a part is left to the whole expression.
         if (result !== true) return false;
       }
       return false;
@@ -147,7 +148,7 @@ const TOO_MUCH: ConditionResult = { failed: "it is more work than a condition ma
 
 const VARIABLES = ["tool", "server", "target", "args", "principal", "annotations", "request"] as const;
 
-/** The library says what it does not understand in errors of many kinds; nesting too deep is a RangeError. */
+/** The library throws errors of many kinds for invalid expressions; a RangeError means nested too deeply. */
 function withExpressionErrors<T>(compile: () => T): T {
   try {
     return compile();

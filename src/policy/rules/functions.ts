@@ -32,7 +32,7 @@ const COMPARISONS: Readonly<Record<string, (a: number | bigint, b: number | bigi
   "_>_": (a, b) => a > b,
   "_>=_": (a, b) => a >= b,
 };
-/** JSON has one kind of number, which is CEL's double; whoever writes `args.n + 1` means it all the same. */
+/** Every JSON number is a CEL double; `args.n + 1` is accepted all the same. */
 const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
   "_+_": (a, b) => a + b,
   "_-_": (a, b) => a - b,
@@ -41,6 +41,7 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
 };
 const TESTS = ["contains", "startsWith", "endsWith", "matches"];
 
+/** The functions that conditions may call. */
 export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
   const { cel } = library;
   const { CelScalar, celFunc, celList, celMethod, isCelList, isCelMap, listType } = cel;

@@ -7,6 +7,7 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { readCost, work } from "./work.js";
 
+/** Conversion of JSON values for CEL. */
 export interface JsonValues {
   /** A JSON object as a CEL map; whatever else is given is an empty one. */
   object(value: unknown): CelMap;
@@ -21,7 +22,7 @@ export interface JsonValues {
 }
 
 /**
- * The CEL library looks at the shape of an object to tell messages, maps and plain objects apart, so that JSON
+ * The CEL library distinguishes messages, maps and plain objects by their shape, so that JSON
  * from outside with a key such as `$typeName` or `constructor` would be read as something that it is not. Here
  * every object becomes a map and every array a list, whatever is in it.
  */

@@ -7,6 +7,7 @@ import { UriGlobs } from "../../patterns/uri-globs.js";
 import { objectAt } from "../../wire/json.js";
 import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./route-readings.js";
 
+/** Which targets and principals a rule or limit is about. */
 export interface Matcher {
   /** Whether the URI of a resource matters. */
   readonly namesUris: boolean;
@@ -22,7 +23,7 @@ export interface Matcher {
   mayMatchServer(server: string): boolean;
 }
 
-/** Compiled once, so that judging a call costs only the matching. */
+/** Compiled once, so that a call costs only the matching. */
 export function compileMatcher(config: MatcherConfig): Matcher {
   const { tools, prompts, resources, methods } = config;
   const anyName = !namesKinds(config);
@@ -87,7 +88,7 @@ const anyOf = (patterns: readonly string[]): NameMatcher => {
   return (name) => tests.some((matches) => matches(name));
 };
 
-/** What a tool that does not say so is taken for (2026-07-28: schema, "ToolAnnotations"). */
+/** The defaults of absent annotations (2026-07-28: schema, "ToolAnnotations"). */
 const DEFAULT_HINTS: Readonly<Record<string, boolean>> = {
   readOnlyHint: false,
   destructiveHint: true,

@@ -1,4 +1,4 @@
-/** What is judged of a call of a method that has no target: the method itself, and everything that it names. */
+/** What do rules evaluate of a method without a target? The method itself, and every target that it names. */
 import type { Call, Route } from "../../core/call.js";
 import { cooperativeYield } from "../../runtime/cooperative-yield.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
@@ -10,7 +10,7 @@ import {
   type WorkBudget,
 } from "./rule-set.js";
 
-/** How many objects of one call are taken for arguments; where there are more, nobody knows the arguments. */
+/** The most objects of one call that are taken for arguments; with more the arguments are unknown. */
 const MAX_READINGS = 64;
 /** The same for all things that one call names together. */
 const MAX_INPUTS = 1_024;
@@ -28,7 +28,7 @@ export interface MethodDecision {
 /** From the mildest to the strictest. */
 const STRICTNESS = ["allow", "redact", "approve", "deny", "hide"] as const;
 
-/** What the rules say to a call of such a method. */
+/** The decision for a call of such a method. */
 export function evaluateMethod(ruleSet: Pick<RuleSet, "evaluate">, call: Call, route: Route): MethodDecision {
   const steps = evaluationSteps(ruleSet, call, route);
   for (;;) {
@@ -37,7 +37,7 @@ export function evaluateMethod(ruleSet: Pick<RuleSet, "evaluate">, call: Call, r
   }
 }
 
-/** The same; where a call names so much that it takes long, others get their turn in between. */
+/** The same; yields to the event loop where a call names many targets. */
 export async function evaluateMethodYielding(
   ruleSet: Pick<RuleSet, "evaluate">,
   call: Call,
@@ -51,7 +51,7 @@ export async function evaluateMethodYielding(
   }
 }
 
-/** So many characters of names are judged in one turn; each may have 64 readings, so that this takes some 10 ms at most. */
+/** Characters of names per slice; each name may have 64 readings, so a slice takes at most about 10 ms. */
 const CHARACTERS_PER_SLICE = 8_192;
 
 function* evaluationSteps(
@@ -83,8 +83,8 @@ function* evaluationSteps(
 }
 
 /**
- * The method is judged with all its parameters as arguments. What a server does with them is its own affair, so a tool
- * that they name is judged with each object among them as its arguments.
+ * The method is evaluated with all its parameters as arguments. A server may use them in any way, so a tool
+ * that they name is evaluated with each object among them as its arguments.
  */
 export function policyInputsOf(call: Call, route: Route): readonly [PolicyInput, ...PolicyInput[]] {
   const { client, params } = call;
@@ -110,7 +110,7 @@ export function policyInputsOf(call: Call, route: Route): readonly [PolicyInput,
 /** The parameters of such a method as rules see them, as `args`. */
 export const methodArguments = (params: JsonObject): JsonObject => without(params, ["_meta"]);
 
-/** Whatever may be meant as the arguments of a tool; undefined where that is too much to tell. */
+/** The objects that may be the arguments of a tool; undefined where there are too many. */
 function readingsOf(params: JsonObject, seen: JsonObject): readonly JsonObject[] | undefined {
   const found: JsonObject[] = [objectAt(params, "arguments") ?? {}];
   const open: unknown[] = [seen];

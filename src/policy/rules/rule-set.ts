@@ -1,4 +1,4 @@
-/** All rules of the policy in their order: the first one that matches decides. */
+/** Which rule decides? The first that matches, in the order of the config. */
 import type { InteractionKind, PolicyConfig, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../core/client.js";
@@ -10,6 +10,7 @@ import { namesKinds } from "./matcher.js";
 import { nameForRules, type RouteReadings, readingsOfRoute } from "./route-readings.js";
 import { compileRule, type PolicyFault, type Rule } from "./rule.js";
 
+/** What the policy decides on one input. */
 export interface Decision {
   readonly effect: RuleConfig["effect"];
   /** The rule that decided; absent where none matched and the default did. */
@@ -20,11 +21,13 @@ export interface Decision {
   readonly redacting?: readonly RedactingRule[];
 }
 
+/** A rule with the effect `redact`. */
 export type RedactingRule = RuleConfig & { readonly redact: NonNullable<RuleConfig["redact"]> };
+/** Whether a rule redacts. */
 export const redacts = (rule: RuleConfig): rule is RedactingRule =>
   rule.effect === "redact" && rule.redact !== undefined;
 
-/** What is judged. */
+/** What is evaluated: a call, or a question of a server. */
 export interface PolicyInput {
   readonly on: InteractionKind;
   readonly route: Route;
@@ -36,17 +39,17 @@ export interface PolicyInput {
   readonly args?: unknown;
   /** The parameters of the server's question. */
   readonly request?: JsonObject;
-  /** Only rules that name what it is about may decide, or let it through; in doubt nobody has named it. */
+  /** Only rules that name the target may decide; an unclear rule does not name it. */
   readonly onlyNamedTargets?: boolean;
 }
 
-/** How one rule took a matter, for `explain`. */
+/** The result of one rule, for `explain`. */
 export interface RuleExplanation {
   readonly rule: RuleConfig;
   readonly answer: "other kind" | "other target" | "other principal" | ConditionResult;
 }
 
-/** Compiles every rule, or tells everything that is wrong with them. */
+/** Compiles every rule; `faults` lists everything that is wrong with them. */
 export function compileRules(rules: readonly RuleConfig[]): {
   readonly rules: readonly Rule[];
   readonly faults: readonly PolicyFault[];
@@ -58,25 +61,26 @@ export function compileRules(rules: readonly RuleConfig[]): {
   };
 }
 
-/** What is left of the work that conditions may be, in steps of about 100 ns (`work.ts`). */
+/** The remaining work of conditions, in steps of about 100 ns (`work.ts`). */
 export interface WorkBudget {
   steps: number;
-  /** Whether a condition that takes more than that can be asked again, later. */
+  /** Whether a condition that exceeds the budget can be evaluated again later. */
   readonly canDefer?: boolean;
-  /** Set where it did not do. */
+  /** Set where the budget was exceeded. */
   isExhausted?: boolean;
 }
 
-/** Of all conditions that are asked at once: some 50 ms. A single one may take half of that. */
+/** Steps of all conditions together: about 50 ms. A single one may take half of that. */
 export const MAX_STEPS_TOGETHER = 500_000;
-/** What is more than some 2 ms waits for its turn. */
+/** Steps of an evaluation (about 2 ms) before it yields. */
 const STEPS_BEFORE_YIELD = 20_000;
-/** After so much others get theirs. */
+/** Steps between two yields to the event loop. */
 const STEPS_PER_SLICE = 50_000;
-/** Of so many turns: between a tenth of a second of work and a second in all. */
+/** Slices of one evaluation: 0.1 s to 1 s of work in all. */
 const MAX_SLICES = 40;
 const TOTAL_WORK_EXCEEDED = "the conditions of all rules together are more work than they may be";
 
+/** The compiled rules of one config. */
 export class RuleSet {
   readonly #rules: readonly Rule[];
   readonly #default: Decision;
@@ -84,7 +88,7 @@ export class RuleSet {
   readonly #readsUris: boolean;
   /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
   readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly Rule[]>>();
-  /** Of those, the ones that may yet decide for a principal; whoever comes again is the same object. */
+  /** Of those, the ones that may still decide for a principal, by its object. */
   readonly #undecided = new WeakMap<readonly Rule[], WeakMap<Principal, readonly Rule[]>>();
 
   constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
@@ -94,7 +98,7 @@ export class RuleSet {
   }
 
   /**
-   * What the rules say; where a URI can be read in several ways, what they say to the worst of them. `budget` is what
+   * The decision of the rules; where a URI can be read in several ways, the strictest. `budget` is what
    * conditions may take together; several matters may share it.
    */
   evaluate(input: PolicyInput, budget: WorkBudget = { steps: MAX_STEPS_TOGETHER }): Decision {
@@ -206,7 +210,7 @@ export class RuleSet {
     );
   }
 
-  /** Undefined for what is put off. */
+  /** Undefined where the condition is deferred. */
   #resultOf(rule: Rule, input: PolicyInput, { steps, canDefer }: WorkBudget): ConditionResult | undefined {
     if (input.args === undefined && usesArgs(rule)) return UNKNOWN_ARGUMENTS;
     return canDefer === true && rule.when !== undefined
@@ -214,7 +218,7 @@ export class RuleSet {
       : conditionResult(rule, input);
   }
 
-  /** What is decided where the rest of the rules cannot be asked any more. */
+  /** The decision where the remaining rules exceed the budget: the first restricting one. */
   #undecidedDecision(from: number, rules: readonly Rule[]): Decision {
     const rule = rules.find(({ restricts }, at) => at >= from && restricts);
     return rule === undefined
@@ -260,7 +264,7 @@ export class RuleSet {
 
   /**
    * The rules that may have decided to redact what a call gives whose arguments are not known any more: the one
-   * that decides without them, and those before it of which nobody can tell. Better too much than too little.
+   * that decides without them, and those before it that depend on them. In doubt more is redacted.
    */
   mayRedact(client: Client, route: Route): readonly RedactingRule[] {
     const found: RedactingRule[] = [];
@@ -296,13 +300,13 @@ export class RuleSet {
     return true;
   }
 
-  /** Whether `client` could read the target right now, without anybody being asked. */
+  /** Whether `client` may read the target now, without an approval. */
   allows(client: Client, route: Route): boolean {
     const { effect } = this.evaluate({ on: "call", route, client, args: {} });
     return effect === "allow" || effect === "redact";
   }
 
-  /** What every rule says, in order, the deciding one and those behind it too. */
+  /** The result of every rule, in order, also of those behind the deciding one. */
   explain(input: PolicyInput): readonly RuleExplanation[] {
     const readings = this.#readingsOf(input.route);
     const { all, alike } = readings ?? { all: [input.route], alike: [] };
@@ -388,7 +392,7 @@ const dependsOnUri = ({ matcher, when }: Rule): boolean =>
   matcher.namesUris || when?.uses.has("target") === true;
 const TOO_MANY_READINGS = "its URI can be read in more ways than can be judged";
 
-/** The decision that takes most away, with what the others redact. */
+/** The strictest decision, with what the others redact. */
 function strictest(decisions: readonly Decision[]): Decision {
   const [first, ...others] = [...decisions].sort((a, b) => strictness(b) - strictness(a));
   if (first === undefined) throw new TypeError("a URI has at least one reading");
@@ -401,7 +405,7 @@ function strictest(decisions: readonly Decision[]): Decision {
 
 const EFFECTS: readonly RuleConfig["effect"][] = ["allow", "redact", "approve", "deny", "hide"];
 
-/** Of two that allow, the one whose rule bounds what a server may ask is stricter. */
+/** Of two equal effects the one with a rule is stricter. */
 const strictness = ({ effect, rule }: Decision): number =>
   EFFECTS.indexOf(effect) * 2 + (rule === undefined ? 0 : 1);
 

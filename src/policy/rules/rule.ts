@@ -6,6 +6,7 @@ import { compileExpression } from "./expression.js";
 import { compileMatcher, type Matcher } from "./matcher.js";
 import { compilePattern } from "./patterns.js";
 
+/** A compiled rule. */
 export interface Rule {
   readonly config: RuleConfig;
   readonly matcher: Matcher;
@@ -33,7 +34,7 @@ export function compileRule(
     if (!(error instanceof ExpressionError)) throw error;
     faults.push({ path: [...path, "when"], message: error.message });
   }
-  // A list is shown before anybody calls, so what it shows cannot hang on what a call will say.
+  // A list has no arguments, so `hide` cannot depend on them.
   for (const fact of ["args", "request"] as const) {
     if (config.effect === "hide" && when?.uses.has(fact)) {
       faults.push({ path: [...path, "when"], message: `a rule that hides cannot look at "${fact}"` });

@@ -7,13 +7,14 @@ import { compilePattern } from "./patterns.js";
 type Expr = ReturnType<typeof parse>["expr"];
 type Kind<C extends Expr["exprKind"]["case"]> = Extract<Expr["exprKind"], { case: C }>["value"];
 
-/** The name of a CEL type; whatever is in a list or a map is `dyn`, which is what nobody can know before. */
+/** The name of a CEL type; elements of lists and maps are `dyn`, unknown until evaluation. */
 type TypeName = string;
 const DYN = "dyn";
 
 /** The types of the members of a variable; a variable that is not here may have any. */
 export type KnownMembers = Readonly<Record<string, Readonly<Record<string, TypeName>>>>;
 
+/** A translated expression. */
 export interface Translation extends Typed {
   /** The variables it looks at. */
   readonly uses: ReadonlySet<string>;
@@ -219,7 +220,7 @@ function asTruth(value: Typed): Typed {
   return { expr: call(INTERNAL.truth, [value.expr]), type: "bool" };
 }
 
-/** A pattern must be there to be compiled before anybody calls; one that a caller could choose is refused. */
+/** A pattern must be a literal, compiled with the rule; one that a caller could choose is refused. */
 function checkPattern({ args }: Kind<"callExpr">): void {
   const [pattern] = args;
   const { constantKind } = pattern?.exprKind.case === "constExpr" ? pattern.exprKind.value : {};
@@ -229,7 +230,7 @@ function checkPattern({ args }: Kind<"callExpr">): void {
   compilePattern(constantKind.value);
 }
 
-/** Values of different kinds are never equal, so whoever compares them has made a mistake. */
+/** Values of different kinds are never equal, so comparing them is a mistake. */
 function checkComparable([left, right]: readonly Typed[]): void {
   if (left === undefined || right === undefined) return;
   const kinds = [left.type, right.type].map((type) => (NUMBERS.has(type) ? "number" : type));

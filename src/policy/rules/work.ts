@@ -17,7 +17,7 @@ class EvaluationWork {
   #spent = 0;
   #limit = MAX_STEPS;
 
-  /** An evaluation begins, which may be so many steps. */
+  /** Begins an evaluation of at most `steps` steps. */
   begin(most: number): void {
     this.#spent = 0;
     this.#limit = most;
