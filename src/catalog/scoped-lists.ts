@@ -76,6 +76,7 @@ export class ScopedLists {
   readonly #scopeKeys = new Map<string, string>();
   readonly #classes = new LRUCache<string, ClassLists>({ max: 200 });
   /** By their digest, as long as somebody holds them. */
+  #lastId = 0;
   readonly #interned = new LRUCache<string, WeakRef<InternedList>>({ max: 500 });
 
   /** The listener of `audience`, if it was met. */
@@ -229,13 +230,12 @@ export class ScopedLists {
     const digest = `${kind}:${createHash("sha256").update(writeJson(items)).digest("base64")}`;
     const known = this.#interned.get(digest)?.deref();
     if (known !== undefined) return known;
-    const list: InternedList = { id: ++lists, items };
+    this.#lastId += 1;
+    const list: InternedList = { id: this.#lastId, items };
     this.#interned.set(digest, new WeakRef(list));
     return list;
   }
 }
-
-let lists = 0;
 
 function newConnectionLists(listScope: ListScope, client: Client | undefined): ConnectionLists {
   return { listScope, client, lists: new Map(), openedAt: Number.NEGATIVE_INFINITY };

@@ -21,8 +21,6 @@ export interface ListVersion {
 
 /** Equal source lists merge into one of these, so that most clients share it and its prepared text. */
 export class Snapshot {
-  /** Unique in this process. */
-  readonly id = ++snapshotCount;
   readonly #byExposed = new Map<string, Route | undefined>();
   #byOwn: Map<string, readonly Route[]> | undefined;
   #revision: string | undefined;
@@ -112,8 +110,6 @@ export class Snapshot {
     return writeJson(this.entries.slice(start, start + PAGE_SIZE).map(({ item }) => item));
   }
 }
-
-let snapshotCount = 0;
 
 /** Names that two have belong to nobody. */
 function addRoute(routes: Map<string, Route | undefined>, name: string, route: Route): void {

@@ -44,6 +44,9 @@ export class Views {
   #byClient = new WeakMap<Client, CatalogView>();
   /** Merged lists and parts of them, by what they were made of. */
   #snapshots = newSnapshots();
+  /** Numbers snapshots for the keys of those that are made of them. */
+  readonly #numbers = new WeakMap<Snapshot, number>();
+  #lastNumber = 0;
   /** Those that were made before the last change; what is still true of them is taken over when it is needed. */
   #earlier = newSnapshots();
 
@@ -130,7 +133,7 @@ export class Views {
   #listOf(client: Client, scope: Endpoint, kind: ListKind): Snapshot {
     if (scope === UNKNOWN_ENDPOINT) return emptySnapshot(kind);
     const whole = this.#whole(client, kind);
-    return this.#shared(`${scope.name}\0${whole.id}`, () => {
+    return this.#shared(`${scope.name}\0${this.#numberOf(whole)}`, () => {
       const { filter, namespaces } = scope;
       const [only] = namespaces;
       if (filter === undefined && scope.name !== "") {
@@ -171,7 +174,15 @@ export class Views {
   #part(list: Snapshot, keep: Parameters<typeof subset>[1], readable: (uri: string) => boolean): Snapshot {
     const part = subset(list, keep, readable);
     if (part === list) return list;
-    return this.#shared(`seen\0${list.id}\0${difference(list, part)}`, () => part);
+    return this.#shared(`seen\0${this.#numberOf(list)}\0${difference(list, part)}`, () => part);
+  }
+
+  #numberOf(snapshot: Snapshot): number {
+    const known = this.#numbers.get(snapshot);
+    if (known !== undefined) return known;
+    this.#lastNumber += 1;
+    this.#numbers.set(snapshot, this.#lastNumber);
+    return this.#lastNumber;
   }
 
   #shared(key: string, make: () => Snapshot): Snapshot {

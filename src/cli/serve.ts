@@ -3,7 +3,6 @@
 import { workersConflict } from "../config/check-rules.js";
 import type { ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
-import { callCount } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
@@ -23,7 +22,7 @@ import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
 
 /** What can be started, fails, and is stopped: one gateway, or several workers as one. */
-type Runnable = Pick<Gateway, "start" | "stop" | "failed">;
+type Runnable = Pick<Gateway, "start" | "stop" | "failed"> & Partial<Pick<Gateway, "isUnused">>;
 
 /** Runs the gateway over HTTP until a signal. Returns the exit code. */
 export async function serve(
@@ -115,7 +114,7 @@ async function run(
     return EXIT.failed;
   }
   const unfollow = follow();
-  const stopCollecting = collectWhenIdle(log, () => callCount() === 0);
+  const stopCollecting = collectWhenIdle(log, () => served.isUnused?.() ?? true);
   try {
     return await stopped;
   } finally {

@@ -1,6 +1,5 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 import { configOfUrl } from "../config/from-command.js";
-import { callCount } from "../core/call.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -52,6 +51,6 @@ function parseHeader(line: string): [string, string] {
 async function run(gateway: Gateway, shell: CommandContext, log: Log): Promise<number> {
   // stdio has no HTTP authorization: credentials come from the environment (basic/authorization).
   const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
-  const stopCollecting = collectWhenIdle(log, () => callCount() === 0);
+  const stopCollecting = collectWhenIdle(log, () => gateway.isUnused());
   return untilStopped(gateway, shell, log, hostGone).finally(stopCollecting);
 }

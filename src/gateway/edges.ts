@@ -75,12 +75,16 @@ export function createEdges(
 const CONNECT_WAIT_MS = 5_000;
 
 /** Reads the config in effect anew at each call. */
-function createGatewayApi(liveConfig: LiveConfig, { identity, telemetry }: GatewayParts): GatewayApi {
+function createGatewayApi(
+  liveConfig: LiveConfig,
+  { identity, telemetry, callIds }: GatewayParts,
+): GatewayApi {
   const { logger, redact } = telemetry;
   const handle: GatewayApi["handle"] = (call) => liveConfig.pipeline.handle(call);
   const upstreamOf = (server: string) => liveConfig.pipeline.servers.get(server)?.upstream;
   return {
     handle,
+    nextCallId: () => callIds.next(),
     changes: liveConfig.changes,
     async describe(client) {
       const { catalog } = liveConfig.pipeline;
@@ -103,7 +107,7 @@ function createGatewayApi(liveConfig: LiveConfig, { identity, telemetry }: Gatew
     followTasks(client, handles, listener) {
       const { catalog, servers, tasks } = liveConfig.pipeline;
       const upstream = (server: string) => servers.get(server)?.upstream;
-      return followTasks({ tasks, catalog, upstream, handle, logger }, client, handles, listener);
+      return followTasks({ tasks, catalog, upstream, handle, callIds, logger }, client, handles, listener);
     },
     hasEndpoint: (name, principal) => liveConfig.pipeline.catalog.hasEndpoint(name, principal),
     forwardNotification(client, notice) {

@@ -44,6 +44,8 @@ export interface Gateway {
   explain(query: ExplainQuery): ReturnType<typeof cliExplain>;
   /** Puts a new config into effect as a whole. @throws when that is not possible; the old one stays in effect. */
   reload(config: Config): Promise<void>;
+  /** Whether no call has been made so far. */
+  isUnused(): boolean;
   /** Records that a new config was refused, for the metric and the readiness page. */
   reloadFailed(reasons: readonly string[]): void;
 }
@@ -51,7 +53,7 @@ export interface Gateway {
 /** Builds a gateway and starts its servers; it listens after `start`. */
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const parts = createParts(config, options);
-  const { telemetry, sessions } = parts;
+  const { telemetry, sessions, callIds } = parts;
   const { logger, metrics, pendingQuestions } = telemetry;
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
@@ -77,7 +79,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
     lists: (kind) => cliLists(liveConfig.pipeline, kind),
-    call: (name, args) => cliCall(liveConfig.pipeline, name, args),
+    call: (name, args) => cliCall(liveConfig.pipeline, callIds.next(), name, args),
     explain: (query) => cliExplain(liveConfig.pipeline, query),
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);
@@ -89,6 +91,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         metrics.configReloaded(true);
       });
     },
+    isUnused: () => callIds.count === 0,
     reloadFailed(reasons) {
       status.reloadErrors = reasons;
       metrics.configReloaded(false);

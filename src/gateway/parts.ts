@@ -1,6 +1,7 @@
 /** Which parts of the gateway live as long as the process, and outlive every config. */
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import type { Config, ServerConfig } from "../config/config.js";
+import { CallIds } from "../core/call.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
@@ -75,6 +76,7 @@ interface SealedParts {
 /** The parts, grouped by what they are for. */
 export interface GatewayParts {
   readonly identity: GatewayIdentity;
+  readonly callIds: CallIds;
   readonly telemetry: Telemetry;
   readonly processes: ServerProcesses;
   readonly sessions: SessionParts;
@@ -101,6 +103,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       instance: instanceId(worker?.secret),
       ...(worker !== undefined && { worker }),
     },
+    callIds: new CallIds(),
     telemetry: { logger, metrics, redact, pendingQuestions: new PendingQuestions(metrics, ttlMs) },
     processes: { registry, spawnLimiter: new SpawnLimiter(), draining: new DrainingServers(logger) },
     sessions: { directory: new SessionDirectory(), parkedCalls },

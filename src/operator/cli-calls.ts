@@ -1,5 +1,5 @@
 /** How commands such as `cardea list`, `call` and `explain` use a gateway without a host. */
-import { nextCallId, type Reply } from "../core/call.js";
+import type { Reply } from "../core/call.js";
 import type { ListKind } from "../core/lists.js";
 import { Stop } from "../core/stop.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
@@ -20,10 +20,15 @@ export async function cliLists(
 }
 
 /** Calls a tool by the name a host would use. */
-export async function cliCall(pipeline: Pipeline, name: string, args: JsonObject): Promise<Reply> {
+export async function cliCall(
+  pipeline: Pipeline,
+  id: number,
+  name: string,
+  args: JsonObject,
+): Promise<Reply> {
   await awaitServers(pipeline);
   return pipeline.handle({
-    id: nextCallId(),
+    id,
     method: "tools/call",
     params: { name, arguments: args },
     client: CLI_CLIENT,

@@ -1,7 +1,7 @@
 /** Why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
 import { BadQuery } from "../admin/pages.js";
 import type { Catalog } from "../catalog/catalog.js";
-import { type Call, nextCallId, type Route } from "../core/call.js";
+import type { Call, Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import { unknownMethod } from "../core/refusal.js";
@@ -56,7 +56,7 @@ export async function explainCall(
     capabilities: {},
   };
   const hypotheticalCall = (message: Pick<Call, "method" | "params">, route?: Route): Call => ({
-    id: nextCallId(),
+    id: 0,
     ...message,
     client,
     ...(route !== undefined && { route }),

@@ -1,6 +1,6 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
 import type { Config, InteractionKind, LimitConfig, RuleConfig } from "../config/config.js";
-import { type Call, nextCallId, type Route } from "../core/call.js";
+import type { Call, Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { Middleware } from "../core/handler.js";
@@ -163,7 +163,7 @@ export function createPolicy(
 
 /** A question outside all calls is evaluated, logged and limited like one within a call. */
 const callOfQuestion = (client: Client, { method, params }: JsonObject): Call => ({
-  id: nextCallId(),
+  id: 0,
   method: String(method),
   params: isObject(params) ? params : {},
   client,

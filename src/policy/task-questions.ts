@@ -1,6 +1,6 @@
 /** Which questions may a server ask during a task? Each is evaluated once, however often it is sent. */
 import { LRUCache } from "lru-cache";
-import { type Call, nextCallId, type Reply, type Route } from "../core/call.js";
+import type { Call, Reply, Route } from "../core/call.js";
 import type { Handler } from "../core/handler.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
@@ -91,5 +91,5 @@ async function refuse(call: Call, refused: Parameters<typeof withRefusals>[1], n
     ? ["tasks/update", { taskId, inputResponses: responses }]
     : // A completion cannot be made up, and a server that waits for one would wait for ever.
       ["tasks/cancel", { taskId }];
-  await next({ ...call, id: nextCallId(), method, params });
+  await next({ ...call, method, params });
 }

@@ -1,6 +1,6 @@
 /** Tells a client what becomes of its tasks, as soon as their servers say that something has. */
 import type { Catalog } from "../catalog/catalog.js";
-import { type Call, nextCallId } from "../core/call.js";
+import type { Call, CallIds } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { Handler } from "../core/handler.js";
 import { inBackground, type Logger } from "../core/logger.js";
@@ -19,12 +19,13 @@ export interface FollowTasksOptions {
    * own words count as a hint only, and the task is asked after anew.
    */
   readonly handle: Handler;
+  readonly callIds: CallIds;
   readonly logger: Logger;
 }
 
 /** Follows those of `handles` that are tasks of `client`. Never rejects. */
 export async function followTasks(
-  { catalog, tasks, upstream, handle, logger }: FollowTasksOptions,
+  { catalog, tasks, upstream, handle, callIds, logger }: FollowTasksOptions,
   client: Client,
   handles: readonly string[],
   listener: TaskListener<JsonObject>,
@@ -44,7 +45,7 @@ export async function followTasks(
 
   async function report(taskId: string): Promise<void> {
     const call: Call = {
-      id: nextCallId(),
+      id: callIds.next(),
       method: "tasks/get",
       params: { taskId },
       client,

@@ -64,6 +64,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
 
   const gateway: Gateway = {
     failed: never,
+    isUnused: () => true,
     start: async () => {
       events.push("start");
       return { url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" };

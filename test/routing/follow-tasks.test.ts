@@ -1,6 +1,6 @@
 /** Clients that follow their tasks hear of them in the words of `tasks/get`, through everything that stands before it. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Reply } from "../../src/core/call.js";
+import { CallIds, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import type { TaskListener, TaskSubscription } from "../../src/core/tasks.js";
 import { followTasks } from "../../src/routing/follow-tasks.js";
@@ -78,7 +78,10 @@ function follow(
   const told = listening();
   const logger = { ...SILENT, error: (_: object, sentence: string) => void told.faults.push(sentence) };
   const upstream = (wanted: string) => servers.find(({ upstream: { name } }) => name === wanted)?.upstream;
-  return { told, following: followTasks({ ...front, upstream, logger }, client, handles, told) };
+  return {
+    told,
+    following: followTasks({ ...front, upstream, logger, callIds: new CallIds() }, client, handles, told),
+  };
 }
 
 test("each server is asked for its own, and what it agrees to is followed under the client's handles", async () => {

@@ -1,5 +1,5 @@
 /** A gateway with nothing behind it: answers from a map of handlers, and says what changed when it is told to. */
-import type { Call, Reply } from "../../src/core/call.js";
+import { type Call, CallIds, type Reply } from "../../src/core/call.js";
 import type { Change, ChangeFilter } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
 import type { GatewayApi, ServerDescription } from "../../src/core/gateway-api.js";
@@ -40,9 +40,11 @@ export function fakePort(options: FakePortOptions = {}): FakePort {
   const subscribers = new Set<{ readonly interest: ChangeFilter; readonly hear: (change: Change) => void }>();
   const calls: Call[] = [];
   const forgotten: string[] = [];
+  const callIds = new CallIds();
   return {
     calls,
     forgotten,
+    nextCallId: () => callIds.next(),
     get interests() {
       return [...subscribers].map(({ interest }) => interest);
     },

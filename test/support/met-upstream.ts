@@ -1,6 +1,6 @@
 /** An upstream in front of a fake server, as the gateway would hold it, and clients that call it. */
 import type { ServerConfig } from "../../src/config/config.js";
-import { type Call, type Notice, nextCallId, type Reply } from "../../src/core/call.js";
+import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { ANONYMOUS, type Client, type ClientDirectory } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { ListScope, UpstreamObserver } from "../../src/core/upstream.js";
@@ -99,7 +99,7 @@ export function calling(changes: Partial<Call> = {}): Calling {
   const controller = new AbortController();
   const notices: Notice[] = [];
   const call: Call = {
-    id: nextCallId(),
+    id: 1,
     method: "tools/call",
     params: { name: "echo", arguments: {} },
     client: client(),

@@ -1,8 +1,8 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
 
-import { type Call, type InputResponses, nextCallId, type Reply } from "../../core/call.js";
+import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Handler } from "../../core/handler.js";
+import type { GatewayApi } from "../../core/gateway-api.js";
 import { REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/refusal.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
@@ -34,7 +34,7 @@ export interface QuestionContext {
  * (2026-07-28, basic/patterns/mrtr, "Client Requirements").
  */
 export async function inputLoop(
-  next: Handler,
+  gateway: Pick<GatewayApi, "handle" | "nextCallId">,
   call: Call,
   first: InputRequired,
   context: QuestionContext,
@@ -53,7 +53,7 @@ export async function inputLoop(
       return { kind: "error", error: refusalError(answers.error) };
     }
     refused = answers.refused;
-    reply = await next({ ...call, id: nextCallId(), inputResponses: answers.answers });
+    reply = await gateway.handle({ ...call, id: gateway.nextCallId(), inputResponses: answers.answers });
   }
   return reply;
 }

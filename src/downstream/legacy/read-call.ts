@@ -1,6 +1,6 @@
-/** A request of a legacy session, read into a Call. */
+/** Reads a request of a legacy session into a call. */
 
-import { type Call, type Notice, nextCallId } from "../../core/call.js";
+import type { Call, Notice } from "../../core/call.js";
 import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Request } from "../../wire/envelope.js";
@@ -11,7 +11,9 @@ import { isForCall } from "./notification-filter.js";
 import type { Revision } from "./revision.js";
 import type { Session } from "./session.js";
 
+/** @param id that of the call; `sendNotice` receives the notifications that the client may see */
 export function readCall(
+  id: number,
   session: Session,
   request: Request,
   signal: StopSignal,
@@ -22,7 +24,7 @@ export function readCall(
   const lasts = Object.hasOwn(params, "task");
   let progress = lasts && isProgressToken(token) ? session.taskTokens.add(token) : undefined;
   return {
-    id: nextCallId(),
+    id,
     method: request.method,
     params,
     client: session.client,
@@ -43,12 +45,11 @@ export function readCall(
   };
 }
 
-/** What only has a meaning in the modern era must not come in through this door: a state is never unsealed here. */
+/** Members that have a meaning only in the modern era, and are dropped: no state is unsealed in this one. */
 const MODERN_PARAMS = ["inputResponses", "requestState"];
 const MODERN_META = [META.protocolVersion, META.clientCapabilities, META.clientInfo, META.logLevel];
 
 function readParams(sent: JsonObject, { tasks }: Revision): JsonObject {
-  // Where tasks are not known yet, nobody can have wished for one.
   const params = without(sent, tasks ? MODERN_PARAMS : [...MODERN_PARAMS, "task"]);
   const meta = objectAt(params, "_meta");
   if (meta === undefined) return params;

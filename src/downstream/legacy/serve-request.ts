@@ -62,7 +62,7 @@ async function serveCall(
     sink.respond(errorText(id, refusalError(tooManyInFlight("session"))));
     return;
   }
-  const call = readCall(session, request, controller.signal, (notice) => {
+  const call = readCall(gateway.nextCallId(), session, request, controller.signal, (notice) => {
     sink.send(noticeText(notice.method, notice.params));
   });
   const questionContext = { session, sink, abandon: () => controller.abort() };
@@ -70,8 +70,7 @@ async function serveCall(
   let scopes: readonly string[] | undefined;
   try {
     let reply = await gateway.handle(call);
-    if (reply.kind === "input_required")
-      reply = await inputLoop(gateway.handle, call, reply, questionContext);
+    if (reply.kind === "input_required") reply = await inputLoop(gateway, call, reply, questionContext);
     text = writeReply(id, call, reply, session.revision, gateway);
     scopes = missingScopes(reply);
   } catch (error) {

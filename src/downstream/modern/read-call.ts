@@ -1,6 +1,6 @@
 /** Reads a modern request into a call; everything about its sender is in the request itself. */
 import type { IncomingHttpHeaders } from "node:http";
-import { type Call, type InputResponses, type Notice, nextCallId } from "../../core/call.js";
+import type { Call, InputResponses, Notice } from "../../core/call.js";
 import { checkParams } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
@@ -40,7 +40,7 @@ export interface RequestContext extends Sender {
 export function readCall(
   request: Request,
   context: RequestContext,
-  gateway: Pick<GatewayApi, "tool">,
+  gateway: Pick<GatewayApi, "nextCallId" | "tool">,
   clients: ClientCache,
 ): Call {
   const sent = request.params ?? {};
@@ -61,7 +61,7 @@ export function readCall(
   let progress: ProgressFilter | undefined;
   const filter = { progressToken: progressToken(meta), logLevel };
   return {
-    id: nextCallId(),
+    id: gateway.nextCallId(),
     method: request.method,
     params: without(
       params,

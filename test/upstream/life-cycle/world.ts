@@ -3,7 +3,7 @@ import { createSecretKey, randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import type { Config } from "../../../src/config/config.js";
 import { readConfig } from "../../../src/config/read.js";
-import { nextCallId, type Reply } from "../../../src/core/call.js";
+import { CallIds, type Reply } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
@@ -95,6 +95,7 @@ export class World {
     const config = "servers" in begin ? begin : configOf(begin);
     this.inEffect = new LiveConfig(config, {
       identity: { info: { name: "cardea", version: "0" }, instance: "model" },
+      callIds: new CallIds(),
       telemetry: {
         logger: SILENT,
         metrics,
@@ -140,7 +141,7 @@ export class World {
     const made: Made = { mark: this.calls.length, stop, answers: 0, outcome: undefined };
     this.calls.push(made);
     const call = {
-      id: nextCallId(),
+      id: 1,
       method: "tools/call",
       params: { name: `${name}__work`, arguments: { takesMs, mark: made.mark } },
       client: { principal: ANONYMOUS, affinity: "host", session: false, endpoint: "", capabilities: {} },
