@@ -42,6 +42,7 @@ const PLAIN =
 /** Whether a URI has one reading only; a fast check, true for most. */
 export const hasSingleReading = (uri: string): boolean => PLAIN.test(uri);
 
+/** The last result of a pure function: no gateway sees another's in it. */
 let last: { readonly uri: string; readonly readings: UriReadings } | undefined;
 
 /**

@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 import { type Batch, type Envelope, isBatch, isRequest, messagesIn } from "../wire/envelope.js";
 
+/** Limits of the request bodies in memory. */
 export interface BodyBudgetOptions {
   /** In bytes. Default 256 MiB. */
   readonly limit?: number;
@@ -16,6 +17,7 @@ const MIB = 1024 * 1024;
 const UNCOUNTED_BYTES = 64 * 1024;
 const RETRY_AFTER_MS = 1_000;
 
+/** The memory of the request bodies in flight, and load shedding of new calls. */
 export class BodyBudget {
   readonly #options: Required<BodyBudgetOptions>;
   #reserved = 0;

@@ -1,37 +1,38 @@
-/** Connections on which nothing has moved for a while: which of them go on, and which are closed. */
+/** Which idle and stalled connections are closed, and when? */
 import type { Socket } from "node:net";
 import type { Logger } from "../core/logger.js";
 
 /**
- * So long (ms) an idle connection is kept beyond what was promised. Whoever believes the promise may send in its last
- * moment, and Node (before 22.19) would close just then: a request that is lost without a trace.
+ * An idle connection is kept for this time (ms) beyond the advertised keep-alive. A client may send in its last moment, and
+ * Node (before 22.19) would close the socket just then: the request would be lost without a trace.
  */
 const KEEP_ALIVE_GRACE_MS = 1_000;
 
 /**
- * In so many steps the time of a reader that takes nothing is measured. Node alone sees how far a large write has come,
- * and tells by its time-out, which it puts off for its whole length if anything moved since it last looked: one of
- * 30 s would end a reader that took something at first only after 60 s.
+ * The stall time is measured in this number of steps. Only Node sees the progress of a large write, and reports it by its
+ * socket timeout, which restarts in full length if anything moved: one of 30 s would close a stalled reader after up to 60 s.
  */
 const STALL_STEPS = 20;
 
+/** Limits of idle and stalled connections. */
 export interface ConnectionTimeoutsOptions {
-  /** So long may a reader take nothing of what waits for it, in ms. */
+  /** A reader that takes nothing of the pending bytes for this time (ms) is disconnected. */
   readonly stallMs: number;
   readonly logger: Logger;
 }
 
+/** Closes connections whose reader stalls, and idle ones after a grace period. */
 export class ConnectionTimeouts {
   readonly #stallMs: number;
   readonly #stepMs: number;
   readonly #logger: Logger;
   readonly #open = new Set<Socket>();
   #timer: NodeJS.Timeout | undefined;
-  /** Those with a response under way, between the two events that Node has for one time-out. */
+  /** Sockets with a response in flight, between the two events that Node emits for one timeout. */
   readonly #responding = new WeakSet<Socket>();
-  /** Since when (by `performance.now()`) nothing is taken, and when that was last heard. */
+  /** Since when (by `performance.now()`) nothing is read, and when Node last reported it. */
   readonly #stalled = new WeakMap<Socket, { readonly since: number; readonly heard: number }>();
-  /** How much had been read when the time beyond the promise began. */
+  /** The bytes read when the grace period began. */
   readonly #graceBytesRead = new WeakMap<Socket, number>();
 
   constructor({ stallMs, logger }: ConnectionTimeoutsOptions) {
@@ -40,11 +41,11 @@ export class ConnectionTimeouts {
     this.#logger = logger;
   }
 
-  /** Looks after `socket` until it is closed. */
+  /** Checks `socket` until it is closed. */
   readonly watch = (socket: Socket): void => {
     this.#timer ??= setInterval(this.#armStallTimeouts, this.#stepMs).unref();
     this.#open.add(socket);
-    // It comes once, and `once` would keep five objects with each stream for that.
+    // `close` is emitted once anyway, and `once` would keep five objects with each stream.
     socket.on("close", () => {
       this.#open.delete(socket);
       if (this.#open.size > 0) return;
@@ -53,7 +54,7 @@ export class ConnectionTimeouts {
     });
   };
 
-  /** For the `timeout` of a response: a call may be quiet for as long as it takes; a reader that leaves what is there is cut off. */
+  /** For the `timeout` of a response: a call may be quiet for any time; a reader that leaves pending bytes is disconnected. */
   readonly onResponseTimeout = (socket: Socket): void => {
     this.#responding.add(socket);
     if (socket.writableLength === 0) {
@@ -62,12 +63,12 @@ export class ConnectionTimeouts {
     }
     const now = performance.now();
     const before = this.#stalled.get(socket);
-    // If anything had moved in between, it would have come later by another step.
+    // If anything had moved in between, this event would be one step later.
     const goesOn = before !== undefined && now - before.heard < 2 * this.#stepMs;
     const since = goesOn ? before.since : now - this.#stepMs;
     if (now - since >= this.#stallMs) {
       const bytes = socket.writableLength;
-      this.#logger.warn({ bytes }, "a connection was closed: its reader takes nothing");
+      this.#logger.warn({ bytes }, "a stalled connection was closed: its reader takes nothing");
       socket.destroy();
       return;
     }
@@ -75,23 +76,23 @@ export class ConnectionTimeouts {
     socket.setTimeout(this.#stepMs);
   };
 
-  /** For the `timeout` of the server, which comes behind that of a response, if there is one. */
+  /** For the `timeout` of the server, which Node emits after that of a response, if there is one. */
   readonly onServerTimeout = (socket: Socket): void => {
     if (this.#responding.delete(socket)) return;
     const { bytesRead } = socket;
-    // It may have been used since it was given time before.
+    // The socket may have been used since its last grace period.
     if (this.#graceBytesRead.get(socket) !== bytesRead) {
       this.#graceBytesRead.set(socket, bytesRead);
       socket.setTimeout(KEEP_ALIVE_GRACE_MS);
       return;
     }
-    // Where the process was busy for long, a request may lie there that nobody has read yet.
+    // After a busy phase of the process a request may be in the socket that is not read yet.
     setImmediate(() => {
       if (socket.bytesRead === bytesRead) socket.destroy();
     });
   };
 
-  /** From now on Node tells of each step of those for whom something waits. */
+  /** Arms the stall timeout of each socket with pending bytes. */
   readonly #armStallTimeouts = (): void => {
     for (const socket of this.#open) {
       if (socket.writableLength > 0 && socket.timeout !== this.#stepMs) socket.setTimeout(this.#stepMs);

@@ -1,9 +1,10 @@
-/** The connections of a listener: how many there are, and which of them came when there was hardly room any more. */
+/** How many connections may a listener hold, and which of them are refused? */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Logger } from "../core/logger.js";
 import { type LoadShedKind, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 
+/** Limits of the connections of one listener. */
 export interface ConnectionSettings {
   /** The most at once. */
   readonly max: number;
@@ -12,11 +13,12 @@ export interface ConnectionSettings {
   readonly logger: Logger;
 }
 
-/** Shares of `max`: from the first on none is kept for another request, from the second on new ones are only told so. */
+/** Shares of `max`: above the first, connections close after their response; above the second, new ones get 503. */
 const CLOSE_AFTER_RESPONSE_SHARE = 0.8;
 const REFUSE_SHARE = 0.9;
 const LOG_EVERY_MS = 60_000;
 
+/** Counts the connections of one listener, and sheds those beyond its limit. */
 export class Connections {
   readonly #settings: ConnectionSettings;
   #open = 0;
@@ -27,7 +29,7 @@ export class Connections {
     this.#settings = settings;
   }
 
-  /** Takes a new connection in, or closes it where there is no memory left to read from it. */
+  /** Counts a new connection, or closes it under memory pressure. */
   admit(socket: Socket): void {
     const { max, pressure, onShed } = this.#settings;
     if (pressure.level >= SHED_LEVELS.connections) {
@@ -42,24 +44,24 @@ export class Connections {
     this.#warn();
   }
 
-  /** The system closed one that was beyond `max`. */
+  /** Node dropped a connection beyond `max`. */
   onDropped(): void {
     this.#settings.onShed("connections");
     this.#warn();
   }
 
-  /** Whether connections had better end behind the answer that is under way on them. */
+  /** Whether connections should close after the response in flight. */
   get areNearLimit(): boolean {
     const { max, pressure } = this.#settings;
     return pressure.level >= SHED_LEVELS.streams || this.#open > max * CLOSE_AFTER_RESPONSE_SHARE;
   }
 
-  /** Whether this one came so late that nothing is done for it: those who were here before are served. */
+  /** Whether this connection gets 503 because it came beyond the limit. */
   isOverLimit(socket: Socket): boolean {
     return this.#overLimit.has(socket);
   }
 
-  /** One for all sockets, as each may stay open for hours with a stream. */
+  /** One listener for all sockets: each socket may keep its own for hours. */
   readonly #onClose = (): void => {
     this.#open -= 1;
   };
@@ -69,21 +71,18 @@ export class Connections {
     if (now - this.#loggedAt < LOG_EVERY_MS) return;
     this.#loggedAt = now;
     const { logger, max } = this.#settings;
-    logger.warn(
-      { connections: this.#open, limit: max },
-      "there are too many connections; new ones are refused",
-    );
+    logger.warn({ connections: this.#open, limit: max }, "too many open connections; new ones are refused");
   }
 }
 
-/** More than ten thousand streams and the calls beside them would need other machines anyway. */
+/** Enough for the 10,000 streams of the stream quota and the calls beside them. */
 const MAX_CONNECTIONS = 20_000;
-/** What servers need besides: connections and pipes for as many calls as can sensibly be under way at once. */
+/** File descriptors for the connections and pipes to servers. */
 const UPSTREAM_RESERVE = 1_500;
 
-/** @param descriptors how many the process may have open. Default: what the system says. */
+/** The connection limit. @param descriptors that the process may have open. Default: the soft limit of the system. */
 export function connectionLimit(descriptors = descriptorLimit()): number {
-  // Up to half of them where there are few (each call may need one on either side), and a quarter at least.
+  // Up to half of the descriptors (a call may need one on either side), and a quarter at least.
   const reserve = Math.max(descriptors / 4, Math.min(descriptors / 2, UPSTREAM_RESERVE));
   return Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(descriptors - reserve)));
 }
@@ -98,7 +97,7 @@ function descriptorLimit(): number {
   }
 }
 
-/** Node raises the soft limit to the hard one where it can, and tells in its report what came of it. */
+/** Node raises the soft limit to the hard one where it can; its report has the result. */
 function reportedLimit(): number {
   const report: unknown = process.report?.getReport();
   const limits = memberOf(memberOf(report, "userLimits"), "open_files");

@@ -1,22 +1,22 @@
-/** What browsers are told, so that pages of an allowed origin may call (fetch standard, "CORS protocol"). */
+/** Which CORS headers let pages of an allowed origin call the gateway (fetch standard, "CORS protocol")? */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
-/** Headers of either era that a page sends; `Mcp-Param-*` are named by tools and are let in by their prefix. */
+/** Request headers of either era; `Mcp-Param-*`, which tools name, are allowed by their prefix. */
 const ALLOWED_HEADERS = new Set([
   ...["accept", "authorization", "content-type", "last-event-id", "x-api-key"],
   ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
 ]);
 const EXPOSED_HEADERS = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";
 
-/** Marks a response as readable by pages of `origin`, which was allowed before; never by those of any other. */
+/** Makes a response readable for pages of `origin`, which was checked before. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
   response.setHeader("vary", "Origin");
 }
 
-/** Answers the question a browser asks before it sends what a form could not. */
+/** Answers the preflight request of a browser. */
 export function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
   const requested = String(request.headers["access-control-request-headers"] ?? "")
     .split(",")

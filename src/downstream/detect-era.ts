@@ -3,6 +3,7 @@ import { type Batch, type Envelope, isBatch } from "../wire/envelope.js";
 import { objectAt } from "../wire/json.js";
 import { LEGACY_REVISIONS, META } from "../wire/names.js";
 
+/** `modern` is revision 2026-07-28, `legacy` every earlier one. */
 export type Era = "legacy" | "modern";
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Hands an HTTP request over to the worker that it belongs to: the one that has the session, the parked call or the
- * task. That worker does everything there is to do, checks included, as if the host had come to it.
+ * Forwards an HTTP request to the worker that owns its session, parked call or task. That worker runs all checks, as if the
+ * host had connected to it.
  */
 import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from "node:http";
 import { GatewayError } from "../core/errors.js";
@@ -14,10 +14,11 @@ import { HEADER } from "../wire/names.js";
 import { MESSAGES_PATH } from "./edge.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 
+/** Forwards requests to the worker that owns their session, call or task. */
 export interface WorkerForwarder {
-  /** Hands over a request by the session it names; false when that is this worker's own, or there is none. */
+  /** Forwards a request by its session id; false where the session is this worker's own, or there is none. */
   forwardBySession(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Hands over a message without a session by what it brings back. `body` is what was read of the request. */
+  /** Forwards a message without a session by its task or request state. `body` is the request body as it was read. */
   forwardByMessage(
     request: IncomingMessage,
     response: ServerResponse,
@@ -28,10 +29,10 @@ export interface WorkerForwarder {
   close(): void;
 }
 
-/** How it went: `absent` when there was nobody to take it, `lost` when whoever took it did not answer. */
+/** `absent`: the worker does not run, `lost`: the worker took the request and ended without a response. */
 type ForwardOutcome = "answered" | "absent" | "lost";
 
-/** A connection to another worker that nobody used for so long (ms) is closed by whoever opened it. */
+/** An idle connection to another worker is closed after this time (ms), by the side that opened it. */
 const IDLE_MS = 10_000;
 
 /** What is true of one connection and not of the next (RFC 9110, 7.6.1). */
@@ -43,6 +44,7 @@ const FRAMING_HEADERS: ReadonlySet<string> = new Set([
   "content-length",
 ]);
 
+/** Makes the forwarder of the worker `identity`. */
 export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger): WorkerForwarder {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
 
@@ -69,9 +71,9 @@ export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger):
     close: () => agent.destroy(),
   };
 
-  /** Nothing that a host sends may come to this. */
+  /** A fault: no request of a host should cause it. */
   function fail(response: ServerResponse, error: unknown, id?: MessageId): void {
-    logger.error({ error }, "a request could not be handed over");
+    logger.error({ error }, "a request could not be forwarded to its worker");
     sendFailure(response, httpFailure(error), id);
   }
 
@@ -101,7 +103,7 @@ export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger):
         agent,
         method: request.method,
         path: request.url,
-        // As they came: what is doubled or odd in them is for the other worker to judge.
+        // Unchanged: the other worker checks duplicate and malformed headers.
         headers:
           body === undefined
             ? withoutHeaders(request.rawHeaders, HOP_BY_HOP_HEADERS)

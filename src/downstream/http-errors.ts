@@ -20,6 +20,7 @@ export class HttpRefusal extends GatewayError {
   }
 }
 
+/** An HTTP response that carries a JSON-RPC error. */
 export interface HttpFailure {
   readonly status: number;
   readonly error: RpcError;

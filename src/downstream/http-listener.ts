@@ -1,4 +1,4 @@
-/** The HTTP side that faces hosts: when it listens, how long it waits for whom, and how it stops. */
+/** The HTTP listener for hosts: when it listens, its timeouts, and how it drains. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
@@ -17,6 +17,7 @@ import type { WorkerForwarder } from "./forward-to-worker.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import { httpRoutes, type SseEdge } from "./http-routes.js";
 
+/** What the listener serves, and its limits. */
 export interface HttpListenerOptions {
   readonly listen: ListenConfig["http"];
   readonly gateway: GatewayApi;
@@ -26,17 +27,17 @@ export interface HttpListenerOptions {
   readonly sse?: SseEdge;
   /** What `/readyz` says; asked anew each time. */
   readonly readiness: () => Readiness;
-  /** Default: everybody is anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
+  /** Default: anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
   readonly authentication?: Authentication;
   readonly logger?: Logger;
-  /** Told of each request that was refused before it reached an edge, with its HTTP status. */
+  /** Called for each request that was refused before it reached an edge, with its HTTP status. */
   readonly onRefused?: (status: number) => void;
   readonly timeouts?: Partial<HttpTimeouts>;
   /** The most connections at once; further ones are dropped. Default: what the descriptors of the process allow. */
   readonly maxConnections?: number;
   /** Default: there is none. */
   readonly pressure?: Pressure;
-  /** Told of everything that is refused because there is too much of it. */
+  /** Called for everything that is refused under load. */
   readonly onShed?: (what: LoadShedKind) => void;
   /** How many bytes the bodies of requests under way may have together. Default 256 MiB. */
   readonly bodyBudgetBytes?: number;
@@ -56,17 +57,19 @@ interface HttpTimeouts {
   readonly stallMs: number;
 }
 
+/** A listener that can be started and drained. */
 export interface HttpListener {
   /** Binds. @throws GatewayError when that would let strangers in, or the error of the system. */
   start(): Promise<{ readonly url: string; readonly port: number }>;
   /**
-   * Takes no more connections, ends what streams, lets requests finish for `graceMs`, then cuts them off. Before
-   * that it serves on for `lingerMs` (default 0), closing each connection behind its answer, so that whoever is in
-   * front finds out in time that nothing may be sent here any more; no longer, though, than until `isIdle`.
+   * Drains and stops: accepts no more connections, ends streams, lets requests finish for `graceMs`, then closes them.
+   * Before that it serves for `lingerMs` (default 0) or until `isIdle`, and closes each connection after its response, so
+   * that a load balancer in front sees in time that this listener stops.
    */
   stop(graceMs: number, lingerMs?: number, isIdle?: () => boolean): Promise<void>;
 }
 
+/** Makes the listener; it binds at `start`. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { listen, logger = SILENT, authentication = NO_AUTHENTICATION } = options;
   const { pressure = NO_PRESSURE, onShed = () => {}, maxConnections = connectionLimit(), workers } = options;
@@ -158,7 +161,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   }
 }
 
-/** @throws GatewayError when strangers could reach the listener although nobody has to say who they are. */
+/** @throws GatewayError `forbidden` for a listener beyond loopback without authentication. */
 export function checkExposure({ host, insecure }: ListenConfig["http"], isRequired: boolean): void {
   if (isLoopback(host) || isRequired || insecure) return;
   const message = `refused to listen on ${host}: anybody who reaches it could call every tool; "auth" in the config says who may, or --insecure that all may`;
@@ -167,7 +170,7 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
 
 const STALL_MS = 30_000;
 
-/** How often (ms) somebody looks whether there is anything left to wait for. */
+/** Interval (ms) at which `isIdle` is checked. */
 const POLL_MS = 50;
 
 async function linger(ms: number, isIdle: () => boolean): Promise<void> {
@@ -177,7 +180,7 @@ async function linger(ms: number, isIdle: () => boolean): Promise<void> {
   }
 }
 
-/** Whoever asks how we are is answered as long as anybody is. */
+/** Health checks are answered on connections beyond the limit too. */
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
 function nodeServer(

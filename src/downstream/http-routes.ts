@@ -21,6 +21,7 @@ import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-
 /** An edge that opens streams, as the transport of 2024-11-05 needs one. */
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
+/** What the routes of a listener need. */
 export interface HttpRouteSettings {
   readonly listen: Pick<ListenConfig["http"], "path" | "maxBodyBytes">;
   readonly gateway: Pick<GatewayApi, "hasEndpoint">;
@@ -43,6 +44,7 @@ type RouteHandler = (
   name: string,
 ) => void | Promise<void>;
 
+/** One path and its handler. */
 export interface HttpRoute {
   /** As Hono writes paths. */
   readonly path: string;
@@ -74,10 +76,10 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     );
     routes.push({ path: "/sse", handle: opens }, { path: MESSAGES_PATH, handle: takes });
   }
-  // A path that is not there is told only to those who may know.
+  // An unknown path is answered with 404 only after authentication.
   return [...routes, { path: "*", handle: authenticated(notFound) }];
 
-  /** People open what they were told of in a browser, and hosts are given addresses of other servers. */
+  /** The 404 names the MCP path: users open the URL in a browser, and hosts are configured with wrong paths. */
   async function notFound({ request }: HttpExchange): Promise<never> {
     const [path] = (request.url ?? "").split("?", 1);
     const older = path === "/sse" || path === MESSAGES_PATH;

@@ -1,4 +1,4 @@
-/** The endpoint that speaks MCP: one request, checked from the cheap to the dear, and handed to its era. */
+/** The MCP endpoint: checks one request, the cheapest checks first, and passes it to the edge of its era. */
 import type { IncomingMessage } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
@@ -22,6 +22,7 @@ import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal } from "./http-errors.js";
 import { checkContent, readBody } from "./read-body.js";
 
+/** What the endpoint serves, and its limits. */
 export interface McpEndpointSettings {
   readonly gateway: Pick<GatewayApi, "hasEndpoint">;
   readonly modern: HttpEdge;
@@ -36,7 +37,7 @@ export interface McpEndpointSettings {
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
 
-/** Serves one request of somebody who is known. */
+/** Serves one authenticated request. */
 export type McpEndpoint = (exchange: HttpExchange) => Promise<void>;
 
 /** Something failed after the message was read, so its answer can carry the id. */
@@ -71,7 +72,7 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     const { request, response } = exchange;
     checkContent(request);
     checkEndpoint(exchange);
-    // Who does not say how long the body is may send as much as anybody may.
+    // Without Content-Length the body counts as one of the largest size.
     bodyBudget.reserve(
       Math.min(Number(request.headers["content-length"] ?? maxBodyBytes), maxBodyBytes),
       response,

@@ -24,6 +24,7 @@ import type { MessageId } from "../wire/message-id.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
 
+/** The two streams, the edges of both eras, and limits. */
 export interface StdioListenerOptions {
   readonly input: Readable;
   readonly output: Writable;
@@ -33,11 +34,12 @@ export interface StdioListenerOptions {
   /** Default: the one anonymous principal. */
   readonly principal?: Principal;
   readonly maxLineBytes?: number;
-  /** After the end of the input, calls in flight have so long to be answered, in ms. Default 5 s. */
+  /** Time limit (ms) for calls in flight after the end of the input. Default 5 s. */
   readonly drainMs?: number;
   readonly logger?: Logger;
 }
 
+/** A listener on standard streams that is running. */
 export interface StdioListener {
   /** Resolves when everything has ended: the input, the calls in flight, and the writing of their answers. */
   readonly done: Promise<void>;
@@ -50,6 +52,7 @@ const PAUSE_BYTES = 4 * 1024 * 1024;
 /** With more than this waiting, the host is taken for dead. In bytes. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
+/** Serves a host on `input` and `output` until the input ends. */
 export function createStdioListener(options: StdioListenerOptions): StdioListener {
   const { input, output, openEdge, detect, logger = SILENT } = options;
   const edges = new Map<Era, PipeEdge>();
@@ -147,7 +150,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     pipe.send(writeJson({ jsonrpc: "2.0", id, error: { code, message } }));
   }
 
-  /** The reading end is closed (EPIPE), or might as well be: no answer can reach anybody. */
+  /** The reading end is closed (EPIPE) or stalled: no response can reach the host. */
   function onHostGone(error: unknown): void {
     if (!writable) return;
     writable = false;
@@ -177,7 +180,7 @@ const LF = Buffer.from("\n");
 
 /** @throws FrameError */
 function readLine(bytes: Buffer): Envelope | Batch {
-  // A replacement character would let policy judge another text than the one that was sent.
+  // With a replacement character policy would evaluate another text than the one that was sent.
   if (!isUtf8(bytes)) throw new FrameError(-32700, "the line is not valid UTF-8");
   const text = bytes.toString("utf8");
   if (exceedsDepth(text))

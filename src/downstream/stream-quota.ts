@@ -1,13 +1,14 @@
-/** Room for the event streams that hosts open: so many in all, so many for one principal, none when memory is short. */
+/** How many event streams may hosts open: in all, per principal, and under memory pressure? */
 import { ANONYMOUS, type Principal } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 import type { StreamQuota } from "./edge.js";
 
+/** Limits of the event streams. */
 export interface StreamQuotaOptions {
   /** Default 10,000. */
   readonly total?: number;
-  /** Default 50. Where nobody says who they are, everybody is the same principal, so it does not hold for that one. */
+  /** Default 50. It does not apply to the anonymous principal, which all clients without credentials share. */
   readonly perPrincipal?: number;
   readonly pressure?: Pressure;
   readonly onShed?: (what: LoadShedKind) => void;
@@ -16,6 +17,7 @@ export interface StreamQuotaOptions {
 /** When to come back, in ms. */
 const RETRY_AFTER_MS = 5_000;
 
+/** The quota of all event streams of one gateway. */
 export class SharedStreamQuota implements StreamQuota {
   readonly #options: Required<StreamQuotaOptions>;
   #open = 0;

@@ -10,6 +10,7 @@ export const LARGE_BYTES = 64 * 1024;
 const SLOW_PIECE_MS = 8;
 const PAUSE_SHARE = 1 / 4;
 
+/** Module-wide on purpose: it schedules the event loop, and all gateways of a process share one loop. */
 const queue: (() => void)[] = [];
 
 /** Queues one step; each queued step runs in its own turn of the event loop. */

@@ -33,8 +33,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: true,
   },
   downstream: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   gateway: {
     words: true,

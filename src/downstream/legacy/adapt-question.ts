@@ -6,6 +6,7 @@ import { CODE } from "../../wire/names.js";
 import { downgradeBlocks } from "./downgrade-content.js";
 import type { Revision } from "./revision.js";
 
+/** The parameters to send, or the error where this host cannot be asked. */
 export type AdaptedQuestion =
   | { readonly kind: "ask"; readonly params: JsonObject | undefined }
   | { readonly kind: "unaskable"; readonly error: RpcError };
@@ -45,7 +46,7 @@ function adaptElicitation(
     const elicitationId = stringAt(params, "elicitationId") ?? randomUUID();
     return { kind: "ask", params: { ...params, elicitationId } };
   }
-  // An empty object stands for forms only; whoever names modes and leaves forms out has none.
+  // An empty object declares forms only; a client that names modes without `form` has no forms.
   if (Object.keys(declared).length > 0 && !Object.hasOwn(declared, "form")) {
     return unsupported(CODE.invalidParams, "show a person a form");
   }
@@ -72,7 +73,7 @@ function adaptSampling(
   return { kind: "ask", params: { ...params, messages } };
 }
 
-/** Enums with titles as 2025-06-18 wrote them; several choices at once have no older form and stay as they are. */
+/** Enums with titles in the form of 2025-06-18; multiple choice has no older form and stays unchanged. */
 function downgradeEnums(params: JsonObject): JsonObject {
   const schema = objectAt(params, "requestedSchema");
   const properties = objectAt(schema, "properties");

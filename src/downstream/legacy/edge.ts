@@ -26,6 +26,7 @@ export interface LegacyHooks {
   streamClosed?(kind: StreamKind, why: CloseReason): void;
 }
 
+/** What the legacy edge is made of. */
 export interface LegacyEdgeOptions {
   readonly gateway: GatewayApi;
   readonly sessions: SessionLimits;
@@ -35,7 +36,7 @@ export interface LegacyEdgeOptions {
   /** Where GET streams must find room. Default: room for all. */
   readonly streamQuota?: StreamQuota;
   readonly hooks?: LegacyHooks;
-  /** So long has a person to answer a server's question, in ms; asked for each one. Default 10 minutes. */
+  /** Time limit (ms) for the answer to a server's question, read anew for each. Default 10 minutes. */
   readonly answerMs?: () => number;
   /** What may be kept for sessions between their calls. Default: a budget of its own. */
   readonly memoryBudget?: MemoryBudget;
@@ -60,6 +61,7 @@ interface SessionStatus {
   readonly followed: number;
 }
 
+/** Serves legacy sessions, over HTTP and over pipes. */
 export interface LegacyEdge extends HttpEdge {
   get(exchange: HttpExchange): void;
   delete(exchange: HttpExchange): void;
@@ -73,6 +75,7 @@ export interface LegacyEdge extends HttpEdge {
 const STREAM_WAIT_MS = 10_000;
 const MIB = 1024 * 1024;
 
+/** Makes the legacy edge of one gateway. */
 export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
   const { gateway, hooks = {}, logger = SILENT, answerMs = () => 600_000 } = options;
   const { memoryBudget = new MemoryBudget() } = options;

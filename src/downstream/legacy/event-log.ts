@@ -2,6 +2,7 @@
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/memory-budget.js";
 import type { MessageId } from "../../wire/message-id.js";
 
+/** One event of a stream, kept for resumption. */
 export interface LoggedEvent {
   readonly stream: number;
   readonly seq: number;
@@ -12,13 +13,14 @@ export interface LoggedEvent {
   sent?: boolean;
 }
 
-/** A response that is not kept any more. Its host is to be told so, because nothing else will answer the request. */
+/** A response that is not kept any more. Its host gets an error in its place, as nothing else answers the request. */
 export interface LostResponse {
   readonly stream: number;
   readonly seq: number;
   readonly responseTo: MessageId | null;
 }
 
+/** Limits of one session's log. */
 export interface EventLogLimits {
   /** What all kept events of a session may weigh together, in characters. The newest is kept whatever it weighs. */
   readonly maxLength: number;
@@ -28,6 +30,7 @@ export interface EventLogLimits {
 /** Lost responses that are remembered, the newest. Each is two numbers and the id of a request. */
 const MAX_LOST = 100;
 
+/** The log of one session; it evicts notifications before responses. */
 export class EventLog {
   #events: LoggedEvent[] = [];
   #lost: LostResponse[] = [];
@@ -53,7 +56,7 @@ export class EventLog {
     while (this.#exceedsLimits()) this.#evict();
   }
 
-  /** Nobody will come back for anything. */
+  /** The session is over: no host can resume. */
   clear(): void {
     this.memoryShare.release(this.#length);
     this.#length = 0;
@@ -96,7 +99,7 @@ export class EventLog {
 
   /**
    * Drops one event: the oldest notice; where there is none, the oldest response that was sent, as its host has it most
-   * likely; then the newest event if it is a notice; and only then a response that nobody was there to read.
+   * likely; then the newest event if it is a notice; and only then a response that was never sent.
    */
   #evict(): void {
     const newest = this.#events.length - 1;

@@ -14,6 +14,7 @@ import { type CloseReason, type ConnectionLimits, SseConnection } from "./sse-co
 /** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
 export type StreamKind = "call" | "general";
 
+/** Limits of one stream, and its metrics. */
 export interface StreamSettings extends ConnectionLimits {
   /** When a host that lost its connection should come back, in ms. */
   readonly retryMs: number;
@@ -21,6 +22,7 @@ export interface StreamSettings extends ConnectionLimits {
   readonly onClose: (kind: StreamKind, ending: CloseReason) => void;
 }
 
+/** A stream that can be resumed on another connection. */
 export class EventStream {
   #seq = 0;
   #connection: SseConnection | undefined;
@@ -35,7 +37,7 @@ export class EventStream {
     private readonly settings: StreamSettings,
   ) {}
 
-  /** Whether somebody is connected and reading. */
+  /** Whether a host is connected. */
   get isConnected(): boolean {
     return this.#connection?.isOpen === true;
   }
@@ -117,6 +119,7 @@ const LOST = new GatewayError(
   "the response was lost with its connection, and was too much to be kept; the request may have been carried out",
 );
 
+/** The parts of an event id. */
 export interface EventId {
   readonly kind: StreamKind;
   readonly stream: number;

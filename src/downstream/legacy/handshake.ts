@@ -1,4 +1,4 @@
-/** What a host says of itself at `initialize`, and what it is told of the gateway. */
+/** The `initialize` handshake: what the host declares, and what the gateway answers. */
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { ServerDescription } from "../../core/gateway-api.js";
@@ -16,6 +16,7 @@ import {
 import { CODE, OWN_META } from "../../wire/names.js";
 import { negotiate, type Revision } from "./revision.js";
 
+/** The parameters of `initialize`, checked and reduced to the revision. */
 export interface InitializeParams {
   readonly revision: Revision;
   /** Only what the revision knows, and the modes of elicitation that the host names. */

@@ -29,6 +29,7 @@ import { handleNonRequest } from "./session-methods.js";
 import type { SessionStore } from "./session-store.js";
 import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
 
+/** What the edge needs to serve sessions over HTTP. */
 export interface HttpEdgeParts {
   readonly store: SessionStore;
   readonly sessionOpener: SessionOpener;
@@ -44,6 +45,7 @@ export interface HttpEdgeParts {
 /** Messages in one batch. */
 const MAX_BATCH = 100;
 
+/** Streamable HTTP of the legacy revisions (2025-11-25, basic/transports). */
 export class LegacyHttpEdge {
   readonly #timers = new CoarseTimers();
 
@@ -115,7 +117,7 @@ export class LegacyHttpEdge {
           return { id: withWorkerPrefix(this.parts.worker, randomUUID()), sink: streams, streams };
         },
       );
-      // Nobody will ever learn the id of this session.
+      // The client is gone, so no request can name this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");
       post.response.setHeader(HEADER.sessionId, session.id);
       writeJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
@@ -177,7 +179,7 @@ export class LegacyHttpEdge {
       }
       return refuse(exchange, 400, "there is no Mcp-Session-Id: send initialize first", message?.id);
     }
-    // Whose session it is makes no difference to what a stranger is told.
+    // A session of another principal is answered like one that does not exist.
     const session = this.parts.store.find(id, exchange.principal, exchange.endpoint);
     return session?.streams === undefined
       ? refuse(

@@ -25,6 +25,7 @@ import { errorText } from "./message-text.js";
 import { writeJson } from "./post-response.js";
 import { SseConnection } from "./sse-connection.js";
 
+/** Limits and dependencies of the 2024-11-05 transport. */
 export interface HttpSseOptions {
   readonly edge: Pick<LegacyEdge, "pipe">;
   /** A comment is written to an idle stream this often, in ms. */
@@ -36,7 +37,7 @@ export interface HttpSseOptions {
   /** The number of this worker, where there are others. */
   readonly worker?: number;
   readonly logger?: Logger;
-  /** Hears when a stream opens and when it has closed. */
+  /** Called when a stream opens and when it has closed. */
   readonly hooks?: { opened?(): void; closed?(): void };
 }
 

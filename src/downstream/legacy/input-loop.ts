@@ -20,11 +20,12 @@ const MAX_QUESTIONS = 32;
 /** The wait (ms) before a call is made again for which nothing was asked. */
 const EMPTY_ROUND_DELAY_MS = 250;
 
+/** The request whose call the questions belong to. */
 export interface QuestionContext {
   readonly session: Session;
   /** The place of the request: what a call asks goes where its answer will go. */
   readonly sink: MessageSink;
-  /** The call will not be made again: whoever waits for its next round need not. */
+  /** Called where the call gets no further round, so that the server need not wait for one. */
   abandon(): void;
 }
 
@@ -64,7 +65,7 @@ function stopReason(reply: InputRequired, round: number, refused: ReadonlySet<st
     return "the server asked for more input without saying what";
   if (keys.length > MAX_QUESTIONS) return `the server asked ${keys.length} questions at once`;
   if (round > MAX_ROUNDS) return `the server asked for more input ${MAX_ROUNDS} times`;
-  // A server that cannot be told of a refusal finds an answer missing and asks for it again, without end.
+  // A server that receives no refusals sees a missing answer and would repeat its question without end.
   const again = keys.find((key) => refused.has(key));
   return again === undefined
     ? undefined

@@ -8,9 +8,11 @@ import type { Payload } from "../../wire/payload.js";
 /** One message, ready to be written; in pieces where copying them together would cost more than it is worth. */
 export type MessageText = string | readonly (string | Buffer)[];
 
+/** The message as a list of pieces. */
 export const piecesOf = (text: MessageText): readonly (string | Buffer)[] =>
   typeof text === "string" ? [text] : text;
 
+/** The message as one string. */
 export const stringOf = (text: MessageText): string => (typeof text === "string" ? text : text.join(""));
 
 /** The response to `id` that carries `result`. */
@@ -34,8 +36,10 @@ export const errorText = (id: MessageId | null | undefined, error: RpcError): st
 export const frameErrorText = ({ id, code, message }: FrameError): string =>
   errorText(id ?? null, { code, message });
 
+/** A notification. */
 export const noticeText = (method: string, params?: JsonObject): string =>
   writeJson({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });
 
+/** A request of the gateway to the client. */
 export const requestText = (id: MessageId, method: string, params?: JsonObject): string =>
   writeJson({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) });

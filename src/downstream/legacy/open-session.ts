@@ -12,6 +12,7 @@ import type { Revision } from "./revision.js";
 import { Session, type SessionParts } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 
+/** What opening a session needs. */
 export interface SessionOpener {
   readonly gateway: GatewayApi;
   readonly store: SessionStore;
@@ -20,6 +21,7 @@ export interface SessionOpener {
   readonly memoryBudget: MemoryBudget;
 }
 
+/** A session that is open, and its `initialize` result. */
 export interface OpenedSession {
   readonly session: Session;
   /** What `initialize` is answered with. */
@@ -49,8 +51,8 @@ export async function openSession(
     questions: opener.questions,
     memoryShare: opener.memoryBudget.shareOf(sender.principal),
   });
-  // It can be found before it is introduced to anybody: a server that is met on behalf of this client may ask for
-  // its roots at once. Nobody outside knows the id yet.
+  // The session is registered before the first server sees it: a server that is connected for this client may request its
+  // roots at once. No host knows the id yet.
   opener.store.add(session);
   try {
     if (sender.isSpawnedByHost === true) await opener.gateway.requireServer?.(client);

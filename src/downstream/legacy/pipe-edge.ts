@@ -31,6 +31,7 @@ import { type BackendDependencies, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import { handleNonRequest } from "./session-methods.js";
 
+/** The one session of a pipe; it opens with `initialize` and ends with the pipe. */
 export class LegacyPipeEdge implements PipeEdge {
   #session: Session | undefined;
   #opening: Promise<void> | undefined;

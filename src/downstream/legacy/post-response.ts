@@ -14,12 +14,13 @@ import type { ResponseSink } from "./response-sink.js";
 import type { SessionStreams } from "./session-streams.js";
 import { STREAM_HEADERS } from "./sse-connection.js";
 
+/** What the client of a POST accepts, and when its response becomes a stream. */
 export interface PostSettings {
   /** Whether the client can read an event stream; without one, nothing can be said before the responses. */
   readonly streamable: boolean;
   /** Whether the client can read a JSON answer. */
   readonly json: boolean;
-  /** So long may a client see nothing at all before the stream is opened, with its keep-alive. In ms. */
+  /** After this time (ms) without a message the stream is opened, with its keep-alive. */
   readonly streamAfterMs: number;
   readonly timers: CoarseTimers;
   /** The requests were sent as an array, so a JSON answer is one too. */
@@ -31,6 +32,7 @@ export interface PostSettings {
 /** Responses of a batch that wait for the others, in characters or bytes together; beyond, each is sent as it comes. */
 const MAX_BUFFERED = 16 * 1024 * 1024;
 
+/** The response to one POST, shared by the requests of its batch. */
 export class PostResponse {
   readonly #replies: { readonly text: MessageText; readonly id: MessageId | null }[] = [];
   readonly #streamTimer: CoarseTimer | undefined;
@@ -73,7 +75,7 @@ export class PostResponse {
     if (this.#pending === 0) this.#finish();
   }
 
-  /** Says something before the responses; false when nobody would ever read it. */
+  /** Sends a message before the responses; false when no host can read it. */
   send(text: MessageText): boolean {
     const { streamable } = this.settings;
     // A client that takes no stream here, or lost this connection before it learned of an event id to come back
@@ -105,7 +107,7 @@ export class PostResponse {
 
   /**
    * Every request was cancelled and gets no response (basic/utilities/cancellation), but a POST of a request is answered
-   * with a stream or with JSON (basic/transports): with a stream without events, which nobody can want to resume.
+   * with a stream or with JSON (basic/transports): a stream without events, which has nothing to resume.
    */
   #endWithoutResponse(): void {
     const { streamable, batch } = this.settings;

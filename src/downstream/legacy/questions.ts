@@ -15,8 +15,9 @@ export type QuestionResponse =
   | { readonly kind: "result"; readonly result: JsonObject }
   | { readonly kind: "error"; readonly error: RpcError };
 
+/** Limits of the questions of one session. */
 export interface QuestionLimits {
-  /** So long has a person to answer the question that is asked now, in ms. */
+  /** Time limit (ms) for the answer to a question that is sent now. */
   readonly answerMs: () => number;
   /** Questions that may be open at once in one session. */
   readonly maxOpen: number;
@@ -27,6 +28,7 @@ interface OpenQuestion {
   fail(error: GatewayError): void;
 }
 
+/** The requests that the gateway sends to one client. */
 export class Questions {
   /** Most sessions never ask anything. */
   #open: Map<MessageId, OpenQuestion> | undefined;
@@ -43,7 +45,7 @@ export class Questions {
   /**
    * Sends a request to the client and resolves to its response.
    *
-   * @throws GatewayError `cancelled` (the signal, or the session ended: the client is told), `timed_out`,
+   * @throws GatewayError `cancelled` (the signal, or the session ended: the client is notified), `timed_out`,
    * `overloaded`.
    */
   async send(
@@ -100,7 +102,7 @@ export class Questions {
     return true;
   }
 
-  /** The session is over, or nothing more is heard of its host: every open question fails, and every later one. */
+  /** The session is over, or its host sends nothing more: every open question fails, and every later one. */
   close(): void {
     this.#closed = true;
     for (const open of this.#open?.values() ?? []) open.fail(cancelled());
@@ -120,5 +122,6 @@ const timedOut = (ms: number) =>
     `the client did not answer a question within ${Math.round(ms / 1000)} s`,
   );
 
+/** The error (`timed_out`) where the client has no stream for a question. */
 export const noStreamError = () =>
   new GatewayError("timed_out", "downstream", "the client has no stream open on which it could be asked");

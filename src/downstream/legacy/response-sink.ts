@@ -1,14 +1,14 @@
-/** Where the messages for a client go: the place of one request, and the place of everything else. */
+/** Where do the messages to a client go: those of one request, and all others? */
 import type { StopSignal } from "../../core/stop.js";
 import type { MessageText } from "./message-text.js";
 
-/** A way to say something to a client that is not the answer to a request. */
+/** Sends messages to a client that are no responses. */
 export interface MessageSink {
-  /** False when nothing can be said here any more, because nobody would ever read it. */
+  /** False when the message cannot be sent, because no host would read it. */
   send(text: MessageText): boolean;
 }
 
-/** The place of one request: what is said before its response, and the response. */
+/** Sends the messages of one request: those before its response, and the response. */
 export interface ResponseSink extends MessageSink {
   /**
    * The response. Nothing is said after it. `scopes` are what a token must grant for another response: over HTTP
@@ -19,13 +19,13 @@ export interface ResponseSink extends MessageSink {
   skipResponse(): void;
 }
 
-/** The place of what belongs to no request: the GET streams of a session, or its pipe. */
+/** Sends messages that belong to no request: on the GET streams of a session, or its pipe. */
 export interface SessionSink extends MessageSink {
-  /** Whether somebody listens now; what is said otherwise may have to wait. */
+  /** Whether the host is connected; messages to a host that is not may be queued. */
   readonly isConnected: boolean;
-  /** Resolves to true once somebody listens, to false after `waitMs` without anybody or when `signal` aborts. */
+  /** Resolves to true once the host is connected, to false after `waitMs` or when `signal` aborts. */
   waitUntilConnected(waitMs: number, signal: StopSignal): Promise<boolean>;
-  /** The client is ready to hear more than answers; a pipe cannot tell otherwise. */
+  /** The client is ready for requests and notifications; a pipe has no other sign of it. */
   markReady?(): void;
   /** Ends everything that is open. */
   close(): void;

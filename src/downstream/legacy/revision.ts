@@ -1,6 +1,7 @@
-/** A table of what each legacy revision knows, so that nobody else compares revisions. */
+/** The features of each legacy revision: the only place where revisions are compared. */
 import { LEGACY_REVISIONS, type LegacyRevision } from "../../wire/names.js";
 
+/** The features of one legacy revision. */
 export interface Revision {
   readonly name: LegacyRevision;
   /** Arrays of messages (2025-03-26, basic/index, "Batching"; gone again in 2025-06-18). */

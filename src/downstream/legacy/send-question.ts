@@ -1,4 +1,4 @@
-/** Asks one legacy client one question of a server, as far as that client can be asked; or tells it something. */
+/** Sends one question of a server, or a notification, to one legacy client, as far as its capabilities allow. */
 
 import type { Notice } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
@@ -14,8 +14,8 @@ import type { MessageSink } from "./response-sink.js";
 import type { Session } from "./session.js";
 
 /**
- * What a question came to. `refusedOutcome` carries the error for servers that can be told of one, and `instead` the
- * nearest thing to it that is a result, for those that can only be given results.
+ * The outcome of a question. `refused` carries the error for servers that receive errors, and `fallback` the nearest result,
+ * for servers that receive results only.
  */
 export type QuestionOutcome =
   | { readonly kind: "answered"; readonly result: JsonObject }
@@ -77,7 +77,7 @@ export async function sendSessionQuestion(
   });
 }
 
-/** Tells a client something between its calls, if it listens and wants to hear it. */
+/** Sends a notification to a client between its calls, if it is connected and its filter passes. */
 export function notifySession(session: Session, notice: Notice): void {
   if (session.sink.isConnected && isForSession(notice, session)) {
     session.sink.send(noticeText(notice.method, notice.params));

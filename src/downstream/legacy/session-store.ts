@@ -1,4 +1,4 @@
-/** The sessions that are open, by id: capped, ended when nobody uses them, and the way to reach their clients. */
+/** Which sessions are open, and when do they end (idle time, limit, shutdown)? */
 
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
@@ -8,6 +8,7 @@ import { withTimeout } from "../../core/timeouts.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
 import type { Session } from "./session.js";
 
+/** Limits of the sessions of one edge. */
 export interface SessionLimits {
   /**
    * Sessions that may be open at once, shared between principals. The least recently used one of the same principal
@@ -20,7 +21,7 @@ export interface SessionLimits {
   readonly idleMs: number;
 }
 
-/** One that was opened and never used ends sooner, in ms: whoever opens many and leaves them costs nothing for long. */
+/** A session that was opened and never used ends after this time (ms), so that abandoned ones cost little. */
 const UNUSED_MS = 120_000;
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 
@@ -29,8 +30,10 @@ interface PrincipalUsage {
   characters: number;
 }
 
+/** Why a session ended, as in the metric. */
 export type SessionEnd = "deleted" | "idle" | "displaced" | "closed";
 
+/** The open sessions of one edge. */
 export class SessionStore {
   /** Reading an entry makes it the most recently used one, so the idle ones gather at the other end. */
   readonly #sessions: LRUCache<string, Session>;
@@ -42,7 +45,7 @@ export class SessionStore {
 
   constructor(
     private readonly limits: SessionLimits,
-    /** Hears of each session that came to its end. */
+    /** Called for each session that ended. */
     private readonly onEnded: (session: Session, why: SessionEnd) => void,
   ) {
     this.#sessions = new LRUCache(entryLimit(limits.max));
@@ -64,7 +67,7 @@ export class SessionStore {
     this.#sessions.set(session.id, session);
   }
 
-  /** The session of that id, if it is this principal's and of this scope. To everybody else it does not exist. */
+  /** The session of that id, if it is this principal's and of this endpoint; else undefined, as if it did not exist. */
   find(id: string, principal: Principal, endpoint: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.client.principal.id !== principal.id || session.client.endpoint !== endpoint)

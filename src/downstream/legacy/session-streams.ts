@@ -9,11 +9,12 @@ import { EventStream, readEventId, type StreamSettings } from "./event-stream.js
 import { type MessageText, stringOf } from "./message-text.js";
 import type { SessionSink } from "./response-sink.js";
 
+/** Limits of the streams of one session. */
 export interface SessionStreamSettings extends StreamSettings {
   readonly log: EventLogLimits;
   /** GET streams that may be connected at once; a further one ends the oldest. */
   readonly maxGetStreams: number;
-  /** So long a delivered stream can still be resumed, in case its end was lost on the way. In ms. */
+  /** A delivered stream can be resumed for this time (ms), in case its end was lost on the way. */
   readonly lingerMs: number;
 }
 
@@ -24,6 +25,7 @@ const MAX_ABANDONED = 4;
 /** Finished streams that can still be resumed. */
 const MAX_FINISHED = 16;
 
+/** The streams of one HTTP session, and the messages queued for a GET stream. */
 export class SessionStreams implements SessionSink {
   readonly #log: EventLog;
   readonly #streams = new Map<number, EventStream>();
@@ -64,9 +66,9 @@ export class SessionStreams implements SessionSink {
   }
 
   /**
-   * Goes on with the stream that `lastEventId` is of. A GET stream that is not kept any more begins anew, because
-   * a host that was refused might never open another. Of a call whose stream is not kept the host is told that its
-   * response is lost. `over`: the host has seen all there was; `unknown`: nothing is known of such a stream.
+   * Resumes the stream of `lastEventId`. A GET stream that is not kept any more starts anew, because a host that is refused
+   * might never open another. For a call whose stream is not kept the host gets an error: the response is lost.
+   * `over`: the host has all events; `unknown`: there is no such stream.
    */
   resume(response: ServerResponse, lastEventId: string): "resumed" | "over" | "unknown" {
     const id = readEventId(lastEventId);
@@ -101,7 +103,7 @@ export class SessionStreams implements SessionSink {
     return this.isConnected;
   }
 
-  /** Forgets what nobody will come back for: delivered streams after a while, and all but the last of the rest. */
+  /** Drops streams that no host will resume: delivered ones after `lingerMs`, and all but the last of the rest. */
   sweep(): void {
     const over = performance.now() - this.settings.lingerMs;
     const streams = [...this.#streams.values()];
@@ -153,7 +155,7 @@ export class SessionStreams implements SessionSink {
     this.#streamChange.notifyAll();
   }
 
-  /** "The list has changed" need not be said twice to somebody who was not there. */
+  /** A message that is queued already is not queued again: one `list_changed` is enough. */
   #queue(text: string): void {
     if (this.#queued.includes(text)) return;
     this.#queued.push(text);

@@ -1,4 +1,4 @@
-/** One client's session: what it declared, what it has in flight, what it was asked, and what it hears of. */
+/** One client's session: its capabilities, its calls in flight, open questions and subscriptions. */
 
 import type { LogLevel } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
@@ -16,6 +16,7 @@ import type { Revision } from "./revision.js";
 import type { SessionStreams } from "./session-streams.js";
 import { Subscriptions } from "./subscriptions.js";
 
+/** What a session is made of. */
 export interface SessionParts {
   readonly id: string;
   readonly client: Client;
@@ -35,6 +36,7 @@ interface InFlightCall {
   readonly onEnd: (why: "cancelled" | "ended") => void;
 }
 
+/** One session of a legacy client. */
 export class Session {
   readonly id: string;
   readonly revision: Revision;
@@ -125,8 +127,8 @@ export class Session {
   }
 
   /**
-   * A request begins; undefined when one with that very id is in flight already. `over` is called when it comes
-   * to its end before `finishCall`, after everybody who listens to the signal has had their last word.
+   * A request begins; undefined when one with that id is in flight already. `onEnd` is called when it ends before
+   * `finishCall`, after the listeners of its signal.
    */
   beginCall(id: MessageId, onEnd: (why: "cancelled" | "ended") => void): Stop | undefined {
     if (this.#calls.get(id) !== undefined) return undefined;
@@ -167,7 +169,7 @@ export class Session {
     this.#abortCall(found, "cancelled", said);
   }
 
-  /** Ends everything it holds. Calls in flight are aborted; their places are told so by whoever serves them. */
+  /** Ends the session: its calls in flight are aborted, and each call's `onEnd` answers its request. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -2,12 +2,13 @@
 import type { ServerResponse } from "node:http";
 import { formatComment } from "../../wire/sse.js";
 
+/** Limits of one event stream connection. */
 export interface ConnectionLimits {
-  /** A comment is written this often, so that nobody on the way takes the stream for dead. In ms. */
+  /** Interval (ms) of comments, so that no proxy closes the stream as idle. */
   readonly keepAliveMs: number;
   /** With more than this waiting to be read, the next event cuts the connection. In bytes. */
   readonly maxWaitingBytes: number;
-  /** So long may a reader read nothing of what waits. In ms. */
+  /** A reader that reads nothing of the pending bytes for this time (ms) is disconnected. */
   readonly stallMs: number;
 }
 
@@ -18,10 +19,11 @@ export type CloseReason = "ended" | "dropped" | "over_budget" | "stalled";
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache, no-transform",
-  // nginx and its like hold small writes back unless they are told not to.
+  // nginx buffers small writes without it.
   "x-accel-buffering": "no",
 } as const;
 
+/** Writes events to one response, and closes it when its reader is too slow. */
 export class SseConnection {
   readonly #keepAlive: NodeJS.Timeout;
   #stall: NodeJS.Timeout | undefined;
@@ -48,8 +50,8 @@ export class SseConnection {
   }
 
   /**
-   * Writes one event. What waits is judged before the event is added: a single big reply may go over the
-   * budget, or it could never be delivered at all.
+   * Writes one event. The limit is checked before the event is added: a single large response may exceed it, else it could
+   * never be delivered.
    */
   write(event: string): void {
     if (!this.#open) return;
@@ -60,7 +62,7 @@ export class SseConnection {
   /** Ends the response properly, after what was written. */
   end(): void {
     if (!this.#open) return;
-    // The stall timer stays: an end that nobody reads must not keep the socket for ever.
+    // The stall timer stays: an end that is never read must not keep the socket open.
     this.response.end();
     this.#close("ended");
   }

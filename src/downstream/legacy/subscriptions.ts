@@ -1,4 +1,4 @@
-/** What one session hears between its calls: lists that changed, and the resources it follows. */
+/** Which changes is one session notified of: its lists, and the resources it subscribed to? */
 import type { Change, ChangeFeed, ChangeFilter } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -13,6 +13,7 @@ import type { MessageSink } from "./response-sink.js";
 const MAX_SUBSCRIBED = 1000;
 const MAX_CHARACTERS = 262_144;
 
+/** What one session subscribes to: list changes and resources. */
 export class Subscriptions {
   #lists: ReadonlySet<ListKind> = EMPTY_SET;
   #resources: ReadonlySet<string> = EMPTY_SET;
@@ -34,7 +35,7 @@ export class Subscriptions {
     this.#client = client;
   }
 
-  /** From now on what this client may see decides what is told. */
+  /** From now on the rights of this client decide which changes are sent. */
   updateClient(client: Client): void {
     this.#client = client;
     this.#setLists(this.#lists);
@@ -46,7 +47,7 @@ export class Subscriptions {
     return this.#resources;
   }
 
-  /** Begins to tell when one of `lists` changes, as `initialize` promised. */
+  /** Starts the notifications for `lists`, as `initialize` advertised. */
   watchLists(lists: ReadonlySet<ListKind>): void {
     this.#setLists(lists);
   }
@@ -143,8 +144,8 @@ export class Subscriptions {
   }
 
   /**
-   * The new subscription begins before the old one ends, so that no server is told to stop and start again; and where
-   * it cannot begin, everything is as before.
+   * The new subscription begins before the old one ends, so that no server gets an unsubscribe and a subscribe; where it
+   * fails, the old one stays.
    */
   #replace(stopOld: () => void, interest: ChangeFilter): () => void {
     if (this.#closed) return noStop;
@@ -160,7 +161,7 @@ export class Subscriptions {
     if (change.kind === "list") this.sink.send(noticeText(LISTS[change.list].changed));
     else if (change.kind === "resource")
       this.sink.send(noticeText("notifications/resources/updated", { uri: change.uri }));
-    // This era has no word for it; a client that subscribes once more is told why not.
+    // This era has no notification for it; a client that subscribes again gets the reason as an error.
     else {
       this.#resources = new Set([...this.#resources].filter((uri) => uri !== change.uri));
       this.#reserve(this.#resources);

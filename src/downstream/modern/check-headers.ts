@@ -1,5 +1,5 @@
 /**
- * Whether the headers of a request say what its body says: whoever routes by the header and whoever executes
+ * Whether the headers of a request agree with its body: a proxy that routes by the header and the server that executes
  * the body must see the same (spec 2026-07-28: basic/transports/streamable-http, "Server Validation"; SEP-2243).
  */
 import type { IncomingHttpHeaders } from "node:http";

@@ -16,7 +16,7 @@ const NOT_ON_REQUEST_STREAM: ReadonlySet<unknown> = new Set([
   "notifications/tasks/status",
 ]);
 
-/** What the request asked to hear. */
+/** The notifications that a request asks for. */
 export interface NotificationFilter {
   readonly progressToken: MessageId | undefined;
   readonly logLevel: LogLevel | undefined;

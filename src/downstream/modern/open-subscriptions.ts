@@ -14,6 +14,7 @@ import type { ResponseSink } from "./response-sink.js";
 import { closingResult, type Filter, listen, readFilter } from "./subscriptions.js";
 import type { WriteReply } from "./write-reply.js";
 
+/** Limits of the subscriptions of one transport. */
 export interface SubscriptionLimits {
   /** The most subscriptions open at once. */
   readonly subscriptions: number;
@@ -21,6 +22,7 @@ export interface SubscriptionLimits {
   readonly resourcesEach: number;
 }
 
+/** The open subscriptions of the HTTP listener, or of one pipe. */
 export class OpenSubscriptions {
   readonly #open = new Set<() => void>();
 

@@ -2,6 +2,7 @@
 import type { StopSignal } from "../../core/stop.js";
 import type { SerializedResponse } from "./write-reply.js";
 
+/** Receives the messages of one request. */
 export interface ResponseSink {
   /** Aborted when the client gives up on the request before its answer. */
   readonly signal: StopSignal;

@@ -1,4 +1,4 @@
-/** `subscriptions/listen`: changes told to one client for as long as it listens (basic/patterns/subscriptions). */
+/** `subscriptions/listen`: the filter, its acknowledgement and the notifications (basic/patterns/subscriptions). */
 import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
@@ -45,7 +45,7 @@ function readNames(sent: JsonObject, member: string, most: number): readonly str
   return [...new Set(names)];
 }
 
-/** Who listens, and where it is told. */
+/** The client of a subscription, and where its notifications go. */
 export interface Subscriber {
   /** Of the listen request; every message is stamped with it. */
   readonly id: MessageId;
@@ -94,7 +94,7 @@ export async function listen(
       );
     }
     const uris = await followResources(filter.uris, client, gateway.changes, changes.hear, stops);
-    // The acknowledgement must be the first message, so what is heard before it waits.
+    // The acknowledgement must be the first message, so earlier changes are buffered.
     notify("notifications/subscriptions/acknowledged", {
       notifications: acknowledgedFilter(filter, uris, tasks?.ids ?? []),
     });
@@ -107,7 +107,7 @@ export async function listen(
   return stop;
 }
 
-/** Follows, of the resources, those that somebody owns and no server refuses; what ends that is added to `stops`. */
+/** Follows the resources that have an owner and that no server refuses; adds the unsubscribe functions to `stops`. */
 async function followResources(
   uris: readonly string[],
   client: Client,
@@ -132,7 +132,7 @@ async function followResources(
 
 const EMPTY_SET: ReadonlySet<never> = new Set();
 
-/** Keeps what is heard too early until it is released. */
+/** Buffers changes until they are released. */
 function buffered<T>(say: (news: T) => void): { hear: (news: T) => void; release: () => void } {
   let early: T[] | undefined = [];
   return {

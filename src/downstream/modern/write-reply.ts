@@ -24,7 +24,7 @@ export interface SerializedResponse {
 /** Where a server's own name stays when the gateway puts its own in its place. */
 const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
 
-/** Not to be kept at all; for whatever nobody vouches for. */
+/** Must not be cached: for results without a hint. */
 const STALE: Freshness = { ttlMs: 0, scope: "private" };
 
 /** Writes the response to `id` that says `reply`. */

@@ -12,7 +12,7 @@ export interface Completion {
  */
 const MAX_BATCH = 16;
 
-/** Not yet handed on, in order of arrival. */
+/** Not yet handed on, in order of arrival. Module-wide on purpose: a batch belongs to one event loop iteration, which gateways share. */
 let waiting: Completion[] = [];
 
 /**
