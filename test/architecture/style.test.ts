@@ -65,8 +65,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: true,
   },
   upstream: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   wire: {
     words: true,

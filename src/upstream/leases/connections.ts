@@ -88,7 +88,7 @@ export class Connections {
     return this.#facts;
   }
 
-  /** What the server said of itself in the last session it opened for a client like this one, where that is separate. */
+  /** The facts of the last session that was opened, where `client` is served in one; undefined otherwise. */
   sessionFacts(client: Client): ServerFacts | undefined {
     return this.isInSession(client) ? this.#sessions.facts : undefined;
   }

@@ -1,4 +1,4 @@
-/** Runs a tool that can only be run as a task for a client that cannot ask for one, and waits for what comes of it. */
+/** How is a tool that requires a task called for a client without tasks? The gateway creates the task and awaits its result. */
 import type { Call } from "../../core/call.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { supportsTaskCalls } from "../../core/tasks.js";
@@ -10,21 +10,21 @@ import { nextId } from "../protocol/ids.js";
 import type { ChannelResponse } from "../transport/channel.js";
 import type { RunningCall } from "./running-call.js";
 
-/** Sends a request in the course of `running`, and waits for its response. */
+/** Sends a request as part of `running`, and resolves to its response. */
 export type Exchange = (
   request: Request,
   running: RunningCall,
   signal: StopSignal,
 ) => Promise<ChannelResponse>;
 
-/** How long (ms) a task may take; no call takes longer than that. */
+/** The TTL (ms) of the task: the longest time a call may take. */
 const TTL_MS = 3_600_000;
-/** Between two looks (ms): what is taken where the server does not say, and what is kept to whatever it says. */
+/** The poll interval (ms): the default, and the limits of what the server requests. */
 const POLL_MS = { usual: 1_000, least: 100, most: 30_000 };
 
 /**
- * Whether the server would refuse `call`, because its tool takes no calls but as tasks, and its client knows no such
- * tasks. One with a session is of this era itself, and is told what the server says.
+ * Whether the server would refuse `call`, because its tool requires a task, and the client does not support tasks. A
+ * client with a session is of this era itself, and gets the refusal of the server.
  */
 export function needsTask({ method, params, client, route }: Call, capabilities: JsonObject): boolean {
   if (method !== "tools/call" || client.session || Object.hasOwn(params, "task")) return false;
@@ -35,10 +35,10 @@ export function needsTask({ method, params, client, route }: Call, capabilities:
 }
 
 /**
- * Resolves to what the tool itself would have answered. What the server asks or says meanwhile belongs to `running`.
- * Each look at the task counts as a sign of life.
+ * Creates the task and resolves to the result of the tool. Questions and notifications meanwhile belong to `running`.
+ * Each poll counts as activity of the call.
  *
- * @throws what `exchange` fails with, also when `signal` is aborted.
+ * @throws what `exchange` rejects with, also when `signal` aborts.
  */
 export async function awaitTask(
   request: Request,
@@ -53,7 +53,7 @@ export async function awaitTask(
   );
   let task = objectAt(begun.message.result, "task");
   const taskId = stringAt(task, "taskId");
-  // Refused, or answered at once by a server that says one thing and does another.
+  // The server refused the task, or answered at once, against its own `taskSupport`.
   if (taskId === undefined) return begun;
   running.setAwaitedTask(taskId);
   const sendRequest = (method: string): Promise<ChannelResponse> =>
@@ -72,7 +72,7 @@ export async function awaitTask(
   };
   try {
     await poll(() => task?.status !== "working");
-    // It is over, or it has questions, which come while its result is waited for. That may take as long again.
+    // The task has ended, or it has questions, which come while `tasks/result` is pending; so polling goes on.
     const result = sendRequest("tasks/result");
     poll(() => false).catch(ignore);
     return withoutTask(await result);
@@ -82,7 +82,7 @@ export async function awaitTask(
   }
 }
 
-// Why the server cannot be asked any more, the one who waits for the result is told.
+// A failed poll fails `tasks/result` too, which the call awaits.
 const ignore = (): void => {};
 
 function pollMs(task: JsonObject | undefined): number {
@@ -91,7 +91,7 @@ function pollMs(task: JsonObject | undefined): number {
   return Math.min(Math.max(requested, POLL_MS.least), POLL_MS.most);
 }
 
-/** Resolves after `ms`, or at once when `signal` is aborted. */
+/** Resolves after `ms`, or when `signal` aborts. */
 function sleep(ms: number, signal: StopSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -106,7 +106,7 @@ function sleep(ms: number, signal: StopSignal): Promise<void> {
   });
 }
 
-/** Nobody knows the task that the result says it belongs to. */
+/** The answer without its related task, which the client does not know. */
 function withoutTask(answer: ChannelResponse): ChannelResponse {
   const { result } = answer.message;
   const meta = objectAt(result, "_meta");

@@ -1,4 +1,4 @@
-/** The calls on one connection: each runs until the server answers, also while its client is asked something. */
+/** How does a call run on a legacy connection? Until the server responds, over as many rounds of questions as it asks. */
 import type { Call, InputResponses, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -20,6 +20,7 @@ import { progressTargetOf, type TaskProgress } from "./task-progress.js";
 import { urlElicitationReply } from "./url-elicitation.js";
 import { writeCall } from "./write-call.js";
 
+/** What calls need of their connection. */
 export interface LegacyCallsSettings {
   readonly server: string;
   readonly parked: ParkedCalls;
@@ -32,6 +33,7 @@ export interface LegacyCallsSettings {
   readonly post: (message: Envelope) => void;
 }
 
+/** The calls of one connection. */
 export class LegacyCalls {
   readonly open = new OpenCalls<RunningCall>();
   readonly #settings: LegacyCallsSettings;
@@ -40,7 +42,7 @@ export class LegacyCalls {
     this.#settings = settings;
   }
 
-  /** @throws GatewayError, or whatever the exchange failed with. */
+  /** Resolves to the result, an error or questions. @throws GatewayError, or what the exchange rejects with. */
   run(call: Call): Promise<Reply> {
     const { server, exchange, post, taskProgress } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
@@ -56,7 +58,7 @@ export class LegacyCalls {
       awaitsTask,
     });
     this.open.add(running);
-    // Of the call itself nothing here holds on to: it may be parked for long, and its arguments are large.
+    // No closure here may keep the call itself: it may be parked for minutes, and its arguments are large.
     const { affinity } = call.client;
     const target = progressTargetOf(call);
     const end = (ending: Parameters<RunningCall["end"]>[0]): void => {
@@ -77,7 +79,7 @@ export class LegacyCalls {
     return this.#nextReply(running, call);
   }
 
-  /** The request that began the task is answered already; a task is cancelled in its own way, where it can be. */
+  /** The request that created the task has its response already; so `tasks/cancel` is sent, where it is advertised. */
   #cancelTask(running: RunningCall, taskId: string): void {
     if (objectAt(objectAt(this.#settings.capabilities(), "tasks"), "cancel") === undefined) return;
     const request = { jsonrpc: "2.0", id: nextId(), method: "tasks/cancel", params: { taskId } } as const;
@@ -90,7 +92,7 @@ export class LegacyCalls {
     let owner: string | Promise<string> | undefined;
     try {
       for (;;) {
-        const step = running.turn();
+        const step = running.nextStep();
         if (step === undefined) {
           await running.changed();
           continue;
@@ -100,7 +102,7 @@ export class LegacyCalls {
         owner ??= callIdentity(call, this.#settings.server);
         if (typeof owner !== "string") {
           owner = await owner;
-          // Meanwhile its server may have answered, or have taken its question back.
+          // Meanwhile the server may have responded, or have cancelled its question.
           continue;
         }
         const reply = this.#park(running, call, owner);
@@ -126,7 +128,7 @@ export class LegacyCalls {
     );
   }
 
-  /** @throws GatewayError -32021 where nothing may wait for a client that must come back; the server is told. */
+  /** @throws GatewayError -32021 where no call may be parked (input_required); the call at the server is cancelled. */
   #requireParking(running: RunningCall, { client }: Call): void {
     const { server, parked } = this.#settings;
     if (client.session || parked.isAllowed) return;
@@ -140,15 +142,15 @@ export class LegacyCalls {
     });
   }
 
-  /** The questions of the call, under a state with which it goes on; undefined when no more calls may wait. */
+  /** Parks the call; the reply has its questions and the state to resume with. Undefined when the limit is reached. */
   #park(running: RunningCall, call: Call, owner: string): Reply | undefined {
     const { parked, presentation } = this.#settings;
     const { client } = call;
     const token = parked.park(this.#parkable(running, owner, client));
     if (token === undefined) return undefined;
     running.releaseRequests();
-    // The request of a session goes on while its client is asked, and may be cancelled. Without a session the
-    // request is over now: the end of its stream says nothing, and nobody hears what the server says meanwhile.
+    // In a session the client's request stays open while it is asked, and may be cancelled. Without a session the
+    // request ends now: its abort means nothing any more, and notifications have no recipient meanwhile.
     running.detach();
     if (client.session) {
       running.attach(call, () => {
@@ -164,7 +166,7 @@ export class LegacyCalls {
     };
   }
 
-  /** Apart from `#park`, so that what is kept does not hold on to the call. */
+  /** Apart from `#park`, so that its closures do not keep the call. */
   #parkable(running: RunningCall, identity: string, { principal, session }: Client): ParkableCall {
     return {
       identity,
@@ -193,13 +195,15 @@ export class LegacyCalls {
   }
 }
 
-/** How long (ms) a server may take to say that it has cancelled a task. */
+/** The timeout (ms) of `tasks/cancel`. */
 const CANCEL_MS = 30_000;
-// Nobody waits for the task any more, whether its server has heard so or not.
+// The call has ended, whether or not the server has cancelled the task.
 const ignore = (): void => {};
 
-// Closing the response stream says nothing in these revisions (2025-11-25, transports: "Disconnection SHOULD NOT
-// be interpreted as the client cancelling its request"), so the server is told in words on every transport.
+/**
+ * Sends `notifications/cancelled`, on every transport: in these revisions the end of the response stream is no
+ * cancellation (2025-11-25, transports: "Disconnection SHOULD NOT be interpreted as the client cancelling its request").
+ */
 export function sendCancelled(
   requestId: MessageId,
   post: (message: Envelope) => void,
@@ -208,5 +212,6 @@ export function sendCancelled(
   post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
 }
 
+/** The error of a call that was cancelled by `signal`. */
 export const cancelled = (server: string, signal: StopSignal): GatewayError =>
   new GatewayError("cancelled", "downstream", CLIENT_CANCELLED, { cause: signal.reason, server });

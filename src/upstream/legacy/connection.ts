@@ -1,5 +1,4 @@
-/** One open conversation with a server that was opened by `initialize`. */
-
+/** What can be done over a connection that was opened by `initialize` (revisions up to 2025-11-25)? */
 import type { Call, InputResponses, LogLevel, Notice, Reply } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
@@ -60,9 +59,10 @@ export interface HandshakeOffer {
   readonly timeoutMs: number;
 }
 
-/** How long (ms) the answer to a ping, a subscription or a log level may take. */
+/** The timeout (ms) of the gateway's own requests, such as a ping, a subscription or a log level. */
 const OWN_REQUEST_MS = 30_000;
 
+/** A connection to a server that opens sessions; over HTTP a lost session is opened again. */
 export class LegacyConnection implements Connection {
   readonly closed: Promise<GatewayError>;
   readonly #channel: Channel;
@@ -211,11 +211,11 @@ export class LegacyConnection implements Connection {
     return this.#calls.run(call);
   }
 
-  /** Undefined where the server logs loud enough for `call`. */
+  /** Undefined where the log level of the server is verbose enough for `call`. */
   #raiseLogLevel(call: Call): Promise<void> | undefined {
     const level = this.#logLevel.raise(call.logLevel, call.client.session);
     if (level === undefined) return undefined;
-    // The level is the connection's: it is set for the calls that follow, also when this one is given up.
+    // The level belongs to the connection: it is set for later calls too, also when this one is cancelled.
     const gaveUp = (): GatewayError => cancelled(this.#settings.server, call.signal);
     return unlessAborted(this.#setLogLevel(level), call.signal, gaveUp);
   }
@@ -245,7 +245,7 @@ export class LegacyConnection implements Connection {
     this.#post({ jsonrpc: "2.0", method, ...(params !== undefined && { params }) });
   }
 
-  /** Any answer to a ping is a sign of life, an error too. */
+  /** Any response to a ping shows that the server is alive, an error too. */
   async checkHealth(signal: StopSignal): Promise<void> {
     await this.#request("ping", undefined, signal);
   }
@@ -258,7 +258,7 @@ export class LegacyConnection implements Connection {
   }
 
   get #openSession(): Session {
-    if (this.#session === undefined) throw new TypeError("the handshake is not done yet");
+    if (this.#session === undefined) throw new TypeError("the handshake is not finished");
     return this.#session;
   }
 
@@ -270,7 +270,7 @@ export class LegacyConnection implements Connection {
     };
   }
 
-  /** A request of the gateway's own; without a `signal` it is given up after a while. */
+  /** A request of the gateway's own; without a `signal` it is cancelled after OWN_REQUEST_MS. */
   async #request(method: string, params?: JsonObject, signal?: StopSignal): Promise<ChannelResponse> {
     const { server } = this.#settings;
     if (signal?.aborted) throw cancelled(server, signal);
@@ -293,7 +293,7 @@ export class LegacyConnection implements Connection {
     }
   }
 
-  /** The server keeps it for all calls that follow; a server that cannot log is not told. */
+  /** The server keeps the level for all later calls; it is sent only where `logging` is advertised. */
   async #setLogLevel(level: LogLevel): Promise<void> {
     if (!Object.hasOwn(this.facts.capabilities, "logging")) return;
     await this.#request("logging/setLevel", { level }).catch(
@@ -311,32 +311,33 @@ export class LegacyConnection implements Connection {
     this.#eventStream?.stop();
     this.#eventStream = this.#channel.listen((message) => this.#receive(message), {
       ...(session !== undefined && { headers: session.headers }),
-      // The next request finds out whether the session is gone, and opens a new one; a ping is one.
+      // The next request detects a lost session and opens a new one; a ping does so at once.
       onLost: () => void this.#request("ping").catch(this.#logFailure("the event stream is gone")),
       onMissed: () => this.#notifyMissedChanges(),
     });
   }
 
-  /** A new session: its event stream, log level and subscriptions start anew, and its lists may be others. */
+  /** A new session: event stream, log level and subscriptions are set up again, and lists may have changed. */
   #onSessionRenewed(): void {
     if (this.#channel.association === "stream") this.#listen();
     const level = this.#logLevel.current;
-    if (level !== undefined) this.#inBackground(this.#setLogLevel(level), "setting the log level again");
+    if (level !== undefined)
+      this.#inBackground(this.#setLogLevel(level), "setting the log level in a new session");
     this.#subscriptions.resubscribe();
     this.#notifyMissedChanges();
   }
 
-  /** While nobody listened anything may have changed; of resources it is told when the server listens again. */
+  /** While no stream was open anything may have changed; resources are notified once they are subscribed to again. */
   #notifyMissedChanges(): void {
     const { observer } = this.#settings;
     for (const uri of this.#subscriptions.uris) {
       const notified = this.#subscriptions.subscriptionError(uri).then(() => observer.resourceUpdated(uri));
-      this.#inBackground(notified, "telling what may have been missed");
+      this.#inBackground(notified, "notifying missed resource updates");
     }
     for (const kind of LIST_KINDS) observer.listChanged(kind);
   }
 
-  /** The error that the server answers with, if it does; what it cannot be asked is not refused. */
+  /** The error of the response, if it is one; a request that could not be sent is no refusal. */
   async #subscribe(
     method: "resources/subscribe" | "resources/unsubscribe",
     uri: string,
@@ -349,7 +350,7 @@ export class LegacyConnection implements Connection {
     }
   }
 
-  /** A message that is no response; `on` is the call on whose own stream it came. */
+  /** Takes a request or notification; `on` is the call on whose own stream it came. */
   #receive(message: Envelope, on?: RunningCall): void {
     this.#lastReceivedAt = performance.now();
     if (isRequest(message)) this.#serverRequests.handle(message, on);

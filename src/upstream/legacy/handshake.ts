@@ -1,5 +1,4 @@
-/** Introduces the gateway to a server the way revisions up to 2025-11-25 ask for: `initialize`, `initialized`. */
-
+/** What is agreed with a server of a revision up to 2025-11-25? The handshake: `initialize`, `notifications/initialized`. */
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { TASKS_EXTENSION } from "../../core/tasks.js";
@@ -10,6 +9,7 @@ import { HEADER, LEGACY_REVISIONS, OWN_META } from "../../wire/names.js";
 import { nextId } from "../protocol/ids.js";
 import type { Channel, Headers } from "../transport/channel.js";
 
+/** What `initialize` carries. */
 export interface HandshakeSettings {
   readonly server: string;
   readonly gateway: { readonly name: string; readonly version: string };
@@ -19,7 +19,7 @@ export interface HandshakeSettings {
   readonly signal: StopSignal;
 }
 
-/** What was agreed, and how every later message of the session shows it. */
+/** The result of the handshake, and the headers that every later message of the session carries. */
 export interface NegotiatedSession {
   readonly facts: ServerFacts;
   readonly revision: string;
@@ -27,7 +27,7 @@ export interface NegotiatedSession {
   readonly headers: Headers;
 }
 
-/** The server answered `initialize` with an error: it is there, but it will not talk like this. */
+/** The server answered `initialize` with an error. */
 export class HandshakeRefused extends Error {
   override readonly name = "HandshakeRefused";
   constructor(
@@ -38,12 +38,12 @@ export class HandshakeRefused extends Error {
   }
 }
 
-/** Revisions older than the first one published here are spoken by some old servers and differ in no way that matters. */
+/** A revision before the first published one, which some old servers answer with; the differences do not matter here. */
 const OLDEST_KNOWN = "2024-10-07";
 
 /**
- * Runs the handshake. It is never cancelled by a message: the specification forbids that for `initialize`
- * (2025-11-25, basic/utilities/cancellation), so an abort only stops the waiting.
+ * Performs the handshake. An abort only ends the wait: `initialize` must not be cancelled by a notification
+ * (2025-11-25, basic/utilities/cancellation).
  *
  * @throws HandshakeRefused, or a GatewayError of the channel.
  */
@@ -71,7 +71,7 @@ export async function performHandshake(
     throw new GatewayError(
       "upstream_unavailable",
       "upstream",
-      `${settings.server} answered initialize with ${revision}, which the gateway does not speak`,
+      `${settings.server} answered initialize with ${revision}, which the gateway does not support`,
       { server: settings.server },
     );
   }
@@ -106,7 +106,7 @@ function knownCapabilities(capabilities: JsonObject, revision: string): JsonObje
   return kept === extensions ? known : { ...known, extensions: kept };
 }
 
-/** 2024-11-05 had completions for prompts and resources, and no capability to say so: such a server is tried. */
+/** 2024-11-05 had completions for prompts and resources, but no capability for them: such a server is tried. */
 function withCompletions(known: JsonObject, revision: string): JsonObject {
   const may = Object.hasOwn(known, "prompts") || Object.hasOwn(known, "resources");
   return may && revision < "2025-03-26" ? { completions: {}, ...known } : known;

@@ -1,15 +1,18 @@
-/** How loud a server's log must be on one connection, so that every call hears what it wants and none hears less. */
-import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
+/** Which log level does a connection need (`logging/setLevel`), so that every call gets at least its own? */ import {
+  LOG_LEVELS,
+  type LogLevel,
+} from "../../core/call.js";
 
+/** The most verbose level that a call on the connection has needed. */
 export class ConnectionLogLevel {
   #rank = Number.POSITIVE_INFINITY;
-  /** Somebody calls who named no level, and so hears whatever the server sends by itself. */
+  /** A session that set no level has called; it gets the messages of all levels. */
   #unfiltered = false;
 
   /**
-   * The level to set before a call that wants `level` is made; undefined when the log is loud enough. It is never
-   * set lower again: calls that want less are spared by a filter. A session without a level must not hear less
-   * because another named one; most servers send such a session everything, so everything it is.
+   * The level to set before a call with `level`; undefined when the current one is verbose enough. The level never
+   * gets less verbose: messages below the level of a call are filtered. A session without a level must not get fewer
+   * messages because another client set one; most servers send such a session all messages, so all are requested.
    */
   raise(level: LogLevel | undefined, session: boolean): LogLevel | undefined {
     if (level === undefined && session) this.#unfiltered = true;
@@ -22,7 +25,7 @@ export class ConnectionLogLevel {
     return wanted;
   }
 
-  /** The level that a new session must be told; undefined when none was ever set. */
+  /** The level to set in a new session; undefined when none was set. */
   get current(): LogLevel | undefined {
     return LOG_LEVELS[this.#rank];
   }

@@ -1,4 +1,4 @@
-/** What a notification of a legacy server is about: everybody, one call, one session, or nobody any more. */
+/** Who gets a notification of a legacy server: all clients, one call, one session, or none? */
 import type { Notice } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
@@ -10,23 +10,25 @@ import type { OpenCalls } from "../protocol/open-calls.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
 import type { TaskProgress } from "./task-progress.js";
 
+/** Where the notifications of one connection may go. */
 export interface NotificationSettings {
   readonly server: string;
   readonly log: Logger;
   readonly observer: ConnectionObserver;
-  /** The session that the connection is kept for, if it is kept for one. */
+  /** The one session that the connection is kept for, if there is one. */
   readonly owner: Client | undefined;
   readonly directory: ClientDirectory;
   readonly calls: OpenCalls<RunningCall>;
   readonly taskProgress: TaskProgress;
-  /** The server takes back a question of its own, by the id it has in `params`. */
+  /** Called with the `requestId` of a question that the server cancels. */
   readonly onQuestionCancelled: (id: unknown) => void;
-  /** What a person was sent to a link for is done. */
+  /** Called when the user has finished at the link of an elicitation. */
   readonly onElicitationComplete: (elicitationId: string) => void;
-  /** A task is not as it was; the notice names it by the server's own id. */
+  /** Called with each `notifications/tasks/status`; the notice has the server's own task id. */
   readonly onTaskStatus: (notice: Notice) => void;
 }
 
+/** Routes the notifications of one connection. */
 export class NotificationRouter {
   readonly #settings: NotificationSettings;
 
@@ -34,7 +36,7 @@ export class NotificationRouter {
     this.#settings = settings;
   }
 
-  /** `on` is the call on whose own stream it came. */
+  /** Routes `message`; `on` is the call on whose own stream it came. */
   route(message: Notification, on: RunningCall | undefined): void {
     const { observer, calls, taskProgress, onQuestionCancelled, onTaskStatus } = this.#settings;
     const { method, params } = message;
@@ -44,7 +46,7 @@ export class NotificationRouter {
     } else if (CHANGED_LISTS.has(method)) {
       for (const kind of CHANGED_LISTS.get(method) ?? []) observer.listChanged(kind);
     } else if (method === "notifications/progress") {
-      // The token says whose it is, whatever stream it came on.
+      // The token decides, not the stream.
       const call = calls.byProgressToken(params);
       if (call === undefined) taskProgress.forward(params);
       else call.forwardNotification(message);
@@ -58,7 +60,7 @@ export class NotificationRouter {
     }
   }
 
-  /** To the call it belongs to; else to the session that the connection is kept for; else to nobody. */
+  /** To the call it belongs to; else to the session that the connection is kept for; else it is dropped. */
   #forward(message: Notification, on: RunningCall | undefined): void {
     const { server, log, owner, directory, onElicitationComplete } = this.#settings;
     const { method, params } = message;
@@ -76,7 +78,7 @@ export class NotificationRouter {
     else clientChannel.notify(params === undefined ? { method } : { method, params });
   }
 
-  /** The call that waits for the task it names; where it names nothing that another client may have begun, the only one. */
+  /** The call that awaits the task it names; the sole call where it names nothing that another client may own. */
   #callOf(params: JsonObject | undefined, elicitationId: string | undefined): RunningCall | undefined {
     const { calls, owner } = this.#settings;
     const task = relatedTask(params);

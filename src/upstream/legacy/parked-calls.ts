@@ -1,4 +1,4 @@
-/** Calls that wait, in this process, for an answer to something their server asked. */
+/** Which calls wait in this process for answers to questions of their server, and how are they resumed? */
 import { randomBytes } from "node:crypto";
 import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
@@ -6,16 +6,17 @@ import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import { targetOf } from "../../core/methods.js";
 import { canonicalDigest } from "../../runtime/canonical-digest.js";
 
+/** The limits of parked calls. */
 export interface ParkingLimits {
-  /** Calls that may be parked at once: in all (0: none at all), for one principal, and at one server. */
+  /** The maximum numbers of parked calls: in all (0: parking is off), for one principal, and at one server. */
   readonly total: number;
   readonly perPrincipal: number;
   readonly perServer: number;
-  /** How long (ms) a call waits for its answers; then it is given up, and its server is told. */
+  /** How long (ms) a call waits for its answers before it is cancelled. */
   readonly answerMs: number;
 }
 
-/** A little longer than a legacy host may take to answer, which tells its server more exactly what happened. */
+/** A little longer than the timeout of a legacy host, whose own error tells the server more. */
 const DEFAULT_LIMITS: ParkingLimits = {
   total: 2_000,
   perPrincipal: 500,
@@ -23,17 +24,17 @@ const DEFAULT_LIMITS: ParkingLimits = {
   answerMs: 15 * 60_000,
 };
 
-/** A call that can go on where it stopped. */
+/** A call that can be resumed. */
 export interface ParkableCall {
-  /** Whose call it is, at which server, with what; only the same may go on with it. */
+  /** The digest of principal, server, method, target and arguments; only the same call may resume it. */
   readonly identity: string;
   readonly principal: string;
   readonly server: string;
-  /** The request that made it stays open meanwhile, as that of a session does: its session bounds it, not we. */
+  /** True where the request of the client stays open meanwhile, as in a session: the limits of the session hold then. */
   readonly isOpen: boolean;
-  /** Goes on with the answers of `call`. */
+  /** Continues with the answers of `call`. */
   readonly resume: (call: Call, answers: InputResponses) => Promise<Reply>;
-  /** Nobody came in time, or it has made room for a later one. */
+  /** Called when no answer came in time, or the call was evicted for a later one. */
   readonly expire: (why: string) => void;
 }
 
@@ -41,13 +42,14 @@ interface ParkedCall extends ParkableCall {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** Tokens that are over, the youngest, so that one that comes again can be told from one that never was. */
+/** The maximum number of spent tokens that are remembered, to distinguish a reused token from an unknown one. */
 const MAX_REMEMBERED = 1_000;
 
+/** All parked calls of this process. */
 export class ParkedCalls {
   #limits: ParkingLimits;
   readonly #parked = new Map<string, ParkedCall>();
-  /** What became of tokens that are over. */
+  /** Why a token is not valid any more, by token. */
   readonly #spent = new Map<string, string>();
 
   constructor(limits: ParkingLimits = DEFAULT_LIMITS) {
@@ -63,26 +65,26 @@ export class ParkedCalls {
     return this.#limits.answerMs;
   }
 
-  /** False where the config wants no call to wait for a client that must come back. */
+  /** False where the config turns parking off. */
   get isAllowed(): boolean {
     return this.#limits.total > 0;
   }
 
-  /** For the calls that are parked from now on. */
+  /** Sets the limits for calls that are parked from now on. */
   limit(limits: ParkingLimits): void {
     this.#limits = limits;
   }
 
   /**
-   * The token under which the call goes on, once; undefined when there is no room. Where the principal has its share of
-   * the places, its own oldest makes room; nobody else's does.
+   * Parks a call and returns the token to resume it with, once; undefined when the limit is reached. A principal that
+   * has its fair share already loses its own oldest call; a call of another principal is never evicted.
    */
   park(call: ParkableCall): string | undefined {
     if (!this.#hasCapacity(call) && !this.#evictOldest(call)) return undefined;
     const token = randomBytes(18).toString("base64url");
     const timer = setTimeout(() => {
       this.#remove(token, "has expired");
-      call.expire("nobody answered in time");
+      call.expire("no answer in time");
     }, this.#limits.answerMs);
     timer.unref();
     this.#parked.set(token, { ...call, timer });
@@ -90,10 +92,10 @@ export class ParkedCalls {
   }
 
   /**
-   * Takes the call out: a token is good for one round.
+   * Removes and returns the call: a token is valid once.
    *
-   * @throws GatewayError `state_rejected` for somebody else's token or one that is over; `outcome_unknown` when
-   * nothing is known of it (any more): then the call must not be made again as if it had never been.
+   * @throws GatewayError `state_rejected` for the token of another call or a spent one; `outcome_unknown` for an unknown
+   * one: the call may have been executed, so it must not be made again.
    */
   take(token: string, owner: string, server: string): ParkableCall {
     const parked = this.#parked.get(token);
@@ -108,7 +110,7 @@ export class ParkedCalls {
     return parked;
   }
 
-  /** The call is not parked any more. */
+  /** Removes the call; its token is spent. */
   remove(token: string): void {
     this.#remove(token, "was used already");
   }
@@ -143,9 +145,9 @@ export class ParkedCalls {
     return [...this.#parked.values()].filter(({ isOpen }) => !isOpen);
   }
 
-  /** Gives up the principal's oldest; false where it has none whose place would do. */
+  /** Cancels the oldest call of the principal; false where that does not bring the numbers below the limits. */
   #evictOldest(call: ParkableCall): boolean {
-    // Where nobody says who they are it may be anybody's.
+    // The calls of anonymous principals may belong to different clients.
     if (!isIdentified({ id: call.principal })) return false;
     const there = this.#hasServerCapacity(call) ? undefined : call.server;
     const oldest = [...this.#parked].find(
@@ -154,19 +156,19 @@ export class ParkedCalls {
     );
     if (oldest === undefined) return false;
     const [token, parked] = oldest;
-    this.#remove(token, "has made room for a later call");
-    parked.expire("it has made room for a later call that waits for an answer");
+    this.#remove(token, "was evicted for a later call");
+    parked.expire("evicted for a later call that waits for an answer");
     return this.#hasCapacity(call);
   }
 }
 
-/** How many of `parked` count as the principal's own; see `fitsFairShare`. */
+/** The number of `parked` calls that count for the principal; see `fitsFairShare`. */
 const countOwn = (parked: readonly ParkedCall[], principal: string): number =>
   isIdentified({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
 
 /**
- * Whose call it is: principal, server, method, target and arguments; metadata may differ from round to round. A promise
- * only where the arguments are large.
+ * The identity of a call: a digest of principal, server, method, target and arguments, without metadata, which may
+ * differ between rounds. A Promise only where the arguments are large.
  */
 export function callIdentity(call: Call, server: string): string | Promise<string> {
   const { method, params, client } = call;

@@ -1,4 +1,4 @@
-/** What a server of an `initialize` revision answered, in the words of the gateway's inside. */
+/** Which reply is the response of a server of a revision up to 2025-11-25? */
 import type { Call, Reply } from "../../core/call.js";
 import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
 import { without } from "../../wire/json.js";
@@ -7,7 +7,7 @@ import { Payload } from "../../wire/payload.js";
 import { errorForClient } from "../protocol/hop-errors.js";
 import { invalidQuestionError, resultFault } from "../protocol/read-questions.js";
 
-/** Every result of these revisions is complete: there is nothing to decide but whether it is an error. */
+/** The reply for `message`: a result or an error; these revisions have no other result types. */
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   if (call.method === "completion/complete" && message.error?.code === CODE.methodNotFound) {
     return { kind: "result", result: NO_COMPLETIONS };
@@ -22,10 +22,10 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
   return { kind: "result", result: Payload.ofObject(without(result, INPUT_MEMBERS)) };
 }
 
-// Hosts of the next revision would take them for a question, which nobody has judged; in these they mean nothing.
+// Hosts of 2026-07-28 would take these members for questions, which no policy has evaluated; here they mean nothing.
 const INPUT_MEMBERS = ["resultType", "inputRequests", "requestState"];
 
-// Servers of 2024-11-05 cannot say beforehand whether they have any.
+// Servers of 2024-11-05 have no capability for completions.
 const NO_COMPLETIONS = Payload.ofObject({ completion: { values: [] } });
 
 // -32042 is a code of 2025-11-25 that clients of that revision know; the next revision forbids it, and its

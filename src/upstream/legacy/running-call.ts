@@ -1,4 +1,4 @@
-/** One call under way at a server that may ask questions, through as many rounds as it takes. */
+/** Where does a running call stand: running, asking questions, or ended? */
 import type { Call, InputResponses, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { questionKind } from "../../core/methods.js";
@@ -15,15 +15,16 @@ import {
 } from "../protocol/questions.js";
 import { releaseParams, type SentRequest } from "../protocol/sent-request.js";
 
-/** What a call comes to next: its end, or questions that the client must answer first. */
+/** The next step of a call: its end, or questions that the client must answer first. */
 export type CallStep = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
 
+/** How a running call acts on its connection. */
 export interface RunningCallSettings {
   /** Sends the server the response to a question of its own; never rejects. */
   readonly respond: (response: Envelope) => void;
-  /** Tells the server that nobody waits any more, and stops waiting. */
+  /** Cancels the request at the server, and stops waiting for its response. */
   readonly cancel: (why: string) => void;
-  /** Whether the call goes on behind the response to its request, as the gateway waits for the task that this began. */
+  /** Whether the call continues after the response to its request, as the gateway awaits the task that this created. */
   readonly awaitsTask: boolean;
 }
 
@@ -34,24 +35,25 @@ interface Question {
 
 type CallOutcome = { readonly message: Envelope } | { readonly error: unknown };
 
-/** The task that a message of the server says it belongs to (2025-11-25: basic/utilities/tasks, "Related Task Metadata"). */
+/** The id of the task that a message of the server is related to (2025-11-25: basic/utilities/tasks, "Related Task Metadata"). */
 export const relatedTask = (params: JsonObject | undefined): string | undefined =>
   stringAt(objectAt(objectAt(params, "_meta"), META.relatedTask), "taskId");
 
-/** Of a call that is asked nothing, as most are: it makes no Map of its own. */
+/** Shared by all calls without questions, which are most: they allocate no Map. */
 const NO_QUESTIONS = new Map<string, Question>();
 
-/** Questions that come this close together (ms) are asked together. */
+/** Questions within this time (ms) are asked together. */
 const BATCH_MS = 20;
-/** So many may be open in one call. */
+/** The maximum number of open questions in one call. */
 const MAX_QUESTIONS = 32;
 
+/** One call at a server that may ask questions, over any number of rounds. */
 export class RunningCall extends OpenCall {
   readonly method: string;
   readonly #settings: RunningCallSettings;
-  /** What waits for an answer, by the keys that the client sees. */
+  /** The open questions, by the keys that the client sees. */
   #questions = NO_QUESTIONS;
-  /** Who wants to know of questions that nobody need answer any more. */
+  /** Called with the key of each question that the server has cancelled. */
   #cancelWatchers: Set<(key: string) => void> | undefined;
   readonly #polledTask: string | undefined;
   #sent: SentRequest[] | undefined;
@@ -70,22 +72,22 @@ export class RunningCall extends OpenCall {
     this.#settings = settings;
   }
 
-  /** Whether the client may be asked something on account of this call. */
+  /** Whether the server may ask questions as part of this call. */
   get allowsQuestions(): boolean {
     return INTERACTIVE_METHODS.has(this.method) && this.#outcome === undefined && !this.#hasResponse;
   }
 
-  /** The response has come: what comes behind it is no affair of this call, although `end` is still to be called. */
+  /** The response has come: later questions do not belong to this call, although `end` has not been called yet. */
   onResponse(): void {
     this.#hasResponse = !this.#settings.awaitsTask;
   }
 
-  /** The task, by the server's own id, whose result it waits for. */
+  /** The server's id of the task whose result the call awaits. */
   get task(): string | undefined {
     return this.#awaitedTask ?? this.#polledTask;
   }
 
-  /** The task that it waits for on behalf of a client that knows nothing of it. */
+  /** The task that the gateway awaits for a client without tasks. */
   get awaitedTask(): string | undefined {
     return this.#awaitedTask;
   }
@@ -94,13 +96,13 @@ export class RunningCall extends OpenCall {
     this.#awaitedTask = task;
   }
 
-  /** `request` is sent on account of this call. */
+  /** Records a request that is sent as part of this call. */
   recordSent(request: SentRequest): void {
     if (this.#sent === undefined) this.#sent = [request];
     else this.#sent.push(request);
   }
 
-  /** The call may wait for long, and its server has what it was asked: nobody who waits for the answer need keep it. */
+  /** Drops the parameters of the sent requests, as the call may be parked for minutes. */
   releaseRequests(): void {
     for (const request of this.#sent ?? []) releaseParams(request);
     this.#sent = undefined;
@@ -110,7 +112,7 @@ export class RunningCall extends OpenCall {
     return this.#outcome !== undefined;
   }
 
-  /** Takes a question of the server; false when there are too many already. */
+  /** Adds a question of the server; false when the limit is reached. */
   addQuestion(request: Request): boolean {
     if (this.#questions.size >= MAX_QUESTIONS) return false;
     this.#lastKey += 1;
@@ -121,7 +123,7 @@ export class RunningCall extends OpenCall {
     return true;
   }
 
-  /** The server takes its question back; false when it was none of this call's. */
+  /** The server cancels its question; false when it does not belong to this call. */
   cancelQuestion(id: IdKey): boolean {
     for (const [key, { request }] of this.#questions) {
       if (idKey(request.id) !== id) continue;
@@ -131,12 +133,12 @@ export class RunningCall extends OpenCall {
     return false;
   }
 
-  /** The capabilities that a client needs to answer what waits. */
+  /** The capabilities that a client needs to answer the open questions. */
   get questionCapabilities(): readonly string[] {
     return [...new Set([...this.#questions.values()].map(({ kind }) => kind))];
   }
 
-  /** What waits for an answer at this moment, as long as it does. */
+  /** The questions that are open now; `watch` reports each that the server cancels later. */
   openRequests(): OpenRequests {
     const keys = [...this.#questions.keys()];
     return {
@@ -152,7 +154,7 @@ export class RunningCall extends OpenCall {
     };
   }
 
-  /** The exchange is over. A server that still waits for answers in it is told that none will come. */
+  /** The exchange has ended; questions that are still open are refused. */
   end(ending: CallOutcome): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = ending;
@@ -162,11 +164,11 @@ export class RunningCall extends OpenCall {
   }
 
   /**
-   * What the call has come to; undefined while it goes on.
+   * The next step; undefined while the call is running.
    *
-   * @throws what the exchange failed with.
+   * @throws what the exchange rejected with.
    */
-  turn(): CallStep | undefined {
+  nextStep(): CallStep | undefined {
     if (this.#outcome !== undefined) {
       if ("error" in this.#outcome) throw this.#outcome.error;
       return { kind: "ended", message: this.#outcome.message };
@@ -174,22 +176,22 @@ export class RunningCall extends OpenCall {
     return this.#batchReady && this.#questions.size > 0 ? { kind: "asked" } : undefined;
   }
 
-  /** Resolves when there may be another `turn`. */
+  /** Resolves when there may be a next step. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  /** What waits for an answer, as the client of this round may see it. */
+  /** The open questions, as the client of this round may see them. */
   questions(presentation: Presentation, session: boolean): JsonObject {
-    // A task that is only awaited here is none of the client's.
+    // The client does not know a task that the gateway awaits for it.
     const hasTasks = session && this.#awaitedTask === undefined;
     return Object.fromEntries(
       [...this.#questions].map(([key, { request }]) => {
         const params =
           request.params === undefined ? undefined : withoutHopMetadata(request.params, hasTasks);
-        // The id lets a session hear of the end of what it was sent to; nobody else has any use for it.
+        // Only a session can get `notifications/elicitation/complete`, which has this id.
         const shown = params === undefined || session ? params : without(params, ["elicitationId"]);
         const question = { method: request.method, ...(shown !== undefined && { params: shown }) };
         return [key, presentQuestion(question, presentation)];
@@ -197,7 +199,7 @@ export class RunningCall extends OpenCall {
     );
   }
 
-  /** Hands the server what the client answered. What is still open then is asked again. */
+  /** Sends the answers of the client to the server. Questions without an answer are asked again. */
   deliverAnswers({ responses, refusals = {} }: InputResponses): void {
     for (const [key, { request }] of [...this.#questions]) {
       const refusal = Object.hasOwn(refusals, key) ? refusals[key] : undefined;
@@ -209,7 +211,7 @@ export class RunningCall extends OpenCall {
     if (this.#questions.size > 0) this.#startBatch(BATCH_MS);
   }
 
-  /** Nobody will answer: a person has made no choice, and a model said nothing. */
+  /** Refuses all open questions: elicitations with "cancel", the others with an error. */
   refuseQuestions(why: string): void {
     this.#batchReady = false;
     if (this.#questions.size === 0) return;
@@ -220,7 +222,7 @@ export class RunningCall extends OpenCall {
     }
   }
 
-  /** Nobody waits for the call any more. */
+  /** Cancels the call at the server and ends it. */
   cancel(why: string): void {
     if (this.#outcome !== undefined) return;
     this.#settings.cancel(why);

@@ -1,5 +1,4 @@
-/** Which call, or which client, a question of a legacy server belongs to. Never a guess: else it is refused. */
-
+/** To which call or session does a question of a legacy server belong? Where that is not certain, it is refused. */
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
@@ -18,15 +17,16 @@ import { type RunningCall, relatedTask } from "./running-call.js";
 /** Why a question was refused; a label of a metric. */
 export type RefusedQuestion = "not_promised" | "malformed" | "unattributable" | "too_many";
 
+/** Where the questions of one connection may go. */
 export interface ServerRequestSettings {
   readonly server: string;
   readonly log: Logger;
-  /** What of its clients was promised to the server; a question beyond that is refused. */
+  /** The client capabilities that the server was offered; a question beyond them is refused. */
   readonly advertised: JsonObject;
-  /** The one session that all calls on this connection belong to, if it is one session's alone. */
+  /** The one session that the connection is kept for, if there is one. */
   readonly owner: Client | undefined;
   readonly directory: ClientDirectory;
-  /** Roots for servers that ask for them where no client can be asked. */
+  /** The answer to `roots/list` where no client can be asked. */
   readonly roots: readonly JsonObject[] | undefined;
   readonly presentation: () => Presentation;
   readonly calls: () => Iterable<RunningCall>;
@@ -34,19 +34,20 @@ export interface ServerRequestSettings {
   readonly onRefused: (why: RefusedQuestion) => void;
 }
 
-/** So many a client may be asked outside its calls at once, by one server. */
+/** The maximum number of open questions of one connection outside calls. */
 const MAX_SESSION_QUESTIONS = 32;
 
+/** Answers the requests of one server, or sees that a client answers them. */
 export class ServerRequests {
   readonly #settings: ServerRequestSettings;
-  /** Questions that a client is asked outside its calls, by the server's own ids. */
+  /** Open questions outside calls, by the server's request id. */
   readonly #sessionQuestions = new Map<IdKey, AbortController>();
 
   constructor(settings: ServerRequestSettings) {
     this.#settings = settings;
   }
 
-  /** Answers the question, or sees to it that it is answered. `on` is the call on whose own stream it came. */
+  /** Answers or routes `request`; `on` is the call on whose own stream it came. */
   handle(request: Request, on: RunningCall | undefined): void {
     const { advertised, roots, respond } = this.#settings;
     const fault = request[FRAME_FAULT] ?? lengthFault(request);
@@ -87,7 +88,7 @@ export class ServerRequests {
     }
   }
 
-  /** The server takes a question back. */
+  /** The server cancels its question with that id. */
   cancelQuestion(id: unknown): void {
     const key = idKey(id);
     if (key === undefined) return;
@@ -95,11 +96,12 @@ export class ServerRequests {
     this.#sessionQuestions.get(key)?.abort();
   }
 
+  /** Aborts all open questions outside calls. */
   close(): void {
     for (const controller of this.#sessionQuestions.values()) controller.abort();
   }
 
-  /** A call that may have caused it; else the one session that all calls here belong to, whichever call it was. */
+  /** To the call that may have caused the question; else to the session that the connection is kept for. */
   #routeQuestion(request: Request, on: RunningCall | undefined): void {
     const { owner, directory, roots, respond } = this.#settings;
     const call = this.#originatingCall(request, on);
@@ -110,7 +112,7 @@ export class ServerRequests {
     }
     const clientChannel = owner === undefined ? undefined : directory.find(owner.affinity);
     if (clientChannel !== undefined) {
-      // An answer to the second could not be told from one to the first, so there will be one.
+      // Two questions with one id: their answers could not be distinguished, so only the first gets one.
       if (this.#sessionQuestions.has(idKeyOf(request.id))) this.#settings.onRefused("unattributable");
       else if (this.#sessionQuestions.size >= MAX_SESSION_QUESTIONS)
         this.#refuseTooMany(request, "too many questions are open outside all calls");
@@ -118,7 +120,7 @@ export class ServerRequests {
         const forwarded = this.#forwardToSession(request, (question, signal) =>
           clientChannel.request(question, signal),
         );
-        inBackground(forwarded, this.#settings.log, "asking a client outside its calls");
+        inBackground(forwarded, this.#settings.log, "forwarding a question outside calls");
       }
       return;
     }
@@ -134,9 +136,8 @@ export class ServerRequests {
   }
 
   /**
-   * The task that a question names says whose it is, on whatever stream it came (2025-11-25: basic/utilities/tasks,
-   * "Associating Task-Related Messages"); else the stream does. Without one it can only belong to the single call that
-   * may cause questions.
+   * The call of a question: by the task that it names, on whatever stream it came (2025-11-25: basic/utilities/tasks,
+   * "Associating Task-Related Messages"); else by its stream; else the only call that may cause questions.
    */
   #originatingCall({ params }: Request, on: RunningCall | undefined): RunningCall | undefined {
     const { calls, owner } = this.#settings;
@@ -144,7 +145,7 @@ export class ServerRequests {
     const task = relatedTask(params);
     const waiting = task === undefined ? undefined : candidates.find((call) => call.task === task);
     if (waiting !== undefined || on !== undefined) return waiting ?? on;
-    // A task that nobody waits for is no affair of another client that happens to be calling.
+    // A task that no call awaits may belong to another client than the one that is calling now.
     const isForeign = task !== undefined && owner === undefined;
     return candidates.length === 1 && !isForeign ? candidates[0] : undefined;
   }
@@ -183,7 +184,7 @@ export class ServerRequests {
   }
 }
 
-/** What is kept of a question, and compared with others, is short. */
+/** Ids and method must be short, as they are kept and compared. */
 function lengthFault(request: Request): FrameError | undefined {
   try {
     checkServerLengths(request);
@@ -199,7 +200,7 @@ const methodNotFound = ({ method }: Request): RpcError => ({
   message: `${method} was not advertised to this server`,
 });
 
-/** A client's own refusal goes back in its own words; a fault of ours does not say more than that. */
+/** The error for the server: a client's refusal unchanged; a bug of the gateway without details. */
 function errorOf(error: unknown): RpcError {
   if (!(error instanceof GatewayError))
     return { code: CODE.internalError, message: "the client could not be asked" };

@@ -1,5 +1,4 @@
-/** A session with a server: what was agreed at the handshake, and a new handshake when the server forgets it. */
-
+/** What happens when a server forgets a session? A new handshake, and the request is sent once more. */
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -20,26 +19,28 @@ import {
   performHandshake,
 } from "./handshake.js";
 
+/** How sessions are opened, and who is notified of a new or lost one. */
 export interface SessionSettings extends Omit<HandshakeSettings, "signal"> {
   readonly log: Logger;
-  /** How long (ms) the handshake after a loss may take. */
+  /** The timeout (ms) of a new handshake after the session was lost. */
   readonly handshakeTimeoutMs: number;
   /** Numbers from 0 up to 1, for the jitter of the backoff. */
   readonly random: () => number;
-  /** The session was lost and there is a new one; whatever the server knew of the old one is gone. */
+  /** The session was lost and a new one was opened; the server has no state of the old one. */
   readonly onRenewed: () => void;
-  /** The session was lost and there is no new one; whoever holds the connection must meet the server anew. */
+  /** The session was lost and no new one could be opened; the connection must be opened again. */
   readonly onLost: (cause: GatewayError) => void;
 }
 
+/** The current session of one connection. */
 export class Session {
   readonly #channel: Channel;
   readonly #settings: SessionSettings;
   #negotiated: NegotiatedSession;
   #renewal: Promise<void> | undefined;
-  /** Sessions in a row that were opened for a request which the server refused in them as well. */
+  /** The number of sessions in a row in which the server forgot the session again at the first request. */
   #failures = 0;
-  /** The last of those, and until when (by `performance.now()`) no other one is opened. */
+  /** The last of them, and the time (`performance.now()`) before which no new one is opened. */
   #rejected: NegotiatedSession | undefined;
   #notBefore = 0;
 
@@ -49,7 +50,7 @@ export class Session {
     this.#negotiated = agreement;
   }
 
-  /** @throws HandshakeRefused, or a GatewayError of the channel. */
+  /** Opens the first session. @throws HandshakeRefused, or a GatewayError of the channel. */
   static async open(channel: Channel, settings: SessionSettings, signal: StopSignal): Promise<Session> {
     return new Session(channel, settings, await performHandshake(channel, { ...settings, signal }));
   }
@@ -59,10 +60,9 @@ export class Session {
   }
 
   /**
-   * Sends a request in the current session. When the server says that it does not know the session, it has
-   * not looked at the request either: then, and only then, the request is sent once more in a new session. Where it
-   * says so there again, the next session is opened after the backoff of a server that cannot be met, and what it says
-   * until then is the answer.
+   * Sends a request in the current session. A server that answers that it does not know the session has not executed
+   * the request: then, and only then, it is sent once more in a new session. Where the answer is the same again, the
+   * next session is opened after a backoff; until then the client gets that answer.
    */
   async exchange(request: Request, options: Omit<ExchangeOptions, "headers">): Promise<ChannelResponse> {
     const negotiated = this.#negotiated;
@@ -105,23 +105,23 @@ export class Session {
     this.#notBefore = performance.now() + backoff(this.#failures, this.#settings.random);
   }
 
-  /** A server of the other era has taken its place. Where there was no session to forget, nothing else tells. */
+  /** A server of the other era has taken its place; where there was no session, only this error shows it. */
   #eraChanged(): GatewayError {
     const { server, onLost } = this.#settings;
-    const sentence = `${server} no longer speaks the revision it was met with`;
+    const sentence = `${server} no longer speaks the protocol revision of this connection`;
     const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
     onLost(error);
     return error;
   }
 
-  /** It had been worked on, and was waiting for an answer of its client. */
+  /** The call was parked: the server has executed a part of it, so it cannot be sent again. */
   #sessionLost(): GatewayError {
     const { server } = this.#settings;
     const sentence = `${server} has forgotten the session while a call in it waited`;
     return new GatewayError("upstream_closed", "upstream", sentence, { server, supervised: true });
   }
 
-  /** Many calls may meet the loss at once; they share one new handshake. */
+  /** Single-flight: all calls that find the session lost share one new handshake. */
   async #renew(lost: NegotiatedSession): Promise<void> {
     if (this.#negotiated !== lost) return;
     this.#renewal ??= this.#openNewSession().finally(() => {
@@ -142,7 +142,7 @@ export class Session {
       const error = new GatewayError(
         "upstream_unavailable",
         "upstream",
-        `${server} has forgotten the session and could not be met again: ${why}`,
+        `${server} has forgotten the session and refused a new one: ${why}`,
         { cause, retryable: true, server },
       );
       this.#settings.onLost(error);
@@ -157,8 +157,8 @@ export class Session {
 const isEraChange = ({ status, message }: ChannelResponse): boolean =>
   status === 400 && message.error !== undefined && isModernRefusal(message.error);
 
-// 404 is what the specification asks for (2025-11-25, transports, "Session Management"); servers built after
-// the examples of the first SDKs say 400 and speak of the session in words.
+// The specification requires 404 (2025-11-25, transports, "Session Management"); servers after the examples of the
+// first SDKs answer 400 with a message that names the session.
 function isUnknownSession(negotiated: NegotiatedSession, status: number, words: string | undefined): boolean {
   if (negotiated.sessionId === undefined) return false;
   return status === 404 || (status === 400 && words !== undefined && /\bsession\b/i.test(words));

@@ -4,6 +4,7 @@ import { type JsonObject, objectAt } from "../../wire/json.js";
 
 type SubscribeMethod = "resources/subscribe" | "resources/unsubscribe";
 
+/** How a session sends its subscriptions. */
 export interface SubscriptionSettings {
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;

@@ -1,4 +1,4 @@
-/** The progress of tasks, whose calls were answered when they began: which client wants it, and under which token. */
+/** Which client gets the progress of a task, whose call has ended, and with which token? */
 import type { Call } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
 import type { Envelope } from "../../wire/envelope.js";
@@ -6,26 +6,27 @@ import { type JsonObject, objectAt } from "../../wire/json.js";
 import { idKey, type MessageId } from "../../wire/message-id.js";
 import { progressToken } from "../protocol/open-calls.js";
 
-/** What is kept of a call that wants to hear of the progress of its task. */
+/** The recipient of the progress of a task. */
 export interface ProgressTarget {
   readonly affinity: string;
-  /** The client's own. */
+  /** The client's own progress token. */
   readonly token: MessageId;
 }
 
-/** So many are remembered, and the oldest goes first: nobody says when a task is over. */
+/** The maximum number of tasks; the oldest is forgotten first, as no message marks the end of a task. */
 const MAX_REMEMBERED = 1_000;
 
+/** The tasks of one connection whose clients sent a progress token. */
 export class TaskProgress {
   readonly #directory: ClientDirectory;
-  /** By the gateway's token, which is the id that the call had. */
+  /** By the gateway's token, which is the request id of the call. */
   readonly #targets = new Map<number, ProgressTarget>();
 
   constructor(directory: ClientDirectory) {
     this.#directory = directory;
   }
 
-  /** Who wants to hear of the task that `answer` began, which came of the call whose id at the server was `id`. */
+  /** Records `target` where `answer`, the response to the request `id`, created a task. */
   taskStarted(id: number, target: ProgressTarget, answer: Envelope): void {
     if (objectAt(answer.result, "task") === undefined) return;
     this.#targets.set(id, target);
@@ -33,7 +34,7 @@ export class TaskProgress {
     if (this.#targets.size > MAX_REMEMBERED && oldest !== undefined) this.#targets.delete(oldest);
   }
 
-  /** Tells the client that wants to hear it (2025-11-25: basic/utilities/tasks, "Task Progress Notifications"). */
+  /** Forwards a progress notification to its client (2025-11-25: basic/utilities/tasks, "Task Progress Notifications"). */
   forward(params: JsonObject | undefined): void {
     const token = idKey(params?.progressToken);
     const target = typeof token === "number" ? this.#targets.get(token) : undefined;
@@ -45,7 +46,7 @@ export class TaskProgress {
   }
 }
 
-/** Undefined where `call` is to begin no task, or gave no token. */
+/** Undefined where `call` creates no task, or has no progress token. */
 export function progressTargetOf({ params, client }: Call): ProgressTarget | undefined {
   const token = Object.hasOwn(params, "task") ? progressToken(params) : undefined;
   return token === undefined ? undefined : { affinity: client.affinity, token };

@@ -1,5 +1,4 @@
-/** A server that refuses a call until a person has visited a link (2025-11-25: error -32042), seen from inside. */
-
+/** How is a call continued that a server refuses until the user has visited a link (2025-11-25: error -32042)? */
 import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { ConditionVariable } from "../../core/condition-variable.js";
 import { GatewayError } from "../../core/errors.js";
@@ -9,12 +8,12 @@ import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wi
 import { CODE } from "../../wire/names.js";
 import { INTERACTIVE_METHODS, type Presentation, presentQuestions } from "../protocol/questions.js";
 
-/** How long (ms) the server may take to say that the person has done what the link was for. */
+/** How long (ms) the server may take to send `notifications/elicitation/complete`. */
 const COMPLETION_TIMEOUT_MS = 120_000;
-/** So many ends are remembered, for clients that come back later than the server said it. */
+/** The maximum number of completed ids that are remembered, for clients that resume after the notification. */
 const MAX_REMEMBERED = 200;
 
-/** The question that such an error is, for a client that can be sent to a link; undefined for any other error. */
+/** The error as questions, for a client that can open links; undefined for any other error. */
 export function urlElicitationReply(
   call: Call,
   error: RpcError,
@@ -43,15 +42,15 @@ export function urlElicitationReply(
   };
 }
 
-/** @throws GatewayError `approval_declined` when the person would not visit one of the links. */
+/** @throws GatewayError `approval_declined` when the user declined to visit one of the links. */
 export function requireConsent(server: string, { responses }: InputResponses): void {
   const all = Object.values(responses);
   if (all.length > 0 && all.every((response) => isObject(response) && response.action === "accept")) return;
-  const sentence = `${server} needs a person to visit a link before it goes on, and nobody did`;
+  const sentence = `${server} needs the user to visit a link before it continues, and the user declined`;
   throw new GatewayError("approval_declined", "downstream", sentence, { server });
 }
 
-/** What servers said of links that were visited: `notifications/elicitation/complete`. */
+/** The links for which the server has sent `notifications/elicitation/complete`. */
 export class VisitedLinks {
   readonly #done = new Set<string>();
   readonly #completed = new ConditionVariable();

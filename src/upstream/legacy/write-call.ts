@@ -1,5 +1,4 @@
-/** A call as the request that a server of an `initialize` revision understands. */
-import type { Call } from "../../core/call.js";
+/** How is a call written for a server of a revision up to 2025-11-25? */ import type { Call } from "../../core/call.js";
 import type { Request } from "../../wire/envelope.js";
 import { withProgressToken } from "../protocol/open-calls.js";
 

@@ -1,5 +1,4 @@
-/** One open conversation with a 2026-07-28 server: no session, every request says all there is to know. */
-
+/** What can be done over a connection to a 2026-07-28 server? It has no session: every request carries all it needs. */
 import type { Call, Freshness, InputResponses, Reply } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
@@ -46,9 +45,10 @@ export type AdvertisedFor = (client: Client) => JsonObject;
 
 type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly MalformedEntry[] };
 
-/** How long (ms) a server may take to say what it offers to clients of one kind. */
+/** The timeout (ms) of `server/discover` on an open connection. */
 const DISCOVER_TIMEOUT_MS = 5_000;
 
+/** A connection without a session, with its listen streams. */
 export class ModernConnection implements Connection {
   readonly revision = MODERN_REVISION;
   readonly closed: Promise<GatewayError>;
@@ -83,7 +83,7 @@ export class ModernConnection implements Connection {
       this.#resolveClosed = resolve;
     });
     inBackground(channel.closed.then(this.#resolveClosed), settings.log, "the end of a connection");
-    // There is no stream beside the requests in this era; on a pipe everything comes mixed.
+    // In this era there is no stream beside the requests; on a pipe all messages share one.
     if (channel.association === "pipe")
       this.#pipeListener = channel.listen((message) => this.#receive(message));
     this.#listenStreams = new ListenStreams({
@@ -91,8 +91,8 @@ export class ModernConnection implements Connection {
       capabilities: () => this.#facts.capabilities,
       observer: settings.observer,
       log: settings.log,
-      open: (params, hear, capabilities = {}) =>
-        this.#openStream(params, hear, { info: settings.gateway, capabilities }),
+      open: (params, onMessage, capabilities = {}) =>
+        this.#openStream(params, onMessage, { info: settings.gateway, capabilities }),
       onReopened: () => this.#rediscover(),
       isGateway: () => this.#facts.instance !== undefined,
     });
@@ -149,7 +149,7 @@ export class ModernConnection implements Connection {
     return this.#taskStreams.follow(ids, client, listener);
   }
 
-  /** Any answer to `server/discover` is a sign of life, mostly an error too; and a result tells what has changed. */
+  /** Any response to `server/discover` shows that the server is alive, most errors too; a result updates the facts. */
   async checkHealth(signal: StopSignal): Promise<void> {
     const discover = writeRequest("server/discover", {}, nextId(), this.#identityOf());
     const answer = await this.#request(discover, signal);
@@ -176,7 +176,7 @@ export class ModernConnection implements Connection {
       aggregated: isAggregated(),
     };
     if (asks) return { ...reply, requests: presentQuestions(reply.requests, presentation) };
-    // A task asks in its own result, and is answered by `tasks/update` (SEP-2663, "Task Update Requests").
+    // The result of a task has its questions, which `tasks/update` answers (SEP-2663, "Task Update Requests").
     const asked = objectAt(reply.result.object, "inputRequests");
     if (asked === undefined) return reply;
     const { value, fault } = readQuestions(asked);
@@ -185,7 +185,7 @@ export class ModernConnection implements Connection {
     return { ...reply, result: Payload.ofObject({ ...reply.result.object, inputRequests }) };
   }
 
-  /** `item`: the tool's list entry. One function for all of it: each that only passes a call on costs 0.3 µs. */
+  /** `item` is the tool's list entry. One function: each further one on the path costs 0.3 µs a call. */
   async #send(call: Call, item: JsonObject | undefined, mayBeOld: boolean): Promise<Reply> {
     const { signal, client, logLevel, inputResponses } = call;
     if (inputResponses?.refusals !== undefined) requireAnswers(this.#settings.server, inputResponses);
@@ -197,7 +197,7 @@ export class ModernConnection implements Connection {
     let message: Envelope;
     try {
       const { request, headers } = writeCall(call, open.id, this.#identityOf(client, logLevel), item);
-      const onMessage = (heard: Envelope): void => this.#receive(heard, open);
+      const onMessage = (received: Envelope): void => this.#receive(received, open);
       const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
       ({ message } = answer);
       if (message.error !== undefined) this.#detectEraChange(answer);
@@ -207,7 +207,7 @@ export class ModernConnection implements Connection {
       this.#calls.remove(open, client.affinity, this.#lastReceivedAt);
     }
     if (mayBeOld && message.error?.code === CODE.headerMismatch && call.method === "tools/call") {
-      // The tool's schema, and with it the headers it asks for, has changed since it was listed.
+      // The tool's schema, and with it its headers, has changed since it was listed.
       return this.#send(call, await this.#relist(call), false);
     }
     return this.#read(call, message);
@@ -241,25 +241,25 @@ export class ModernConnection implements Connection {
     return readCapabilities(message.result);
   }
 
-  /** @throws GatewayError when the error says that the server was replaced; where it may have been, it is asked. */
+  /** Rediscovers where the server may have been replaced. @throws GatewayError when the error shows that it was. */
   #detectEraChange(answer: ChannelResponse): void {
     if (answer.message.error?.code === CODE.unsupportedProtocolVersion) throw this.#eraChanged();
     if (isLegacyRefusal(answer)) this.#rediscover();
   }
 
-  /** Asks who it is that answers now, one time after the other. */
+  /** Sends `server/discover`, unless one is pending. */
   #rediscover(): void {
     if (this.#isDiscovering) return;
     this.#isDiscovering = true;
     const { server, log } = this.#settings;
     this.checkHealth(AbortSignal.timeout(DISCOVER_TIMEOUT_MS))
-      .catch((error: unknown) => log.debug({ server, error }, "the server does not say what it offers"))
+      .catch((error: unknown) => log.debug({ server, error }, "server/discover failed"))
       .finally(() => {
         this.#isDiscovering = false;
       });
   }
 
-  /** The server may have been replaced by one that offers other things. Without a session nothing else tells. */
+  /** The server may have been replaced by one with other capabilities; without a session only this shows it. */
   #updateFacts(facts: ServerFacts): void {
     const before = this.#facts;
     this.#facts = facts;
@@ -271,9 +271,12 @@ export class ModernConnection implements Connection {
 
   #sendCancelled(requestId: MessageId, signal: StopSignal): void {
     const params = { requestId, reason: cancelReason(signal) };
-    const told = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
-    told.catch((error: unknown) => {
-      this.#settings.log.debug({ server: this.#settings.server, error }, "a cancellation could not be sent");
+    const sent = this.#channel.post({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+    sent.catch((error: unknown) => {
+      this.#settings.log.debug(
+        { server: this.#settings.server, error },
+        "notifications/cancelled could not be sent",
+      );
     });
   }
 
@@ -306,7 +309,7 @@ export class ModernConnection implements Connection {
     return items.find((item) => item.name === stringAt(call.params, "name"));
   }
 
-  /** Over HTTP a tool with wrong annotations must go; on a pipe they mean nothing, and would mislead HTTP hosts. */
+  /** Over HTTP a tool with invalid header annotations is dropped; on a pipe they mean nothing and are removed. */
   #usable(tools: readonly JsonObject[]): UsableTools {
     if (this.#channel.association === "pipe") return { items: tools.map(withoutParamHeaders), malformed: [] };
     const malformed: MalformedEntry[] = [];
@@ -321,16 +324,16 @@ export class ModernConnection implements Connection {
     return { items, malformed };
   }
 
-  /** The server was replaced by one of another revision; whoever holds this connection must meet it anew. */
+  /** The server was replaced by one of another revision; the connection ends. */
   #eraChanged(): GatewayError {
     const { server } = this.#settings;
-    const sentence = `${server} no longer speaks the revision it was met with`;
+    const sentence = `${server} no longer speaks the protocol revision of this connection`;
     const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
     this.#resolveClosed(error);
     return error;
   }
 
-  /** A message that is no response; `on` is the call on whose own stream it came. */
+  /** Takes a notification; `on` is the call on whose own stream it came. */
   #receive(message: Envelope, on?: OpenCall): void {
     this.#lastReceivedAt = performance.now();
     if (!isNotification(message) || isAmbiguous(message, this.#settings)) return;
@@ -344,7 +347,7 @@ export class ModernConnection implements Connection {
 
   #callOf(message: Notification): OpenCall | undefined {
     if (message.method === "notifications/message") {
-      // A server logs only for requests that named a level, so the others cannot be meant.
+      // A server logs only for requests with a log level.
       return this.#calls.soleCall((call) => call.logLevel !== undefined);
     }
     return (
@@ -355,8 +358,8 @@ export class ModernConnection implements Connection {
 }
 
 /**
- * A round is made again with all answers or not at all: a client must construct every input that is asked for
- * (basic/patterns/mrtr, "Client Requirements"), and this era has no way to say that one was refused.
+ * A call is sent again with all answers or not at all: a client must construct every requested input
+ * (basic/patterns/mrtr, "Client Requirements"), and this era has no form for a refusal.
  *
  * @throws GatewayError `denied`
  */
@@ -369,8 +372,8 @@ function requireAnswers(server: string, { responses, refusals = {} }: InputRespo
 }
 
 /**
- * Whether a request was refused as servers of the other era refuse what they do not understand; those of this one have
- * codes of their own for that, and -32602 (basic/transports/streamable-http, "Server Validation").
+ * Whether a request was refused as legacy servers refuse unknown requests. Servers of this era use codes of their own
+ * for that, or -32602 (basic/transports/streamable-http, "Server Validation").
  */
 const isLegacyRefusal = ({ status, message: { error } }: ChannelResponse): boolean =>
   status === 400 && error !== undefined && codeOf(error) !== CODE.invalidParams && !isModernRefusal(error);

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../wire/json.js";
 import { canonicalText } from "../../wire/json-text.js";
 import { type ListenSettings, Subscriptions } from "./subscriptions.js";
 
+/** How the listen streams of one connection are opened. */
 export interface ListenStreamsSettings extends Omit<ListenSettings, "open" | "uris"> {
   /** `advertised` is what the listening client can do; undefined for the gateway itself. */
   readonly open: (

@@ -1,10 +1,13 @@
-/** The `x-mcp-header` annotations of a tool taken away, for servers that are not reached over HTTP. */
-import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+/** What is a tool without its `x-mcp-header` annotations, for servers on a pipe? */ import {
+  isObject,
+  type JsonObject,
+  objectAt,
+} from "../../wire/json.js";
 import { isAnnotated } from "../../wire/param-headers.js";
 
 const ANNOTATION = "x-mcp-header";
 
-/** The very same object when it has none. Only places where an annotation can be valid are looked at. */
+/** The same object when it has none. Only positions where an annotation can be valid are searched. */
 export function withoutParamHeaders(tool: JsonObject): JsonObject {
   const schema = objectAt(tool, "inputSchema");
   if (schema === undefined || !isAnnotated(schema)) return tool;

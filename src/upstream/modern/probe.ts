@@ -1,5 +1,4 @@
-/** Asks a server `server/discover`, and reads out of whatever comes back which era it belongs to. */
-
+/** Which era does a server belong to, as its answer to `server/discover` shows? */
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
@@ -12,30 +11,34 @@ import { nextId } from "../protocol/ids.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { writeRequest } from "./write-call.js";
 
+/** What the probe of a server needs. */
 export interface ProbeSettings {
   readonly server: string;
   readonly gateway: { readonly name: string; readonly version: string };
   readonly signal: StopSignal;
 }
 
+/** What the probe found. */
 export type ProbeResult =
   | { readonly era: "modern"; readonly facts: ServerFacts }
-  /** Not modern; `revision` is what it says it speaks instead, where it says so. */
+  /** Not modern; `revision` is a legacy one that the server named, if it did. */
   | { readonly era: "legacy"; readonly revision?: string };
 
 /**
- * @throws GatewayError when what came is no evidence of either era: the server could not be reached, wants
- * credentials, is broken for the moment, or is modern and speaks no revision that the gateway does.
+ * Sends `server/discover`, and evaluates the answer.
+ *
+ * @throws GatewayError when the answer is no evidence of either era: the server could not be reached, requires
+ * credentials, fails temporarily, or is modern and supports no revision that the gateway supports.
  */
 export async function probe(channel: Channel, settings: ProbeSettings): Promise<ProbeResult> {
-  // A server may refuse a revision and in the same breath name it as one that it speaks; then the client tries
-  // again with it (2026-07-28, basic/versioning). One that keeps doing so speaks no revision at all.
+  // A server may refuse a revision and name it as supported in the same error; then the client retries with it
+  // (2026-07-28, basic/versioning). A second such refusal is an error.
   const finding = (await discover(channel, settings)) ?? (await discover(channel, settings));
   if (finding !== undefined) return finding;
-  throw unavailable(settings.server, `refuses ${MODERN_REVISION}, which it says it speaks`);
+  throw unavailable(settings.server, `refuses ${MODERN_REVISION}, which it names as supported`);
 }
 
-/** One request and what it tells; undefined when it is worth another. */
+/** One request and its result; undefined when it should be sent again. */
 async function discover(channel: Channel, settings: ProbeSettings): Promise<ProbeResult | undefined> {
   const { server, gateway, signal } = settings;
   const { request, headers } = writeRequest("server/discover", {}, nextId(), {
@@ -59,13 +62,13 @@ async function discover(channel: Channel, settings: ProbeSettings): Promise<Prob
 
 function readDiscovery(server: string, result: JsonObject): ProbeResult {
   const versions = result.supportedVersions;
-  // Some older servers answer any request with something; without versions it is no answer to this one.
+  // Some older servers answer any request with a result; without versions it is no answer to this one.
   if (!Array.isArray(versions)) return { era: "legacy" };
   if (!versions.includes(MODERN_REVISION)) return otherRevision(server, versions);
   return { era: "modern", facts: readFacts(result) };
 }
 
-/** What a server says of itself in the result of `server/discover`. */
+/** The facts in the result of `server/discover`. */
 export function readFacts(result: JsonObject): ServerFacts {
   const meta = objectAt(result, "_meta");
   const instructions = stringAt(result, "instructions");
@@ -78,7 +81,7 @@ export function readFacts(result: JsonObject): ServerFacts {
   };
 }
 
-/** What was called `tasks` before is an extension now, and no longer to be said in this way (SEP-2663). */
+/** The server capabilities without `tasks`, which are an extension in this revision (SEP-2663). */
 export const readCapabilities = (result: JsonObject): JsonObject =>
   without(objectAt(result, "capabilities") ?? {}, ["tasks"]);
 
@@ -99,7 +102,7 @@ function readErrorResponse(
   throw unavailable(server, `answered server/discover with HTTP status ${status}`);
 }
 
-/** The server named its revisions, and ours was not among them; one of the older ones may be. */
+/** The server named its revisions without 2026-07-28; a legacy one may be among them. */
 function otherRevision(server: string, versions: readonly unknown[]): ProbeResult {
   const revision = LEGACY_REVISIONS.find((known) => versions.includes(known));
   if (revision !== undefined) return { era: "legacy", revision };
@@ -108,8 +111,8 @@ function otherRevision(server: string, versions: readonly unknown[]): ProbeResul
 }
 
 /**
- * Whether an answer that is not modern tells that the server is not. Missing credentials, overload and failures
- * of the moment do not: a modern server behind them looks the same.
+ * Whether the status of an answer that is not modern shows a legacy server. Missing credentials, overload and temporary
+ * failures do not: a modern server would answer the same.
  */
 const indicatesLegacy = (status: number): boolean =>
   status < 300 ||
@@ -122,7 +125,7 @@ function errorIn(body: string): RpcError | undefined {
     if (!isObject(error) || !isRpcError(error)) return undefined;
     return { code: error.code, message: error.message, data: error.data };
   } catch {
-    // A page of HTML, say: no JSON-RPC error stands in it.
+    // Not JSON, such as a page of HTML.
     return undefined;
   }
 }

@@ -1,5 +1,8 @@
-/** What a 2026-07-28 server answered, in the words of the gateway's inside: `resultType` decides. */
-import type { Call, Freshness, Reply } from "../../core/call.js";
+/** Which reply is the response of a 2026-07-28 server? `resultType` decides. */ import type {
+  Call,
+  Freshness,
+  Reply,
+} from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { TASK_METHODS, TASKS_EXTENSION } from "../../core/tasks.js";
 import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
@@ -11,15 +14,16 @@ import { errorForClient } from "../protocol/hop-errors.js";
 import { INTERACTIVE_METHODS } from "../protocol/questions.js";
 import { invalidQuestionError, readQuestions, resultFault } from "../protocol/read-questions.js";
 
+/** The reply for `message`; a result that the client cannot get is an error reply. */
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const result = message.result ?? {};
   const fault = resultFault(result);
   if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
   const type = result.resultType;
-  // Work that goes on (SEP-2663); to a client that has not declared that it takes such answers it would be none.
+  // A task (SEP-2663), for a client that has declared support; for any other it would be no answer.
   if (type === "task" && mayBeTask(call)) {
-    // What a task asks is told, and judged, where it is asked after.
+    // The questions of a task are evaluated and presented with `tasks/get`.
     const begun = without(result, ["inputRequests"]);
     return {
       kind: "result",
@@ -55,10 +59,10 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
 const mayBeTask = ({ method, client }: Call): boolean =>
   (method === "tools/call" || TASK_METHODS.has(method)) && declares(client, TASKS_EXTENSION);
 
-/** A year; hosts refuse times beyond what a number of JavaScript can count exactly. */
+/** A year; hosts refuse numbers beyond the safe integers of JavaScript. */
 const LONGEST_TTL_MS = 365 * 86_400_000;
 
-/** How long a result may be kept; undefined when the server does not say. */
+/** How long a result may be cached; undefined when the server sent no hint. */
 export function readFreshness(result: JsonObject): Freshness | undefined {
   const { cacheScope } = result;
   const ttlMs = numberOf(result.ttlMs);
@@ -70,9 +74,8 @@ export function readFreshness(result: JsonObject): Freshness | undefined {
   };
 }
 
-// The server may ask for a capability that this client did not declare: that is news for the client, in its
-// own words. Of the capabilities that the gateway itself held back, and of every other code that describes
-// the gateway's own request, the client can know nothing.
+// An error that requires a capability which the client did not declare passes unchanged. One that requires capabilities
+// which the gateway did not relay, and any other code that describes the gateway's own request, becomes an internal error.
 function readError(server: string, call: Call, error: RpcError): RpcError {
   if (codeOf(error) !== CODE.missingClientCapability) return errorForClient(server, error);
   const data = isObject(error.data) ? error.data : undefined;

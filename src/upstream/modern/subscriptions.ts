@@ -9,6 +9,7 @@ import { CODE, META } from "../../wire/names.js";
 import type { ConnectionObserver } from "../connection.js";
 import type { ChannelResponse } from "../transport/channel.js";
 
+/** How a listen stream is opened, and where its events go. */
 export interface ListenSettings {
   readonly server: string;
   /** The server's capabilities as they are now. */
@@ -23,6 +24,7 @@ export interface ListenSettings {
   readonly onReopened: () => void;
 }
 
+/** A `subscriptions/listen` request that has no response yet. */
 export interface OpenStream {
   readonly id: number;
   readonly ended: Promise<ChannelResponse>;

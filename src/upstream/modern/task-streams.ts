@@ -1,4 +1,4 @@
-/** Streams on which a server tells of tasks: one for each who asks, because only its own client may hear of a task. */
+/** How are changes of tasks listened for? By one listen stream per request, as only its own client may know a task. */
 import type { Client } from "../../core/client.js";
 import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type { Envelope } from "../../wire/envelope.js";
@@ -7,7 +7,7 @@ import { idKey } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import type { OpenStream } from "./subscriptions.js";
 
-/** Sends a listen request on behalf of `client`, and tells its id at once. */
+/** Sends a listen request for `client`, and returns its id at once. */
 export type OpenTaskStream = (
   params: JsonObject,
   onMessage: (message: Envelope) => void,
@@ -18,11 +18,12 @@ interface TaskStream extends OpenStream {
   readonly receive: (message: Envelope) => void;
 }
 
-/** A server that has not said in so long (ms) of which tasks it will tell is taken to tell of none. */
+/** A server that has not acknowledged within this time (ms) is taken to notify of no task. */
 const ACKNOWLEDGE_TIMEOUT_MS = 3_000;
 
 const NO_TASKS: TaskSubscription = { ids: [], stop: () => {} };
 
+/** All task streams of one connection. */
 export class TaskStreams {
   readonly #open: OpenTaskStream;
   readonly #streams = new Map<number, TaskStream>();
@@ -31,7 +32,7 @@ export class TaskStreams {
     this.#open = open;
   }
 
-  /** Resolves when the server has said of which of `ids` it will tell (SEP-2663, "Task Status Notifications"). */
+  /** Resolves to those of `ids` that the server acknowledged (SEP-2663, "Task Status Notifications"). */
   follow(ids: readonly string[], client: Client, listener: TaskListener<string>): Promise<TaskSubscription> {
     return new Promise((resolve) => {
       let agreed: readonly string[] | undefined;
@@ -74,7 +75,7 @@ export class TaskStreams {
     });
   }
 
-  /** Takes a message that carries a subscription id; false when it belongs to no stream of these. */
+  /** Takes a message that carries a subscription id; false when it belongs to none of these streams. */
   receive(message: Envelope): boolean {
     const id = idKey(objectAt(message.params, "_meta")?.[META.subscriptionId]);
     const stream = typeof id === "number" ? this.#streams.get(id) : undefined;

@@ -1,5 +1,4 @@
-/** A call as a 2026-07-28 server understands it: the body and the headers that must agree with it, made together. */
-import type { Call } from "../../core/call.js";
+/** How is a call written for a 2026-07-28 server? The body, and the headers that must agree with it. */ import type { Call } from "../../core/call.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import { PREPARED_META, type Request } from "../../wire/envelope.js";
 import { encodeHeaderValue } from "../../wire/header-value.js";
@@ -10,19 +9,20 @@ import { argumentAt, mirroredName, paramHeaders } from "../../wire/param-headers
 import { withProgressToken } from "../protocol/open-calls.js";
 import type { Headers } from "../transport/channel.js";
 
+/** A request and its HTTP headers. */
 export interface WrittenRequest {
   readonly request: Request;
   readonly headers: Headers;
 }
 
-/** Who a request is made for, as its `_meta` says it. */
+/** The client of a request, as its `_meta` describes it. */
 export interface RequestIdentity {
   readonly info: JsonObject;
   readonly capabilities: JsonObject;
   readonly logLevel?: string;
 }
 
-/** The request for `call`. `item` is the tool's list entry, in which it may name arguments to mirror. */
+/** The request for `call`. `item` is the tool's list entry, whose schema may name arguments to mirror in headers. */
 export function writeCall(
   call: Call,
   id: number,
@@ -46,7 +46,7 @@ export function writeCall(
   return { ...written, headers: { ...call.extraHeaders, ...written.headers, ...mirrored } };
 }
 
-/** Any request with the metadata that the revision demands on each. */
+/** Any request, with the `_meta` that the revision requires. */
 export function writeRequest(
   method: string,
   params: JsonObject,
@@ -56,7 +56,7 @@ export function writeRequest(
   const headers = standardHeaders(method, mirroredName(method, params));
   const { meta, text } = metaOf(identity);
   if (identity.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
-    // A new member goes in front: behind the copied ones it costs 20 times as much, and more again to write out.
+    // A new member goes first: behind the copied members it costs 20 times as much, and more again to serialise.
     const whole = { _meta: meta, ...params };
     const prepared = { text, others: params };
     return { request: { jsonrpc: "2.0", id, method, params: whole, [PREPARED_META]: prepared }, headers };
@@ -69,7 +69,7 @@ export function writeRequest(
   return { request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } }, headers };
 }
 
-/** What is said of a client in every request for it: written once, for as long as the client is the same. */
+/** The `_meta` of a client, serialised once and cached by its `clientInfo`. */
 interface ClientMeta {
   readonly capabilities: JsonObject;
   readonly meta: JsonObject;
@@ -92,12 +92,12 @@ function metaOf({ info, capabilities }: RequestIdentity): ClientMeta {
 }
 
 /**
- * Made once per name and method, which come again and again; emptied when there are too many to come again. Two steps,
- * as a key made of both would be a new text to hash for every call.
+ * A cache by name and method; emptied when it is full. Two levels, as a concatenated key would be a new string to hash
+ * for every call.
  */
 const standardHeaderCache = new Map<string | undefined, Map<string, Headers>>();
 const MAX_STANDARD_HEADERS = 2_000;
-/** Longer names, in characters, do not come again often enough to be kept. */
+/** Longer names (characters) are not cached. */
 const MAX_CACHED_NAME_LENGTH = 256;
 let standardHeaderCount = 0;
 
@@ -129,7 +129,7 @@ function mirroredArguments(params: JsonObject, item: JsonObject | undefined): He
   const mirrored: Record<string, string> = {};
   for (const { header, path } of headers) {
     const value = argumentAt(args, path);
-    // null and absent are the same: no header. An object where the schema has a string is for the server to refuse.
+    // null and absent: no header. An object where the schema has a string is refused by the server.
     if (isNumber(value)) mirrored[header] = canonicalDecimal(value);
     else if (typeof value === "string" || typeof value === "boolean") {
       mirrored[header] = encodeHeaderValue(String(value));

@@ -136,7 +136,7 @@ describe("a server on a pipe", () => {
     const { upstream } = upstreamFor(server);
     upstream.start();
     await settled();
-    expect(upstream.lastError).toContain("refuses 2026-07-28, which it says it speaks");
+    expect(upstream.lastError).toContain("refuses 2026-07-28, which it names as supported");
     expect(methods(server)).toEqual(["server/discover", "server/discover"]);
     await upstream.close();
   });
