@@ -16,7 +16,13 @@ import { evaluateQuestions, type InputRequired, type QuestionEvaluator, withRefu
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
 import { evaluateMethodYielding } from "./rules/method-inputs.js";
-import { argsOf, type Decision, type PolicyInput, type RedactingRule, redacts } from "./rules/rule-set.js";
+import {
+  argsOf,
+  type Decision,
+  type PolicyInput,
+  type RedactingRule,
+  redacts,
+} from "./rules/policy-input.js";
 import { TaskQuestions } from "./task-questions.js";
 
 /** Consecutive rounds of refused questions before the call fails. */

@@ -9,7 +9,7 @@ import { entryLimit } from "../runtime/cache-limits.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
-import { argsOf } from "./rules/rule-set.js";
+import { argsOf } from "./rules/policy-input.js";
 
 const MAX_REMEMBERED = 10_000;
 /** Characters; more are never shown whole. */

@@ -19,9 +19,10 @@ import { Limits } from "./limits/limits.js";
 import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
+import { argsOf, type Decision } from "./rules/policy-input.js";
 import { nameForRules } from "./rules/route-readings.js";
 import type { PolicyFault } from "./rules/rule.js";
-import { argsOf, compileRules, type Decision, RuleSet } from "./rules/rule-set.js";
+import { compileRules, RuleSet } from "./rules/rule-set.js";
 
 export { policyAdvice } from "./rules/advice.js";
 export type { PolicyFault } from "./rules/rule.js";

@@ -10,13 +10,8 @@ import { numberOf } from "../wire/exact-number.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
 import { methodArguments } from "./rules/method-inputs.js";
-import {
-  argsOf,
-  type Decision,
-  MAX_STEPS_TOGETHER,
-  type RuleSet,
-  type WorkBudget,
-} from "./rules/rule-set.js";
+import { argsOf, type Decision } from "./rules/policy-input.js";
+import { MAX_STEPS_TOGETHER, type RuleSet, type WorkBudget } from "./rules/rule-set.js";
 
 /** A reply that asks questions. */
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;

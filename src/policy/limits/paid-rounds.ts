@@ -4,7 +4,7 @@ import type { Call, Route } from "../../core/call.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
 import { canonicalDigest } from "../../runtime/canonical-digest.js";
 import { methodArguments } from "../rules/method-inputs.js";
-import { argsOf } from "../rules/rule-set.js";
+import { argsOf } from "../rules/policy-input.js";
 
 const MAX_CALLS = 10_000;
 

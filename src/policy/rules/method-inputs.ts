@@ -2,13 +2,8 @@
 import type { Call, Route } from "../../core/call.js";
 import { cooperativeYield } from "../../runtime/cooperative-yield.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
-import {
-  type Decision,
-  MAX_STEPS_TOGETHER,
-  type PolicyInput,
-  type RuleSet,
-  type WorkBudget,
-} from "./rule-set.js";
+import type { Decision, PolicyInput } from "./policy-input.js";
+import { MAX_STEPS_TOGETHER, type RuleSet, type WorkBudget } from "./rule-set.js";
 
 /** The most objects of one call that are taken for arguments; with more the arguments are unknown. */
 const MAX_READINGS = 64;

@@ -1,47 +1,13 @@
 /** Which rule decides? The first that matches, in the order of the config. */
 import type { InteractionKind, PolicyConfig, RuleConfig } from "../../config/config.js";
-import type { Call, Route } from "../../core/call.js";
+import type { Route } from "../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../core/client.js";
-import { PARAMS } from "../../core/members.js";
 import { cooperativeYield } from "../../runtime/cooperative-yield.js";
-import { type JsonObject, objectAt } from "../../wire/json.js";
-import type { ConditionResult, Facts } from "./expression.js";
+import type { ConditionResult } from "./expression.js";
 import { namesKinds } from "./matcher.js";
-import { nameForRules, type RouteReadings, readingsOfRoute } from "./route-readings.js";
+import { type Decision, factsOf, type PolicyInput, type RedactingRule, redacts } from "./policy-input.js";
+import { type RouteReadings, readingsOfRoute } from "./route-readings.js";
 import { compileRule, type PolicyFault, type Rule } from "./rule.js";
-
-/** What the policy decides on one input. */
-export interface Decision {
-  readonly effect: RuleConfig["effect"];
-  /** The rule that decided; absent where none matched and the default did. */
-  readonly rule?: RuleConfig;
-  /** Why the rule's expression could not be answered, where it could not; it was decided against the caller. */
-  readonly failed?: string;
-  /** Rules that redact by other readings of the URI; what they take out is taken out too. */
-  readonly redacting?: readonly RedactingRule[];
-}
-
-/** A rule with the effect `redact`. */
-export type RedactingRule = RuleConfig & { readonly redact: NonNullable<RuleConfig["redact"]> };
-/** Whether a rule redacts. */
-export const redacts = (rule: RuleConfig): rule is RedactingRule =>
-  rule.effect === "redact" && rule.redact !== undefined;
-
-/** What is evaluated: a call, or a question of a server. */
-export interface PolicyInput {
-  readonly on: InteractionKind;
-  readonly route: Route;
-  readonly client: Client;
-  /**
-   * The arguments of the call; nothing while only a list is shown, and where a question belongs to no call whose
-   * arguments are known.
-   */
-  readonly args?: unknown;
-  /** The parameters of the server's question. */
-  readonly request?: JsonObject;
-  /** Only rules that name the target may decide; an unclear rule does not name it. */
-  readonly onlyNamedTargets?: boolean;
-}
 
 /** The result of one rule, for `explain`. */
 export interface RuleExplanation {
@@ -423,25 +389,3 @@ const withScopes = (principal: Principal, scopes: readonly string[]): Principal 
   ...principal,
   claims: { ...principal.claims, scope: [...tokenScopes(principal), ...scopes].join(" ") },
 });
-
-/**
- * The arguments as rules see them: those of a tool or prompt, an object; and those of a method that MCP does not define,
- * which may be anything. In what is completed or read a member of that name means nothing to a server.
- */
-export function argsOf({ method, params }: Pick<Call, "method" | "params">): unknown {
-  const hasNone = PARAMS.get(method)?.names.has("arguments") === false;
-  return hasNone || params.arguments === undefined ? {} : params.arguments;
-}
-
-function factsOf({ route, client, args, request }: PolicyInput): Facts {
-  const name = nameForRules(route);
-  return {
-    tool: route.kind === "tools" ? name : "",
-    server: route.upstream,
-    target: name,
-    args: args ?? {},
-    principal: client.principal,
-    annotations: objectAt(route.item, "annotations") ?? {},
-    request: request ?? {},
-  };
-}

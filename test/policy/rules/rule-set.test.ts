@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../../src/config/config.js";
 import type { Route } from "../../../src/core/call.js";
 import type { Client } from "../../../src/core/client.js";
-import { compileRules, type PolicyInput, RuleSet } from "../../../src/policy/rules/rule-set.js";
+import type { PolicyInput } from "../../../src/policy/rules/policy-input.js";
+import { compileRules, RuleSet } from "../../../src/policy/rules/rule-set.js";
 import { clientOf, routeTo, rule } from "../support.js";
 
 type Given = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
