@@ -7,7 +7,7 @@ const MEASURES = /performance\.now\(|process\.(?:hrtime|cpuUsage)|Date\.now\(\) 
 /** Lets real time pass. */
 const SLEEPS = /\bsetTimeout\(|setTimeout as |setInterval\(/;
 /** Where time is injected, both are about that time. */
-const INJECTS = "vi.useFakeTimers(";
+const INJECTS = /vi\.useFakeTimers\(|^fakeTime\(\);$/m;
 
 /** The files that do either in real time, and why none of them can fail by chance. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ const FILES = filesOf("test").filter(({ file }) => file !== "architecture/clocks
 /** What is wrong with a file; empty where nothing is. */
 function faultsOf(text: string): readonly string[] {
   const faults: string[] = [];
-  if (!text.includes(INJECTS)) {
+  if (!INJECTS.test(text)) {
     if (MEASURES.test(text)) faults.push("measures real time");
     if (SLEEPS.test(text)) faults.push("lets real time pass");
   }

@@ -1,0 +1,199 @@
+/** Servers that fail to list, hang or go away: retry, timeout, backoff, and the grace time of their entries. */
+
+import { describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../src/core/errors.js";
+import { type LogFields, SILENT } from "../../src/core/logger.js";
+import { fakeTime, pass, settle } from "../support/fake-time.js";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import { catalogOf, names, tool } from "./support.js";
+
+fakeTime();
+
+/** How often a list was asked for. */
+const times = (listed: readonly string[], list: string) => listed.filter((each) => each === list).length;
+
+describe("a server that fails to list", () => {
+  test("keeps the list it gave last, which may then be kept by nobody", async () => {
+    const files = fakeUpstream("files", {
+      lists: { tools: [tool("read")] },
+      freshness: { ttlMs: 60_000, scope: "public" },
+    });
+    const catalog = catalogOf([files]);
+    await settle();
+    expect(catalog.freshness(fakeClient(), "tools")).toEqual({ ttlMs: 60_000, scope: "public" });
+    files.failing();
+    files.listChanged("tools");
+    await pass(50);
+    expect(names(catalog)).toEqual(["files__read"]);
+    expect(catalog.freshness(fakeClient(), "tools").ttlMs).toBe(0);
+    expect(catalog.freshness(fakeClient(), "prompts").ttlMs).toBe(59_950);
+  });
+
+  test("is asked again after 1 s, 2 s, 4 s …, and for that list alone", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).failing(undefined, "tools");
+    const catalog = catalogOf([files]);
+    await settle();
+    files.listed.length = 0;
+    await pass(999);
+    expect(files.listed).toEqual([]);
+    await pass(1);
+    expect(files.listed).toEqual(["tools@shared"]);
+    await pass(1_999);
+    expect(files.listed).toHaveLength(1);
+    await pass(1);
+    expect(files.listed).toHaveLength(2);
+    files.well();
+    await pass(4_000);
+    expect(names(catalog)).toEqual(["files__read"]);
+    await pass(600_000);
+    expect(times(files.listed, "tools@shared")).toBe(3);
+  });
+
+  test("is given up on after a while when it hangs, and says so in the log", async () => {
+    const logged: LogFields[] = [];
+    const logger = { ...SILENT, warn: (fields: LogFields) => logged.push(fields) };
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).hanging("tools");
+    const catalog = catalogOf([files], { logger });
+    await pass(15_000);
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toMatchObject({ server: "files", list: "tools" });
+    expect(logged[0]?.error).toBeInstanceOf(GatewayError);
+    files.well();
+    await pass(1_000);
+    expect(names(catalog)).toEqual(["files__read"]);
+  });
+
+  test("does not blind or delay the others", async () => {
+    const broken = fakeUpstream("broken").failing();
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([broken, files]);
+    const began = performance.now();
+    const prepared = catalog.prepare(fakeClient());
+    await settle();
+    await prepared;
+    expect(performance.now()).toBe(began);
+    expect(names(catalog)).toEqual(["files__read"]);
+  });
+});
+
+describe("a server that goes away", () => {
+  const lists = { tools: [tool("read")] };
+
+  test("stays in the lists for the grace time, then leaves them, and is back when it was heard", async () => {
+    const files = fakeUpstream("files", {
+      lists: { tools: [tool("read")] },
+      freshness: { ttlMs: 600_000, scope: "public" },
+    });
+    const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
+    const catalog = catalogOf([files, git]);
+    await settle();
+    files.goDown();
+    await pass(59_999);
+    expect(names(catalog)).toEqual(["files__read", "git__log"]);
+    expect(catalog.freshness(fakeClient(), "tools").ttlMs).toBe(0);
+    expect(catalog.status()[0]).toMatchObject({ name: "files", state: "backoff", stale: true, shown: true });
+    await pass(1);
+    expect(names(catalog)).toEqual(["git__log"]);
+    expect(catalog.status()[0]).toMatchObject({ shown: false });
+    files.becomeReady();
+    await settle();
+    expect(names(catalog)).toEqual(["files__read", "git__log"]);
+    expect(catalog.status()[0]).toMatchObject({ shown: true, stale: false });
+  });
+
+  test("is away since it went, however often it fails to come back", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    for (let i = 0; i < 6; i++) {
+      files.goDown();
+      await pass(10_000);
+    }
+    expect(names(catalog)).toEqual([]);
+  });
+
+  test("and comes back in time never left, and is asked anew", async () => {
+    const files = fakeUpstream("files", { lists });
+    const catalog = catalogOf([files]);
+    await settle();
+    files.goDown();
+    await pass(30_000);
+    files.setList("tools", [tool("read"), tool("write")]);
+    files.becomeReady();
+    await settle();
+    expect(names(catalog)).toEqual(["files__read", "files__write"]);
+    await pass(60_000);
+    expect(names(catalog)).toEqual(["files__read", "files__write"]);
+  });
+});
+
+describe("a server of which nothing is known", () => {
+  const target = (name: string) => [{ kind: "tools" as const, name }];
+  const downFrom = (name: string) => {
+    const upstream = fakeUpstream(name, { state: "starting", lists: { tools: [tool("read")] } });
+    upstream.goDown();
+    return upstream;
+  };
+
+  test("is tried at once for whoever looks for something that it may have, who waits for its lists", async () => {
+    const [files, git] = [downFrom("files").slow(100), downFrom("git")];
+    const catalog = catalogOf([files, git]);
+    files.whenSought = () => files.becomeReady();
+    const began = performance.now();
+    const prepared = catalog.prepare(fakeClient(), target("files__read"));
+    await pass(1_000);
+    await prepared;
+    expect([files.sought, git.sought]).toEqual([1, 0]);
+    expect(names(catalog)).toEqual(["files__read"]);
+    expect(times(files.listed, "tools@shared")).toBe(1);
+    expect(performance.now() - began).toBeLessThanOrEqual(1_000);
+  });
+
+  test("is waited for no longer than one that starts, and not tried for who only lists", async () => {
+    const files = downFrom("files");
+    const catalog = catalogOf([files]);
+    await catalog.prepare(fakeClient());
+    expect(files.sought).toBe(0);
+    files.hanging();
+    files.whenSought = () => files.becomeReady();
+    let waited = Number.NaN;
+    const began = performance.now();
+    void catalog.prepare(fakeClient(), target("files__read")).then(() => {
+      waited = performance.now() - began;
+    });
+    await pass(5_000);
+    expect(waited).toBe(1_500);
+  });
+
+  test("is not tried where it was met, and its lists are shown while it is away for a moment", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    files.goDown();
+    await catalog.prepare(fakeClient(), target("files__misspelt"));
+    expect(files.sought).toBe(0);
+    await pass(60_000);
+    await catalog.prepare(fakeClient(), target("files__read"));
+    expect(files.sought).toBe(1);
+  });
+});
+
+test("a fault while a failed list is taken in keeps nobody waiting, and the list is asked for again", async () => {
+  const files = fakeUpstream("files", { state: "starting", lists: { tools: [tool("read")] } }).failing();
+  const faults: string[] = [];
+  const logger = {
+    ...SILENT,
+    warn: () => {
+      throw new TypeError("a fault");
+    },
+    error: (_: object, sentence: string) => void faults.push(sentence),
+  };
+  const catalog = catalogOf([files], { logger });
+  files.becomeReady();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(faults).toEqual(["lists could not be taken in"]);
+  files.well();
+  files.listChanged("tools");
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(names(catalog)).toEqual(["files__read"]);
+});

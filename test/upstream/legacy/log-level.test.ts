@@ -1,0 +1,68 @@
+/** The log level of a legacy server that several hosts share. */
+
+import { describe, expect, test, vi } from "vitest";
+import { type FakeServer, legacyServer, SILENCE } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
+import { calling, client, failure, meet, settled } from "../../support/met-upstream.js";
+
+fakeTime();
+
+describe("the level of a server's log", () => {
+  const levels = (server: FakeServer): readonly unknown[] =>
+    server.sent("logging/setLevel").map(({ message }) => message.params?.level);
+
+  test("is the loudest that any call on the connection wanted, set before that call", async () => {
+    const server = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
+    const { upstream } = await meet(server);
+    for (const logLevel of ["warning", "error", "debug", "info"] as const)
+      await upstream.call(calling({ logLevel }).call);
+    await upstream.call(calling().call);
+    expect(levels(server)).toEqual(["warning", "debug"]);
+    const order = server.received
+      .map(({ message }) => message.method)
+      .filter((method) => method === "tools/call" || method === "logging/setLevel");
+    expect(order.slice(0, 2)).toEqual(["logging/setLevel", "tools/call"]);
+  });
+
+  test("is everything where a session that named none shares the connection: it must not hear less now", async () => {
+    const server = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
+    const { upstream } = await meet(server);
+    const plain = () => calling({ client: client({ session: true }) }).call;
+    await upstream.call(plain());
+    expect(levels(server)).toEqual([]);
+    await upstream.call(calling({ logLevel: "error" }).call);
+    expect(levels(server)).toEqual(["debug"]);
+    const other = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
+    const late = await meet(other);
+    await late.upstream.call(calling({ logLevel: "error" }).call);
+    await late.upstream.call(plain());
+    expect(levels(other)).toEqual(["error", "debug"]);
+  });
+
+  test("is not set where the server does not log, and a server that fails to set it is called all the same", async () => {
+    const silent = legacyServer({ capabilities: { tools: {} } }).on("tools/call", {});
+    const first = await meet(silent);
+    await first.upstream.call(calling({ logLevel: "debug" }).call);
+    expect(levels(silent)).toEqual([]);
+    const failing = legacyServer().on("tools/call", {});
+    const second = await meet(failing);
+    expect(await second.upstream.call(calling({ logLevel: "debug" }).call)).toMatchObject({ kind: "result" });
+  });
+
+  test("is not waited for when the client gives up, nor for ever, where the server does not answer", async () => {
+    const server = legacyServer()
+      .on("tools/call", {})
+      .on("logging/setLevel", () => SILENCE);
+    const { upstream } = await meet(server);
+    const impatient = calling({ logLevel: "error" });
+    const given = failure(upstream.call(impatient.call));
+    await settled();
+    impatient.giveUp();
+    expect((await given).code).toBe("cancelled");
+    expect(server.sent("tools/call")).toHaveLength(0);
+    const patient = upstream.call(calling({ logLevel: "debug" }).call);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(await patient).toMatchObject({ kind: "result" });
+    await upstream.close();
+  });
+});

@@ -1,0 +1,222 @@
+/** Calls that are parked until a host comes back with answers: retry, timeout, cancel, and limits. */
+
+import { describe, expect, test, vi } from "vitest";
+import type { Call } from "../../../src/core/call.js";
+import type { Client } from "../../../src/core/client.js";
+import type { RoundState } from "../../../src/core/round-state.js";
+import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
+import type { Envelope } from "../../../src/wire/envelope.js";
+import type { JsonObject } from "../../../src/wire/json.js";
+import { legacyServer, SILENCE } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
+import { calling, failure, meet, resultOf, settled } from "../../support/met-upstream.js";
+import { answering, asked, curious, host, session, soon, who } from "./questions-support.js";
+
+fakeTime();
+
+describe("a parked call", () => {
+  const parking = async (changes: Partial<Client> = {}, limits = {}) => {
+    const server = curious();
+    const parked = new ParkedCalls({
+      total: 100,
+      perPrincipal: 100,
+      perServer: 100,
+      answerMs: 60_000,
+      ...limits,
+    });
+    const { upstream } = await meet(server, {}, { parked });
+    const first = calling({ client: host(changes) });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    const accept = { responses: { elicitation_1: { action: "accept" } }, state };
+    return { server, upstream, parked, first, state, accept };
+  };
+
+  test("goes on once: the same state is not taken again", async () => {
+    const { upstream, first, accept, parked } = await parking();
+    await soon(upstream.call(answering(first, accept).call));
+    expect(parked.size).toBe(0);
+    expect(await failure(upstream.call(answering(first, accept).call))).toMatchObject({
+      code: "state_rejected",
+    });
+  });
+
+  test.each<[string, Partial<Call>]>([
+    ["another principal", { client: host({ principal: { id: "eve", groups: [], claims: {} } }) }],
+    ["another tool", { params: { name: "rm", arguments: {} } }],
+    ["other arguments", { params: { name: "echo", arguments: { path: "/" } } }],
+    ["another method", { method: "prompts/get" }],
+  ])("does not go on for %s, and still does for its own", async (_what, changes) => {
+    const { upstream, first, accept } = await parking();
+    const stolen = answering(first, accept, changes);
+    expect(await failure(upstream.call(stolen.call))).toMatchObject({ code: "state_rejected" });
+    expect(await soon(upstream.call(answering(first, accept).call))).toMatchObject({ kind: "result" });
+  });
+
+  test("goes on although the metadata of the next round is another, and with its own progress token", async () => {
+    const server = legacyServer().on("tools/call", async (params, ask) => {
+      await ask.ask("elicitation/create", who);
+      ask.say("notifications/progress", { ...(params._meta as JsonObject), progress: 1 });
+      return {};
+    });
+    const { upstream } = await meet(server);
+    const first = calling({ client: host(), params: { name: "echo", _meta: { progressToken: "one" } } });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    const params = { _meta: { progressToken: 2 }, name: "echo" };
+    const second = answering(first, { responses: { elicitation_1: {} }, state }, { params });
+    await soon(upstream.call(second.call));
+    expect(second.notices).toEqual([
+      { method: "notifications/progress", params: { progressToken: 2, progress: 1 } },
+    ]);
+  });
+
+  test.each<RoundState>([
+    { parked: "token of another process" },
+    { server: "state of a modern server that had this name before" },
+  ])("is not made again where it is unknown here: its outcome is not known: %j", async (state) => {
+    const { upstream, first, server } = await parking();
+    const lost = answering(first, { responses: {}, state });
+    expect(await failure(upstream.call(lost.call))).toMatchObject({
+      code: "outcome_unknown",
+      retryable: false,
+    });
+    expect(server.sent("tools/call")).toHaveLength(1);
+  });
+
+  test("that nobody comes back to is given up: the server is told, and its question answered", async () => {
+    const { upstream, server, parked, first, accept } = await parking();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.params("notifications/cancelled").requestId).toBe(server.sent("tools/call")[0]?.message.id);
+    expect(server.received.at(-1)?.message.result).toEqual({ action: "cancel" });
+    expect(parked.size).toBe(0);
+    expect(await failure(upstream.call(answering(first, accept).call))).toMatchObject({
+      code: "state_rejected",
+      message: "the requestState has expired",
+    });
+  });
+
+  test("whose server is gone has an unknown outcome, and is not made again", async () => {
+    const { upstream, server, first, accept } = await parking();
+    server.channel.end("was ended by SIGKILL");
+    await vi.advanceTimersByTimeAsync(5_000);
+    const error = await failure(soon(upstream.call(answering(first, accept).call)));
+    expect(error).toMatchObject({ code: "outcome_unknown" });
+    expect(error.message).toContain("SIGKILL");
+    expect(server.sent("tools/call")).toHaveLength(1);
+  });
+
+  test("that the server ends by itself has its result kept for whoever comes back", async () => {
+    const server = legacyServer().on("tools/call", async (_params, ask) => {
+      void ask.ask("elicitation/create", who);
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      return { told: "I waited long enough" };
+    });
+    const { upstream } = await meet(server);
+    const first = calling({ client: host() });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    await vi.advanceTimersByTimeAsync(10_000);
+    const reply = await soon(
+      upstream.call(answering(first, { responses: { elicitation_1: {} }, state }).call),
+    );
+    expect(resultOf(reply)).toEqual({ told: "I waited long enough" });
+  });
+
+  test("that the server ends by itself leaves no question open: each is answered, once", async () => {
+    const answers: Envelope[] = [];
+    const server = legacyServer().on("tools/call", async (_params, ask) => {
+      for (const [method, params] of [
+        ["elicitation/create", who],
+        ["sampling/createMessage", { maxTokens: 1 }],
+      ] as const)
+        void ask.ask(method, params).then((answer) => answers.push(answer));
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      return { told: "I waited long enough" };
+    });
+    const { upstream } = await meet(server);
+    const first = calling({ client: host() });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(answers).toMatchObject([
+      { result: { action: "cancel" } },
+      { error: { code: -32603, message: "the call it was asked in has ended" } },
+    ]);
+    await soon(upstream.call(answering(first, { responses: { elicitation_1: {} }, state }).call));
+    expect(server.received.filter(({ message }) => message.method === undefined)).toHaveLength(2);
+  });
+
+  test("is not given up when the stream of a client without a session ends", async () => {
+    const { upstream, server, first, accept } = await parking();
+    first.giveUp();
+    await settled();
+    expect(server.sent("notifications/cancelled")).toHaveLength(0);
+    expect(await soon(upstream.call(answering(first, accept).call))).toMatchObject({ kind: "result" });
+  });
+
+  test("is given up when a session cancels its request, whose end has not come yet", async () => {
+    const { server, first, parked } = await parking({ session: true });
+    first.giveUp();
+    await settled();
+    expect(server.params("notifications/cancelled").requestId).toBe(server.sent("tools/call")[0]?.message.id);
+    expect(server.received.at(-1)?.message.result).toEqual({ action: "cancel" });
+    expect(parked.size).toBe(0);
+  });
+
+  test("can be given up in the round after", async () => {
+    const server = legacyServer().on("tools/call", async (_params, ask) => {
+      await ask.ask("elicitation/create", who);
+      return SILENCE;
+    });
+    const { upstream } = await meet(server);
+    const first = calling({ client: host() });
+    const { state } = asked(await soon(upstream.call(first.call)));
+    const second = answering(first, { responses: { elicitation_1: {} }, state });
+    const reply = failure(upstream.call(second.call));
+    await settled();
+    second.giveUp();
+    expect((await reply).code).toBe("cancelled");
+    expect(server.sent("notifications/cancelled")).toHaveLength(1);
+  });
+
+  test("ends with its session, and the connection that was kept for it", async () => {
+    const { upstream, server, first, accept } = await parking({ session: true });
+    upstream.releaseClient(first.call.client.affinity);
+    await settled();
+    expect(server.channel.isClosed).toBe(true);
+    expect(await failure(upstream.call(answering(first, accept).call))).toMatchObject({
+      code: "outcome_unknown",
+    });
+  });
+
+  test.each([
+    ["in all", { total: 1 }],
+    ["of one principal", { perPrincipal: 1 }],
+    ["at one server", { perServer: 1 }],
+  ])("is one too many %s: the server is told that nobody answers, and goes on", async (_what, limits) => {
+    const { upstream } = await parking({}, limits);
+    const reply = await soon(upstream.call(calling({ client: host() }).call));
+    expect(resultOf(reply)).toEqual({ told: { action: "cancel" } });
+    await upstream.close();
+  });
+
+  test("of a session counts towards no limit: its request is open all the while", async () => {
+    const { upstream } = await parking({}, { total: 1 });
+    for (const affinity of ["s1", "s2"]) {
+      const mine = calling({ client: session({ affinity }) });
+      expect(asked(await soon(upstream.call(mine.call))).keys).toEqual(["elicitation_1"]);
+    }
+    await upstream.close();
+  });
+
+  test("there is none where the config allows none: the client hears what it cannot have, the server that nobody waits", async () => {
+    const parked = new ParkedCalls({ total: 0, perPrincipal: 1, perServer: 1, answerMs: 60_000 });
+    const server = curious();
+    const { upstream } = await meet(server, {}, { parked });
+    const error = await failure(soon(upstream.call(calling({ client: host() }).call)));
+    expect(error).toMatchObject({
+      code: "denied",
+      options: { rpc: -32021, data: { requiredCapabilities: { elicitation: {} } } },
+    });
+    expect(server.params("notifications/cancelled").requestId).toBe(server.sent("tools/call")[0]?.message.id);
+    const mine = calling({ client: session() });
+    expect(asked(await soon(upstream.call(mine.call))).keys).toEqual(["elicitation_1"]);
+  });
+});

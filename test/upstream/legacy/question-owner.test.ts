@@ -1,0 +1,234 @@
+/** Whose call a question of a legacy server belongs to, where several calls are in flight. */
+
+import { describe, expect, test, vi } from "vitest";
+import type { Client, ClientChannel, ClientDirectory } from "../../../src/core/client.js";
+import { GatewayError } from "../../../src/core/errors.js";
+import type { RefusedQuestion } from "../../../src/upstream/legacy/server-requests.js";
+import type { JsonObject } from "../../../src/wire/json.js";
+import { type FakeServer, legacyServer, SILENCE } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
+import { type Calling, calling, meet, resultOf, settled } from "../../support/met-upstream.js";
+import { answering, asked, curious, host, over, session, soon, who } from "./questions-support.js";
+
+fakeTime();
+
+describe("whose a question is", () => {
+  interface World {
+    readonly port?: Omit<ClientChannel, "client">;
+    readonly owner?: Client;
+  }
+  const worldOf = async (server: FakeServer, config: object, { port, owner }: World = {}) => {
+    const refused: RefusedQuestion[] = [];
+    const directory: ClientDirectory = {
+      find: (affinity) =>
+        port === undefined || affinity !== owner?.affinity ? undefined : { ...port, client: owner },
+    };
+    const met = await meet(server, config, { directory, onRefused: (why) => refused.push(why) });
+    return { ...met, refused };
+  };
+  const hanging = () =>
+    legacyServer()
+      .on("tools/call", () => SILENCE)
+      .on("completion/complete", () => SILENCE)
+      .on("tools/list", { tools: [] });
+  const start = async ({ upstream }: Awaited<ReturnType<typeof worldOf>>, ...calls: readonly Calling[]) => {
+    for (const { call } of calls) void upstream.call(call).catch(() => {});
+    await settled();
+  };
+
+  test("the stream of its call says so, however many calls there are", async () => {
+    const server = curious("elicitation/create", who);
+    const world = await worldOf(server, over);
+    const owner = session();
+    const calls = Array.from({ length: 10 }, (_, index) =>
+      calling({ client: owner, params: { name: `t${index}` } }),
+    );
+    const replies = await soon(Promise.all(calls.map(({ call }) => world.upstream.call(call))));
+    const results = await soon(
+      Promise.all(
+        replies.map((reply, index) => {
+          const { state } = asked(reply);
+          const responses = { elicitation_1: { action: "accept", content: { index } } };
+          return world.upstream.call(answering(calls[index] as Calling, { responses, state }).call);
+        }),
+      ),
+    );
+    expect(results.map((reply) => (resultOf(reply).told as { content: JsonObject }).content.index)).toEqual(
+      calls.map((_, index) => index),
+    );
+    await world.upstream.close();
+  });
+
+  test("the event stream does not; the only call that may cause questions does", async () => {
+    const server = hanging();
+    const world = await worldOf(server, over);
+    const owner = session();
+    const tool = calling({ client: owner });
+    const reply = world.upstream.call(tool.call);
+    await start(world, calling({ client: owner, method: "completion/complete", params: {} }));
+    void server.channel.ask("elicitation/create", who);
+    expect(asked(await soon(reply)).keys).toEqual(["elicitation_1"]);
+    await world.upstream.close();
+  });
+
+  test("of two calls of one session it may be either, so the session is asked between its calls", async () => {
+    const server = hanging();
+    const owner = session();
+    const request = vi.fn(async () => ({ action: "accept" }));
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    await start(world, calling({ client: owner }), calling({ client: owner }));
+    const answer = await server.channel.ask("elicitation/create", {
+      ...who,
+      task: { ttl: 1 },
+      _meta: { progressToken: 1, "v/x": 1 },
+    });
+    expect(answer.result).toEqual({ action: "accept" });
+    expect(request).toHaveBeenCalledWith(
+      { method: "elicitation/create", params: { ...who, message: "files: who?", _meta: { "v/x": 1 } } },
+      expect.any(AbortSignal),
+    );
+    await world.upstream.close();
+  });
+
+  test("of two calls of a principal it may be either, so it is refused and counted", async () => {
+    const server = hanging();
+    const world = await worldOf(server, { lease: "principal" });
+    const owner = host();
+    await start(world, calling({ client: owner }));
+    // The connection of the first call, on which a second one can only come when there are no more to be had.
+    const { channel } = server;
+    const others = Array.from({ length: 8 }, () => calling({ client: owner }));
+    await start(world, ...others);
+    await vi.advanceTimersByTimeAsync(11_000);
+    const answer = await channel.ask("elicitation/create", who);
+    expect(answer.error?.code).toBe(-32602);
+    expect(world.refused).toEqual(["unattributable"]);
+    await world.upstream.close();
+  });
+
+  test("of a task that nobody waits for it is not the affair of another client that happens to be calling", async () => {
+    const server = hanging();
+    const world = await worldOf(server, { lease: "principal" });
+    const other = calling({ client: session() });
+    await start(world, other);
+    const about = { _meta: { "io.modelcontextprotocol/related-task": { taskId: "t1" } } };
+    const answer = await server.channel.ask("elicitation/create", { ...who, ...about });
+    expect(answer.error?.code).toBe(-32602);
+    expect(world.refused).toEqual(["unattributable"]);
+    server.channel.say("notifications/message", { level: "info", data: 1, ...about });
+    expect(other.notices).toEqual([]);
+    await world.upstream.close();
+  });
+
+  test("outside all calls it is refused when the session has not answered so many others", async () => {
+    const server = hanging();
+    const owner = session();
+    const request = vi.fn(() => SILENCE);
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    for (let index = 0; index < 32; index += 1) void server.channel.ask("roots/list");
+    expect((await server.channel.ask("roots/list")).error?.code).toBe(-32603);
+    expect(request).toHaveBeenCalledTimes(32);
+    expect(world.refused).toEqual(["too_many"]);
+    await world.upstream.close();
+  });
+
+  test("outside all calls it is asked once under one id, however often the server repeats it", async () => {
+    const server = hanging();
+    const owner = session();
+    const request = vi.fn(() => SILENCE);
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    for (let index = 0; index < 100; index += 1) {
+      for (const hear of server.channel.listeners) hear({ jsonrpc: "2.0", id: "same", method: "roots/list" });
+    }
+    expect(request).toHaveBeenCalledOnce();
+    expect(world.refused).toHaveLength(99);
+    await world.upstream.close();
+  });
+
+  test("outside all calls it is the session's, whose own words are the answer", async () => {
+    const server = hanging();
+    const owner = session();
+    const request = vi.fn(async (): Promise<JsonObject> => ({ roots: [{ uri: "file:///home" }] }));
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    expect((await server.channel.ask("roots/list")).result).toEqual({ roots: [{ uri: "file:///home" }] });
+    request.mockRejectedValueOnce(
+      new GatewayError("denied", "downstream", "not now", { rpc: -1, data: { why: "busy" } }),
+    );
+    expect((await server.channel.ask("roots/list")).error).toEqual({
+      code: -1,
+      message: "not now",
+      data: { why: "busy" },
+    });
+  });
+
+  test("asked right after the handshake it finds the session as well", async () => {
+    const server = hanging().on("notifications/initialized", (_params, { channel }) => {
+      if (channel.number > 0) void channel.ask("roots/list");
+      return {};
+    });
+    const owner = session();
+    const request = vi.fn(async () => ({ roots: [] }));
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    await settled();
+    expect(request).toHaveBeenCalledOnce();
+    expect(
+      server.received.some(({ message }) => message.id === "question-1" && message.result !== undefined),
+    ).toBe(true);
+  });
+
+  test("taken back outside all calls it is taken back from the session", async () => {
+    const server = hanging();
+    const owner = session();
+    let signal: AbortSignal | undefined;
+    const request = (_question: JsonObject, given: AbortSignal): Promise<JsonObject> => {
+      signal = given;
+      return SILENCE;
+    };
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    void server.channel.ask("roots/list");
+    await settled();
+    server.channel.say("notifications/cancelled", { requestId: "question-1" });
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test("outside all calls of clients without a session it is nobody's", async () => {
+    const server = hanging();
+    const world = await worldOf(server, {});
+    await world.upstream.list("tools", host(), new AbortController().signal);
+    expect((await server.channel.ask("elicitation/create", who)).error?.code).toBe(-32602);
+    expect(world.refused).toEqual(["unattributable"]);
+  });
+
+  test("on the shared connection it is nobody's, whatever is under way", async () => {
+    const server = hanging();
+    const world = await worldOf(server, over);
+    await start(world, calling());
+    expect((await server.channel.ask("sampling/createMessage", {})).error?.code).toBe(-32601);
+    expect(world.refused).toEqual(["not_promised"]);
+    await world.upstream.close();
+  });
+
+  test("a number that happens to be the id of a call names no call: the server chose it", async () => {
+    const server = hanging();
+    const owner = session();
+    const world = await worldOf(server, {});
+    await start(world, calling({ client: owner }), calling({ client: owner }));
+    const progressToken = server.sent("tools/call")[0]?.message.id;
+    const answer = await server.channel.ask("elicitation/create", { ...who, _meta: { progressToken } });
+    expect(answer.error?.code).toBe(-32602);
+    await world.upstream.close();
+  });
+
+  test("roots can be given in the config, where no client has any", async () => {
+    const server = hanging();
+    const { upstream } = await meet(server, {}, { roots: [{ uri: "file:///srv" }] });
+    expect(server.params("initialize").capabilities).toEqual({ roots: {} });
+    expect((await server.channel.ask("roots/list")).result).toEqual({ roots: [{ uri: "file:///srv" }] });
+    await upstream.close();
+  });
+});
