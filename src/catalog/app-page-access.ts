@@ -4,7 +4,7 @@ import type { Route } from "../core/call.js";
 import { entryLimit } from "../runtime/cache-limits.js";
 import { objectAt } from "../wire/json.js";
 
-/** Remembered per client, and bounded: an app of a page that is forgotten has to call tools by names that are nobody else's. */
+/** Per client, and bounded: an app whose page is forgotten can call only tools with unambiguous names. */
 export class AppPageAccess {
   readonly #servers = new LRUCache<string, readonly string[]>(entryLimit(10_000));
 
@@ -13,7 +13,10 @@ export class AppPageAccess {
     if (!known.includes(server)) this.#servers.set(affinity, [...known, server]);
   }
 
-  /** Of several tools with one name the one that an app of the client can mean; undefined when that cannot be told. */
+  /**
+   * The one of several tools with the same name that an app of the client can mean; undefined when that is
+   * ambiguous.
+   */
   resolveTool(affinity: string, tools: readonly Route[]): Route | undefined {
     if (tools.length < 2) return undefined;
     const shown = this.#servers.get(affinity) ?? [];

@@ -1,4 +1,7 @@
-/** What all servers list, as each client sees it: kept current, told when it changes, never fetched on a call. */
+/**
+ * What all servers list, as each client sees it: kept current, announced when it changes, never fetched
+ * during a call.
+ */
 import type { Freshness, Route, RouteKind } from "../core/call.js";
 import type { ChangeFeed } from "../core/change.js";
 import type { Client, Principal } from "../core/client.js";
@@ -23,6 +26,7 @@ import { type CatalogServer, type ServerNamespace, serverNamespace } from "./ser
 import type { CatalogView, VisibilityCheck } from "./view.js";
 import { Views } from "./views.js";
 
+/** What the catalog is built from. */
 export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly upstreams: readonly Upstream[];
   /** In the order of the config, which is the order of the lists; each upstream by its name. */
@@ -31,14 +35,14 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly profiles?: Readonly<Record<string, CatalogProfile>>;
   /** The gateway's own name and version. */
   readonly self: JsonObject;
-  /** What it says no to does not exist for that client. Default: everything is visible to everybody. */
+  /** A target for which it returns false does not exist for that client. Default: everything is visible. */
   readonly isVisible?: VisibilityCheck;
-  /** The updates of what it says no to are told to nobody. Default: whatever is visible may be followed. */
+  /** A resource for which it returns false cannot be followed. Default: every visible resource can. */
   readonly mayFollow?: VisibilityCheck;
   readonly logger?: Logger;
   /** The catalog of an earlier config: what it knows of the very same upstreams is taken over. It is not closed. */
   readonly before?: Catalog;
-  /** A server's list really differs from what was known of it; told once, however many audiences hear it. */
+  /** Called once per real change of a server's list, whatever the number of list scopes that see it. */
   readonly onListChanged?: (server: string, list: ListKind) => void;
 }
 
@@ -49,6 +53,7 @@ interface ServerStatus extends ServerListsStatus {
   readonly serverInfo: JsonObject | undefined;
 }
 
+/** The merged lists of all servers of one config. */
 export interface Catalog {
   readonly changes: ChangeFeed;
   /** What `client` sees now; never waits. */
@@ -104,6 +109,7 @@ const catalogStates = new WeakMap<Catalog, CatalogState>();
 
 const RESOLVED = Promise.resolve();
 
+/** Loads lists in the background from now on, until `close`. */
 export function createCatalog(options: CatalogOptions): Catalog {
   const { upstreams, naming, profiles = {}, self, isVisible, logger = SILENT, onListChanged } = options;
   const times: RefreshTimes = {
@@ -209,7 +215,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     return spaces.filter((space) => isServerShown(client, space, () => views.of(client)));
   }
 
-  /** Somebody who was not heard yet, as far as rules can tell one from another. */
+  /** A client of a kind that no rule has distinguished yet. */
   const unknownClient = (principal: Principal, endpoint: string): Client => ({
     principal,
     affinity: `${principal.id} at ${endpoint}`,
@@ -225,11 +231,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
     freshness(client, kind) {
       const parts = visibleLists(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = mergedFreshness(parts);
-      // A list from which something may have been taken for one principal is nobody else's.
+      // A list that was filtered for one principal is not shared with others.
       return isVisible === undefined ? whole : { ...whole, scope: "private" };
     },
     prepare(client, sought = []) {
-      // Nobody is met, or waited for, on behalf of those from whom it is hidden.
+      // A hidden server is neither connected nor waited for on behalf of this client.
       const waits = visibleServers(client).flatMap((space) => {
         const server = servers.get(space.name);
         const mayHave = (target: Target): boolean =>

@@ -1,25 +1,26 @@
-/** Tells a change of a server's list from the same change heard once more, for somebody else. */
+/**
+ * Which notifications of a list change are new, and which repeat a change that another list scope has seen.
+ */
 import type { ListKind } from "../core/lists.js";
 
-/** How long (ms) after it was heard first a change may still be on its way to others. */
+/** The window (ms) in which later notifications of a change count as repetitions. */
 const WINDOW_MS = 10_000;
 
 interface RecentChange {
   /** By the monotonic clock. */
   readonly since: number;
-  /** Who has heard it. */
+  /** The scopes that have been notified of it. */
   readonly listeners: WeakSet<object>;
 }
 
 /**
- * A server says once that its list is another one now, and then each audience hears its own list anew. Whoever
- * hears a change for the first time hears the one that others heard just now; whoever hears a second one hears
- * news.
+ * A server announces a change once, and then each list scope loads its own list. The first notification of a
+ * scope repeats the recent change that other scopes have seen; the second one is a new change.
  */
 export class ChangeDeduplicator {
   readonly #recent = new Map<ListKind, RecentChange>();
 
-  /** Takes note that `listener` heard a change of `kind`; whether that is news. */
+  /** Records that `listener` was notified of a change of `kind`; returns whether the change is new. */
   isNew(kind: ListKind, listener: object): boolean {
     const now = performance.now();
     const wave = this.#recent.get(kind);

@@ -11,11 +11,12 @@ import type { ListVersion } from "./snapshot.js";
 import { isSubResource } from "./uri-namespace.js";
 import type { CatalogView } from "./view.js";
 
+/** What the notifier reads, and where it subscribes. */
 export interface ChangeNotifierOptions extends ResourceOwnersOptions {
   readonly logger: Logger;
 }
 
-/** One resource that a subscriber hears about. */
+/** One resource that a subscriber follows. */
 interface FollowedResource {
   readonly server: string;
   /** The server's own URI. */
@@ -26,19 +27,23 @@ interface FollowedResource {
 interface Subscriber {
   readonly client: Client;
   readonly onChange: (change: Change) => void;
-  /** The lists it wants to hear of, as they were when it subscribed or was told last. */
+  /** The followed lists, in the version of the subscription or of the last notification. */
   readonly knownVersions: ListVersion[];
-  /** By exposed URI; undefined while nobody who can be followed owns it. */
+  /** By exposed URI; undefined while no server that can be followed owns it. */
   readonly follows: Map<string, FollowedResource | undefined>;
 }
 
 /** A server that has not refused within this time (ms) has not refused. */
 const REFUSAL_WAIT_MS = 2_000;
-/** Servers often change together (they start, or are told of the same thing), so what follows this soon (ms) is told with it. */
+/**
+ * Servers often change together (they start, or react to the same event), so changes within this window (ms)
+ * are notified together.
+ */
 const COALESCE_MS = 20;
-/** So many subscribers are told in one go; then others get their turn on the event loop. */
+/** Subscribers that are notified before the event loop gets a turn. */
 const BATCH_SIZE = 500;
 
+/** The change feed of one catalog. */
 export class ChangeNotifier implements ChangeFeed {
   readonly #options: ChangeNotifierOptions;
   readonly #owners: ResourceOwners;
@@ -206,7 +211,7 @@ export class ChangeNotifier implements ChangeFeed {
       if (now.revision !== before.revision) this.#notify(subscriber, { kind: "list", list: kind });
     }
     for (const [uri, follow] of subscriber.follows) {
-      // Whoever is told of something may leave.
+      // A callback may unsubscribe.
       if (follow === undefined && this.#subscribers.has(subscriber)) this.#followLate(subscriber, view, uri);
     }
   }
@@ -228,7 +233,7 @@ export class ChangeNotifier implements ChangeFeed {
     this.#recheckRefusals(client, [uri]);
   }
 
-  /** Whether a server refuses what its followers were told that they follow. */
+  /** Whether a server refuses a resource after its followers got a subscription. */
   #recheckRefusals(client: Client, uris: readonly string[]): void {
     const asked = this.refusals(client, uris).then((refused) => {
       for (const uri of refused.keys()) this.#onLateRefusal(client, uri);
@@ -236,7 +241,7 @@ export class ChangeNotifier implements ChangeFeed {
     inBackground(asked, this.#options.logger, "asking whether a resource is refused");
   }
 
-  /** The server of a resource refuses it after its followers were told that they follow it. */
+  /** The server of a resource refuses it after its followers got a subscription. */
   #onLateRefusal(client: Client, uri: string): void {
     for (const subscriber of [...this.#subscribers]) {
       if (subscriber.client === client && subscriber.follows.get(uri)) this.#unfollow(subscriber, uri);

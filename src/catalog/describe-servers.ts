@@ -19,6 +19,7 @@ export interface DescribedServer {
 
 const NONE: JsonObject = {};
 
+/** The server description for a client whose view has these servers. */
 export function describeServers(
   servers: readonly DescribedServer[],
   self: JsonObject,
@@ -58,7 +59,7 @@ function capabilitiesOf(servers: readonly DescribedServer[]): JsonObject {
       };
     }
   }
-  // Whoever was not met yet may bring any of these, and clients ask only for what was promised.
+  // A server that was never connected may bring any of these, and clients request only what was advertised.
   const unmet = servers.some(({ facts }) => facts === undefined);
   for (const key of LISTS_OF_CAPABILITY.keys()) {
     if (unmet || Object.hasOwn(union, key)) {

@@ -7,6 +7,7 @@ export interface CatalogProfile extends Filters {
   readonly servers: readonly string[];
 }
 
+/** One part of the gateway: `/mcp`, or `/mcp/NAME` of a server or a profile. */
 export interface Endpoint {
   /** "" for all of it, or the NAME of `/mcp/NAME`. */
   readonly name: string;

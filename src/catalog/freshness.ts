@@ -14,7 +14,7 @@ export function remainingFreshness(
   return { ttlMs: left, scope };
 }
 
-/** The freshness of a whole by that of its parts; of no parts at all nothing is promised. */
+/** The freshness of a whole by that of its parts; without parts the whole is stale at once. */
 export function mergedFreshness(parts: readonly Freshness[]): Freshness {
   if (parts.length === 0) return STALE_FRESHNESS;
   return {

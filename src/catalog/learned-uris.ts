@@ -6,12 +6,12 @@ import { MAX_NAME_LENGTH } from "../wire/length-limits.js";
 /** One server's key, or several that gave the same address. */
 type Owners = readonly string[];
 
-/** What is remembered at most: so many addresses, and of so many characters together. */
+/** The limits: URIs, and their characters together. */
 const LIMITS = entryAndKeyLimit(10_000, 16 * 1024 * 1024);
 
 /**
- * Remembered per client, so that nobody can probe for what others were given. Bounded: what is forgotten is
- * merely routed by lists and templates again.
+ * Per client, so that a client cannot probe for the URIs of others. Bounded: a forgotten URI is routed by
+ * lists and templates again.
  */
 export class LearnedUris {
   readonly #owners = new LRUCache<string, Owners>(LIMITS);

@@ -1,4 +1,4 @@
-/** Which lists a server says it offers, and when one that was heard should be looked at again. */
+/** Which lists a server advertises, and when a cached list is loaded again. */
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import type { ServerFacts } from "../core/upstream.js";
 import { objectAt } from "../wire/json.js";

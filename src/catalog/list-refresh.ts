@@ -8,6 +8,7 @@ import type { StopSignal } from "../core/stop.js";
 import type { ServerList, Upstream } from "../core/upstream.js";
 import type { ConnectionLists } from "./scoped-lists.js";
 
+/** The server, and what is called with its lists. */
 export interface ListRefreshOptions {
   readonly upstream: Upstream;
   readonly logger: Logger;
@@ -15,10 +16,10 @@ export interface ListRefreshOptions {
   readonly settleMs: number;
   /** How long (ms) the server may take to give all pages of one list. */
   readonly listTimeoutMs: number;
-  /** A list was heard. What this throws counts as a failure to list. */
+  /** A list was loaded. An exception counts as a failure to list. */
   readonly onLoaded: (connection: ConnectionLists, kind: ListKind, list: ServerList) => void;
   readonly onFailed: (connection: ConnectionLists, kind: ListKind, cause: unknown) => void;
-  /** Whether a failed list is asked for again without anybody waiting for it. */
+  /** Whether a failed list is retried without a client waiting for it. */
   readonly shouldRetry: (connection: ConnectionLists) => boolean;
 }
 
@@ -27,8 +28,8 @@ const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * A server whose lists change all the time is asked, and with it everybody told, no more often than this (ms) once it was
- * asked so many times with less than twice that in between.
+ * A server whose lists change all the time is queried no more often than this (ms), once it was queried this
+ * number of times with less than twice that interval in between.
  */
 const MIN_INTERVAL_MS = 1_000;
 const MAX_RAPID = 5;
@@ -49,6 +50,7 @@ interface RefreshJob {
   notBefore: number;
 }
 
+/** Schedules the loads of the lists of one server. */
 export class ListRefresh {
   readonly #options: ListRefreshOptions;
   readonly #queue = new PQueue({ concurrency: 1 });
@@ -60,7 +62,7 @@ export class ListRefresh {
     this.#options = options;
   }
 
-  /** Asks for all lists as soon as what runs already is done. Resolves when they were heard or failed. */
+  /** Loads all lists after a running load is done. Resolves when they are loaded or have failed. */
   load(connection: ConnectionLists): Promise<void> {
     const job = this.#jobOf(connection);
     this.#disarm(job);
@@ -94,7 +96,7 @@ export class ListRefresh {
     return job.timer !== undefined || job.running > 0 || performance.now() < job.notBefore;
   }
 
-  /** What is yet to be heard for `connection`. */
+  /** What is still to be loaded for `connection`. */
   pending(connection: ConnectionLists): readonly ListKind[] {
     const job = this.#jobs.get(connection);
     return job === undefined ? [] : [...new Set([...job.due, ...job.inFlight])];
@@ -141,7 +143,7 @@ export class ListRefresh {
     if (this.#options.shouldRetry(connection)) this.schedule(connection, missing, delayMs);
   }
 
-  /** Asks for one list. Resolves to whether it was heard. */
+  /** Loads one list. Resolves to whether that succeeded. */
   async #load(connection: ConnectionLists, kind: ListKind): Promise<boolean> {
     const { upstream, listTimeoutMs, onLoaded, onFailed } = this.#options;
     const giveUp = new AbortController();
@@ -149,7 +151,7 @@ export class ListRefresh {
     const timer = setTimeout(stop, listTimeoutMs);
     this.#closing.signal.addEventListener("abort", stop);
     try {
-      // The server may not notice that nobody waits any more, so it is not waited for either.
+      // The server may ignore the cancel, so its response is not awaited.
       const list = await Promise.race([
         upstream.list(kind, connection.client, giveUp.signal),
         rejectOnAbort(giveUp.signal, upstream.name, kind),

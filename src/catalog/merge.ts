@@ -64,7 +64,10 @@ interface ExposedName {
   readonly unambiguousName?: string;
 }
 
-/** The names of all; first of those who only use their own prefix, so that nobody takes one from them. */
+/**
+ * The names of all servers; names of servers that only use their own prefix come first, so that no other
+ * server takes one.
+ */
 function assignNames(
   sources: readonly Source[],
   naming: Naming,

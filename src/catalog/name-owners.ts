@@ -14,12 +14,13 @@ interface Owner {
   readonly uris: UriNamespace | undefined;
 }
 
+/** Maps the prefix of a name or URI to its server. */
 export class NameOwners {
   /** Those with the longest prefix come first: `a__b__c` is the name of `a__b`, not of `a`. */
   readonly #owners: readonly Owner[];
   readonly #separator: string;
 
-  /** @param reserved servers that are left out; nobody else takes their names */
+  /** @param reserved servers that the config leaves out; their names stay reserved */
   constructor(servers: readonly PrefixedServer[], reserved: readonly PrefixedServer[], naming: Naming) {
     const owners = new Map<string, Owner>();
     for (const { name: server, prefix } of [...servers, ...reserved]) {
@@ -31,12 +32,12 @@ export class NameOwners {
     this.#separator = naming.separator;
   }
 
-  /** The server whose prefix the name of a tool or prompt begins with; undefined where it is nobody's. */
+  /** The server whose prefix a tool or prompt name begins with; undefined where no server has it. */
   ofName(name: string): string | undefined {
     return this.#owners.find(({ namePrefix }) => name.startsWith(namePrefix))?.server;
   }
 
-  /** The server whose prefix a URI has; undefined where it is nobody's. */
+  /** The server whose prefix a URI has; undefined where no server has it. */
   ofUri(uri: string): string | undefined {
     return this.#owners.find(({ uris }) => uris?.reveal(uri) !== undefined)?.server;
   }

@@ -7,17 +7,17 @@ export interface Naming {
   readonly separator: string;
   /** Longer names are cut and end in a hash. */
   readonly maxLength: number;
-  /** Servers that are left out of the config, whose names nobody else takes. */
+  /** Servers that the config leaves out; their names stay reserved. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
 }
 
 const HASH_LENGTH = 8;
 
 /**
- * The name under which `name` of a server with `prefix` is shown, unless somebody has that name already.
+ * The exposed form of `name` of a server with `prefix`, unless that name is taken.
  *
- * A pure function of its arguments: hosts keep these names in prompts, rules and transcripts, so they must be
- * the same on every machine for ever. With an empty prefix the name stays as it is.
+ * A pure function of its arguments: hosts keep these names in prompts, rules and transcripts, so they must
+ * be the same on every machine and in every version. With an empty prefix the name is unchanged.
  */
 export function exposedName(prefix: string, name: string, naming: Naming): string {
   if (prefix === "") return name;

@@ -19,9 +19,10 @@ export interface OverriddenTool {
   apply(item: JsonObject): JsonObject;
 }
 
+/** The tool overrides of one server. */
 export class ToolOverrides {
   readonly #tools: ReadonlyMap<string, OverriddenTool>;
-  /** Names that stood in no list, and were told. */
+  /** Unknown names that were already reported. */
   readonly #reported = new Set<string>();
 
   /** @param overrides by the server's own names */
@@ -35,7 +36,7 @@ export class ToolOverrides {
     return this.#tools.get(own);
   }
 
-  /** The overridden names that are not in this list of the server's tools, each told once. */
+  /** The overridden names that this list of the server's tools lacks, each reported once. */
   missing(items: readonly JsonObject[]): readonly string[] {
     const listed = new Set(items.map((item) => stringAt(item, "name")));
     const missing = [...this.#tools.keys()].filter((own) => !listed.has(own) && !this.#reported.has(own));

@@ -2,9 +2,10 @@
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
-/** So many items go on one page; the catalogs of most gateways fit on one. */
+/** Items per page; the catalogs of most gateways fit on one. */
 export const PAGE_SIZE = 1000;
 
+/** A position in a merged list. */
 export interface Cursor {
   readonly kind: ListKind;
   /** The revision of the list that the page before was cut from. */

@@ -10,7 +10,7 @@ type Reader = (value: unknown) => unknown;
 const object: Reader = (value) => (isObject(value) ? value : undefined);
 const flag: Reader = (value) => (typeof value === "boolean" ? value : undefined);
 
-/** An object; the members that stand here are read, all others stay as they are. */
+/** An object; the members that are listed here are checked, all others are kept. */
 const shape =
   (members: Readonly<Record<string, Reader>>): Reader =>
   (value) =>
@@ -57,7 +57,7 @@ export function readableCapabilities(capabilities: JsonObject): JsonObject {
   return read;
 }
 
-/** The members of `value` as `readOf` reads them; those without a reader as they are. The very same where all stay. */
+/** The members of `value`, checked by `readOf`; the same object where all are kept. */
 function mapped(value: JsonObject, readOf: (key: string) => Reader | undefined): JsonObject {
   let changed = false;
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {

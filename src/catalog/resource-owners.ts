@@ -10,12 +10,13 @@ import type { CatalogView, VisibilityCheck } from "./view.js";
 export interface ResourceOwnersOptions {
   readonly view: (client: Client) => CatalogView;
   readonly servers: ReadonlyMap<string, ServerLists>;
-  /** What it says no to is followed by nobody: its updates tell of what may not be read. */
+  /** A resource for which it returns false cannot be followed: updates would reveal what may not be read. */
   readonly mayFollow: VisibilityCheck | undefined;
   /** How long (ms) a client waits for servers that are starting, to learn what they list. */
   readonly startupWaitMs: number;
 }
 
+/** A server, and its own URI of a resource. */
 export interface Owner {
   readonly server: ServerLists;
   /** The server's own URI. */
@@ -28,9 +29,10 @@ export type ResourceLookup =
   | { readonly when: "later" }
   | { readonly when: "never"; readonly isMet: boolean };
 
-/** So long (ms) a subscription waits for a server that is starting and owns what it is about. */
+/** Time limit (ms) for a subscription to wait for a starting server that owns the resource. */
 const CONNECT_WAIT_MS = 10_000;
 
+/** Finds the servers of resources that clients follow. */
 export class ResourceOwners {
   readonly #options: ResourceOwnersOptions;
 
@@ -67,7 +69,10 @@ export class ResourceOwners {
     return found;
   }
 
-  /** Waits for servers that were never met: the owners of `uris` by their form, and less long whoever may list one. */
+  /**
+   * Waits for servers that were never connected: the owners of `uris` by their form, and for a shorter time
+   * those that may list one.
+   */
   async #awaitOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
     const { servers, mayFollow, startupWaitMs } = this.#options;
     const owners = new Set<ServerLists>();

@@ -14,14 +14,14 @@ import { type ListScope, SHARED_SCOPE } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
-/** A list as it was heard; equal lists of one server are one `InternedList`, whoever they were heard for. */
+/** A loaded list; equal lists of one server share one `InternedList` across scopes. */
 export interface InternedList {
   /** Unique in this process; equal ids mean equal lists. */
   readonly id: number;
   readonly items: readonly JsonObject[];
 }
 
-/** A known list with the time it was heard. */
+/** A list with the time of its load. */
 export interface CachedList {
   readonly list: InternedList;
   /** All that the server gave, before filters took some away. */
@@ -33,14 +33,14 @@ export interface CachedList {
   readonly hasTtl: boolean;
   /** By the monotonic clock, in milliseconds. */
   readonly fetchedAt: number;
-  /** Something says that it may have changed since, and it could not be heard anew. */
+  /** The list may have changed since, and could not be loaded again. */
   readonly stale: boolean;
 }
 
 /** What is known of one connection's lists. */
 export interface ConnectionLists {
   readonly listScope: ListScope;
-  /** On whose behalf its lists are asked for; nobody's for the shared connection. */
+  /** The client for which its lists are loaded; undefined for the shared connection. */
   readonly client: Client | undefined;
   readonly lists: Map<ListKind, CachedList>;
   openedAt: number;
@@ -62,6 +62,7 @@ const OPENING_MS = 5_000;
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 const MIN_CHARACTERS = Math.ceil(MAX_CHARACTERS / 2_000);
 
+/** The lists of one server, per list scope. */
 export class ScopedLists {
   readonly shared: ConnectionLists = newConnectionLists(SHARED_SCOPE, undefined);
   readonly #connections = new LRUCache<string, ConnectionLists>({
@@ -75,8 +76,8 @@ export class ScopedLists {
   /** The audience key of each affinity that has a connection of its own. */
   readonly #scopeKeys = new Map<string, string>();
   readonly #classes = new LRUCache<string, ClassLists>({ max: 200 });
-  /** By their digest, as long as somebody holds them. */
   #lastId = 0;
+  /** By digest, while a scope holds them. */
   readonly #interned = new LRUCache<string, WeakRef<InternedList>>({ max: 500 });
 
   /** The listener of `audience`, if it was met. */
@@ -90,12 +91,12 @@ export class ScopedLists {
     if (known !== undefined) return known;
     const connection = newConnectionLists(listScope, client);
     this.#connections.set(listScope.key, connection);
-    // Where one connection serves a whole class, its lists outlive whoever asked for them first.
+    // Where one connection serves a whole class, its lists outlive the client that first loaded them.
     if (listScope.key !== listScope.capabilityClass) this.#scopeKeys.set(client.affinity, listScope.key);
     return connection;
   }
 
-  /** What `audience` sees; undefined when nothing was heard of that list yet. */
+  /** The list of this scope; undefined before it is loaded. */
   read(listScope: ListScope, kind: ListKind): CachedList | undefined {
     if (listScope.key === SHARED_SCOPE.key) return this.shared.lists.get(kind);
     return (
@@ -105,7 +106,7 @@ export class ScopedLists {
     );
   }
 
-  /** Whether the lists of `audience` can be told well enough without asking on its own connection. */
+  /** Whether the lists of this scope are known without a request over its own connection. */
   isComplete(listScope: ListScope): boolean {
     if (
       listScope.capabilityClass === SHARED_SCOPE.capabilityClass ||
@@ -116,7 +117,7 @@ export class ScopedLists {
     return known !== undefined && !known.stale && this.#hasEveryKind(known.lists);
   }
 
-  /** Takes in what `connection` heard. Returns the list it had before, if any, and the one it has now. */
+  /** Stores a list that `connection` loaded. Returns the previous one, if any, and the current one. */
   store(
     connection: ConnectionLists,
     kind: ListKind,
@@ -134,7 +135,7 @@ export class ScopedLists {
     const held: CachedList = { list: this.#intern(kind, shown), ...rest, fetchedAt, stale: false };
     connection.lists.set(kind, held);
     if (connection !== this.shared) this.#storeForClass(connection, kind, held);
-    // What changed for everybody has most likely changed for each class too.
+    // A change of the shared list has most likely changed that of each class too.
     else if (before !== held.list) for (const known of this.#classes.values()) known.stale = true;
     return { before, now: held.list };
   }
@@ -145,7 +146,7 @@ export class ScopedLists {
     if (known !== undefined) known.stale = true;
   }
 
-  /** `kind` of `connection` may have changed and could not be heard anew. */
+  /** `kind` of `connection` may have changed and could not be loaded again. */
   makeStale(connection: ConnectionLists, kind: ListKind): void {
     const held = connection.lists.get(kind);
     if (held !== undefined && !held.stale) connection.lists.set(kind, { ...held, stale: true });
@@ -198,7 +199,7 @@ export class ScopedLists {
     }
   }
 
-  /** Everybody whose lists are kept apart. */
+  /** The scopes with lists of their own. */
   all(): readonly ConnectionLists[] {
     return [this.shared, ...this.#connections.values()];
   }

@@ -35,14 +35,15 @@ export interface RefreshTimes {
   readonly graceMs: number;
 }
 
+/** The server, and what is called when its lists change. */
 export interface ServerListsOptions {
   readonly upstream: Upstream;
   readonly space: ServerNamespace;
   readonly times: RefreshTimes;
   readonly logger: Logger;
-  /** Somebody may see other lists than before. */
+  /** A client may see other lists than before. */
   readonly onViewsChanged: () => void;
-  /** The server's list really differs from what was known of it; told once, however many audiences hear it. */
+  /** Called once per real change of the server's list, whatever the number of list scopes that see it. */
   readonly onListChanged: (kind: ListKind) => void;
   /** The shared connection is open, and the facts of the server are known. */
   readonly onOpened: () => void;
@@ -51,13 +52,14 @@ export interface ServerListsOptions {
   readonly before: ServerLists | undefined;
 }
 
+/** What the status page shows of the lists of one server. */
 export interface ServerListsStatus {
   /** Entries of each list after the server's filters, as clients that cannot be asked see them. */
   readonly counts: Readonly<Record<string, number>>;
   readonly stale: boolean;
-  /** False when it has been away for so long that its entries left the lists. */
+  /** False when the server was unavailable for longer than the limit and its entries have left the lists. */
   readonly shown: boolean;
-  /** Since the oldest of its lists was heard; undefined when none was. */
+  /** Age of its oldest list; undefined before the first load. */
   readonly ageMs: number | undefined;
   /** Connections, or classes of clients, whose lists are kept apart. */
   readonly audiences: number;
@@ -65,6 +67,7 @@ export interface ServerListsStatus {
   readonly malformed: readonly MalformedEntry[];
 }
 
+/** Keeps the lists of one server current. */
 export class ServerLists {
   readonly name: string;
   readonly upstream: Upstream;
@@ -80,9 +83,9 @@ export class ServerLists {
   #settle: () => void = () => {};
   #isSettled = false;
   #facts: ServerFacts | undefined;
-  /** Resolves when the lists of the shared connection that was opened last were heard, or failed. */
+  /** Resolves when the lists of the last shared connection are loaded or have failed. */
   #loaded: Promise<void> = Promise.resolve();
-  /** Its entries have left the lists until it is heard again. */
+  /** Its entries have left the lists until they are loaded again. */
   #away = false;
   #grace: NodeJS.Timeout | undefined;
 
@@ -153,7 +156,7 @@ export class ServerLists {
     const held = this.#cached(client, kind);
     if (held === undefined || this.upstream.state !== "ready") return STALE_FRESHNESS;
     const freshness = remainingFreshness(held, performance.now());
-    // What depends on a client's capabilities is not for everybody.
+    // A list that depends on client capabilities is not shared.
     const forAll = this.upstream.listScope(client).capabilityClass === SHARED_SCOPE.capabilityClass;
     return forAll ? freshness : { ...freshness, scope: "private" };
   }
@@ -250,7 +253,7 @@ export class ServerLists {
     this.#facts = this.upstream.facts;
     clearTimeout(this.#grace);
     this.#grace = undefined;
-    // Whoever waits for it must not wait for ever where that failed.
+    // A waiting client must not wait forever after a failure.
     this.#loaded = this.#refresh
       .load(connection)
       .catch((error: unknown) =>
@@ -315,7 +318,7 @@ export class ServerLists {
     return this.#away ? undefined : this.#lists.read(this.#register(client), kind);
   }
 
-  /** Whoever looks is remembered, so that its connection has somebody to be asked for when it opens. */
+  /** Remembers the client, so that its connection loads lists for it when it opens. */
   #register(client: Client): ListScope {
     const listScope = this.upstream.listScope(client);
     this.#lists.register(listScope, client);

@@ -19,25 +19,27 @@ export interface Filters {
 export interface CatalogServer extends Filters {
   /** Its key in the config. */
   readonly name: string;
-  /** "" leaves names and URIs as they are. */
+  /** "" leaves names and URIs unchanged. */
   readonly prefix: string;
   /** Tools that are shown or called otherwise than the server lists them, by its own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
 }
 
+/** How the names and URIs of one server are exposed and filtered. */
 export interface ServerNamespace {
   readonly name: string;
   readonly prefix: string;
-  /** Undefined where URIs are exposed as they are. */
+  /** Undefined where URIs are exposed unchanged. */
   readonly uris: UriNamespace | undefined;
   /** The same server as the gateway as a whole shows it, where this is not that. */
   readonly aggregate?: ServerNamespace;
-  /** Undefined where every tool is shown as it is. */
+  /** Undefined where no tool has an override. */
   readonly overrides: ToolOverrides | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;
 }
 
+/** The namespace of a configured server. */
 export function serverNamespace(config: CatalogServer): ServerNamespace {
   return {
     name: config.name,

@@ -1,4 +1,7 @@
-/** Lets one client of each class ask for its lists, while the others of its kind wait for what it hears. */
+/**
+ * How lists are loaded once per capability class (single-flight) while other clients of the class wait for
+ * the result.
+ */
 import { LRUCache } from "lru-cache";
 import type { ListScope } from "../core/upstream.js";
 
@@ -13,6 +16,7 @@ export interface ListLoad {
 /** How long (ms) a class is left alone after its lists could not be had. */
 const RETRY_AFTER_MS = 5_000;
 
+/** Single-flight loads, keyed by capability class. */
 export class SingleFlightLoads {
   readonly #running = new Map<string, ListLoad>();
   /** Classes that could not be listed for, and until when they are left alone. */

@@ -13,7 +13,7 @@ export interface ExposedItem {
   readonly item: JsonObject;
 }
 
-/** What is remembered of a list by those who shall hear that it changed: not the list, which may be large. */
+/** The version of a list for its subscribers, who do not keep the list itself, which may be large. */
 export interface ListVersion {
   readonly kind: ListKind;
   readonly revision: string;
@@ -42,7 +42,7 @@ export class Snapshot {
     return this.#byExposed.has(exposed);
   }
 
-  /** The owner of an exposed name; undefined when nobody has it, or (addresses on the web) several have. */
+  /** The owner of an exposed name; undefined when no server has it, or (web addresses) several have. */
   find(exposed: string): Route | undefined {
     return this.#byExposed.get(exposed);
   }
@@ -111,7 +111,7 @@ export class Snapshot {
   }
 }
 
-/** Names that two have belong to nobody. */
+/** A name with two owners is ambiguous. */
 function addRoute(routes: Map<string, Route | undefined>, name: string, route: Route): void {
   routes.set(name, routes.has(name) ? undefined : route);
 }

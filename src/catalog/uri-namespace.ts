@@ -17,7 +17,7 @@ export function uriPrefix(prefix: string): string {
 /** Schemes that hosts look at: an app's page must stay `ui:`, so the server moves behind the scheme. */
 const KEPT_SCHEMES = /^((?:ui|skill):(?:\/\/)?)(.*)$/is;
 
-/** Addresses that a client may fetch by itself; they say nothing about the server and stay as they are. */
+/** Web addresses, which a client may fetch itself; they identify no server and are never rewritten. */
 export const isWebAddress = (uri: string): boolean => /^https?:/i.test(uri);
 
 /**

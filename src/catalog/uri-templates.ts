@@ -1,4 +1,7 @@
-/** Whether a URI could have been made from a URI template (RFC 6570), told in linear time and never too narrowly. */
+/**
+ * Whether a URI could match a URI template (RFC 6570), in linear time; a false positive is possible, a false
+ * negative is not.
+ */
 
 /**
  * Compares the literal pieces only: they must stand in the URI in the template's order, the first at its

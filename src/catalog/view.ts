@@ -28,6 +28,7 @@ export interface ViewContext {
   readonly mayHaveResources: (server: string) => boolean;
 }
 
+/** What a view is made of. */
 export interface ViewOptions {
   readonly client: Client;
   readonly endpoint: Endpoint;
@@ -69,7 +70,8 @@ export class CatalogView {
     const routed = isUri && !this.#lists[kind].has(name) ? this.#byForm(kind, name) : undefined;
     if (routed !== undefined) return routed;
     const owner = this.#ownerOf(kind, name);
-    // What is a server's by its prefix is nobody else's, also while that server is away or does not have it.
+    // A name with the prefix of a server belongs to that server only, also while it is unavailable or lacks
+    // the name.
     if (owner !== undefined) return onlyRouteTo(this.#lists[kind].ownersOf(name), owner);
     const own = this.#lists[kind].findOwn(name);
     if (own !== undefined || kind !== "tools") return own;
@@ -123,7 +125,7 @@ export class CatalogView {
     return owner === undefined || owner === server;
   }
 
-  /** Whose `name` is by its prefix; nobody's where a server is seen alone, under its own names. */
+  /** The server whose prefix `name` has; undefined in the view of a single server under its own names. */
   #ownerOf(kind: ListKind, name: string): string | undefined {
     if (this.endpoint.namespaces.some(({ aggregate }) => aggregate !== undefined)) return undefined;
     const { owners } = this.#context;
@@ -170,7 +172,7 @@ export class CatalogView {
     return this.#isVisible === undefined || this.#isVisible(this.#client, route) ? route : undefined;
   }
 
-  /** Of what is hidden nobody hears, nor that its server is away. */
+  /** A hidden target is unknown, and that its server is unavailable is not revealed. */
   #couldShow(space: ServerNamespace, kind: ListKind, name: string): boolean {
     const { aggregate = space } = space;
     const isName = kind === "tools" || kind === "prompts";

@@ -14,6 +14,7 @@ import type { ServerLists } from "./server-lists.js";
 import { Snapshot } from "./snapshot.js";
 import { CatalogView, type ViewContext, type VisibilityCheck } from "./view.js";
 
+/** Where views read lists and owners from. */
 export interface ViewsOptions {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly servers: ReadonlyMap<string, ServerLists>;
@@ -24,14 +25,15 @@ export interface ViewsOptions {
   readonly appPages: AppPageAccess;
 }
 
-/** What is kept at most: so many views, with what their clients say of themselves in so many characters together. */
+/** The limits: views, and the characters of client capabilities and info together. */
 const LIMITS = { maxSize: 32 * 1024 * 1024 };
 const MIN_CHARACTERS = Math.ceil(LIMITS.maxSize / 10_000);
 
-/** What a scope shows that nobody serves. */
+/** The endpoint of a name that no server serves. */
 const UNKNOWN_ENDPOINT: Endpoint = { name: "", namespaces: [] };
 const emptySnapshot = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
+/** Builds and shares the views of clients. */
 export class Views {
   readonly #options: ViewsOptions;
   readonly #context: ViewContext;
@@ -65,7 +67,7 @@ export class Views {
     };
   }
 
-  /** Some list of some audience is another one now. Lets go of everything that nobody looks at any more. */
+  /** Called when any list has changed. Drops everything that no current view refers to. */
   expire(): void {
     this.#views.clear();
     this.#byClient = new WeakMap();

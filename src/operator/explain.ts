@@ -9,7 +9,7 @@ import { principalNamed } from "../downstream/authenticate/api-keys.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { Explanation } from "../policy/policy.js";
 import { withConfiguredArguments } from "../routing/configured-arguments.js";
-import { unfilteredCatalog } from "../routing/hidden-targets.js";
+import { unfilteredCatalog } from "../routing/locate.js";
 import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";

@@ -1,4 +1,4 @@
-/** Puts the arguments that the config gives into a call, so that rules judge the very call that its server gets. */
+/** How a call gets the arguments that the config sets for its tool, before rules evaluate it. */
 import type { Call, ConfiguredArguments } from "../core/call.js";
 import type { Middleware } from "../core/handler.js";
 import { TASK_METHODS } from "../core/tasks.js";
@@ -6,15 +6,17 @@ import { CaseFoldedNames } from "../wire/case-folding.js";
 import { type JsonObject, objectAt, without } from "../wire/json.js";
 import { paramHeaders } from "../wire/param-headers.js";
 
-/** Belongs below `sealedState`, which binds what the client sent, and above everything that looks at arguments. */
+/**
+ * Placed below `sealedState`, which binds what the client sent, and above everything that reads arguments.
+ */
 export const configuredArguments: Middleware = (next) =>
   function givenArguments(call) {
     return next(withConfiguredArguments(call));
   };
 
 /**
- * The call as its server gets it; the very same object where the config gives it nothing. What a method that nobody
- * knows does with a tool's name and arguments is its server's secret, so it gets them like a call.
+ * The call with its configured arguments; the same object where there are none. A custom method that names a
+ * tool gets them too, as its server may run that tool.
  */
 export function withConfiguredArguments(call: Call): Call {
   const given =
@@ -27,11 +29,11 @@ function withArguments(call: Call, { defaults, fixed }: ConfiguredArguments): Ca
   const { extraHeaders, route } = call;
   const params = {
     ...call.params,
-    // Whatever is no object is not what the server asks for, and must not keep what is fixed from it.
+    // A value that is no object is dropped: the server expects none, and fixed arguments must apply.
     arguments: { ...defaults, ...withoutDuplicates(call, fixed), ...fixed },
   };
   if (extraHeaders === undefined) return { ...call, params };
-  // The client cannot know that a header is about a fixed argument; that one is said by the argument alone.
+  // A header of a fixed argument is dropped, as it would contradict the argument.
   const known = paramHeaders(route?.item?.inputSchema).headers.map(({ header }) => header);
   const rest = without(extraHeaders, known) as Readonly<Record<string, string>>;
   return { ...call, params, extraHeaders: rest };
@@ -40,8 +42,8 @@ function withArguments(call: Call, { defaults, fixed }: ConfiguredArguments): Ca
 const foldedNames = new WeakMap<JsonObject, CaseFoldedNames>();
 
 /**
- * What the host sent, without members that a reader which ignores case would take for a fixed one, and for the last of the
- * two. One that the tool itself has under that name stays.
+ * The arguments of the host without members that a case-insensitive reader would take for a fixed one. A
+ * member that the tool itself defines under that name stays.
  */
 function withoutDuplicates({ params, route }: Call, fixed: JsonObject): JsonObject {
   const sent = objectAt(params, "arguments") ?? {};

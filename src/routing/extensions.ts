@@ -1,17 +1,20 @@
-/** Which methods may go to a server though the gateway does not know them, and which servers declare one. */
+/** Which methods that the gateway does not know may be forwarded, and which servers declare one. */
 import { LIST_METHODS } from "../core/lists.js";
 import { TARGETED_METHODS } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 
 /**
- * Whether a method that the gateway does not know may go to a server. Its name goes there in a header too, where
- * white space around it is lost and other characters cannot stand: `tools/call ` would arrive as another method.
+ * Whether an unknown method may be forwarded. Its name also travels in a header, which loses surrounding
+ * white space and allows printable ASCII only: `tools/call ` would arrive as another method.
  */
 export const isForwardableMethod = (method: string): boolean =>
   /^[\x21-\x7e]{1,512}$/.test(method) && !MCP_METHODS.has(method.toLowerCase());
 
-/** The methods that MCP defines, in any case: a server that ignores case must not get one of them as a stranger. */
+/**
+ * The methods that MCP defines, in lower case: a case-insensitive server must not receive one of them as a
+ * custom method.
+ */
 const MCP_METHODS: ReadonlySet<string> = new Set(
   [
     ...[...Object.keys(TARGETED_METHODS), ...LIST_METHODS.keys(), ...TASK_METHODS],
@@ -31,7 +34,7 @@ const ROUTED_CAPABILITIES = new Set([
   "experimental",
 ]);
 
-/** Whether a server with these capabilities says that it has `method`, or rather the extension that it belongs to. */
+/** Whether a server with these capabilities declares `method` or the extension that it belongs to. */
 export function declaresMethod(capabilities: JsonObject | undefined, method: string): boolean {
   if (capabilities === undefined) return false;
   const names = [

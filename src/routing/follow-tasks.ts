@@ -1,4 +1,4 @@
-/** Tells a client what becomes of its tasks, as soon as their servers say that something has. */
+/** How a client that follows tasks is notified of their changes. */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, CallIds } from "../core/call.js";
 import type { Client } from "../core/client.js";
@@ -10,13 +10,14 @@ import type { Upstream } from "../core/upstream.js";
 import { type JsonObject, without } from "../wire/json.js";
 import type { Tasks } from "./tasks.js";
 
+/** What following tasks needs of the gateway. */
 export interface FollowTasksOptions {
   readonly catalog: Pick<Catalog, "view">;
   readonly tasks: Pick<Tasks, "find">;
   readonly upstream: (server: string) => Upstream | undefined;
   /**
-   * The whole front: what a client is told goes through every policy that holds for what it asks. So the servers'
-   * own words count as a hint only, and the task is asked after anew.
+   * The whole stack of a call: each notification carries a fresh `tasks/get`, which passes every policy. The
+   * content of the server's own notification is not used.
    */
   readonly handle: Handler;
   readonly callIds: CallIds;
@@ -32,7 +33,7 @@ export async function followTasks(
 ): Promise<TaskSubscription> {
   const stopped = new Stop();
   const view = catalog.view(client);
-  /** By server, the handles of its own ids. */
+  /** By server, then by task id of the server, the handles. */
   const wanted = new Map<string, Map<string, string>>();
   for (const handle of handles) {
     const task = tasks.find(client, handle);
@@ -78,7 +79,7 @@ export async function followTasks(
   };
 }
 
-/** Runs `report` for each change, one after the other; changes that come meanwhile are one. */
+/** Runs `report` for each change, in sequence; changes during a run are coalesced into one more run. */
 function coalescedReporter(report: () => Promise<void>, logger: Logger): () => void {
   let running = false;
   let again = false;
@@ -95,6 +96,6 @@ function coalescedReporter(report: () => Promise<void>, logger: Logger): () => v
   };
   return () => {
     again = true;
-    if (!running) inBackground(run(), logger, "telling what became of a task");
+    if (!running) inBackground(run(), logger, "notifying a client of a task");
   };
 }

@@ -1,4 +1,4 @@
-/** Answers `tools/list` and its like out of the catalog; no server is called. */
+/** How `tools/list` and the other list methods are answered from the catalog; no server is called. */
 import type { Catalog } from "../catalog/catalog.js";
 import { type Cursor, readCursor } from "../catalog/pagination.js";
 import { GatewayError } from "../core/errors.js";
@@ -22,7 +22,10 @@ export function listHandler(catalog: Pick<Catalog, "view" | "prepare" | "freshne
   };
 }
 
-/** An empty cursor is a cursor (2026-07-28: server/utilities/pagination); nobody was given one, so it starts anew. */
+/**
+ * An empty cursor is a cursor (2026-07-28: server/utilities/pagination), which the gateway never issues; it
+ * means the first page.
+ */
 function cursorOf(kind: ListKind, params: JsonObject): Cursor | undefined {
   const text = Object.hasOwn(params, "cursor") ? params.cursor : undefined;
   if (text === undefined || text === null || text === "") return undefined;

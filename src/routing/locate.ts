@@ -1,4 +1,4 @@
-/** Finds out where the target of a call leads in the caller's own view, before anybody judges or counts the call. */
+/** Where the target of a call leads in the view of the caller, and which targets rules hide from it. */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -7,14 +7,15 @@ import { type Target, targetOf } from "../core/methods.js";
 import { TASK_METHODS } from "../core/tasks.js";
 import { stringAt } from "../wire/json.js";
 import { namingMembers } from "./method-names.js";
-import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
+import { hasNoTarget, MethodRoutes } from "./method-routes.js";
 import type { Tasks } from "./tasks.js";
 
 /**
- * Sets `call.route`. A target of nobody is no failure here: the call goes on without a route, so that the log
- * and the metrics see it, and the router says that nobody has it.
+ * Sets `call.route`. An unknown target is no failure here: the call continues without a route, so that log
+ * and metrics record it, and the router refuses it.
  *
- * Who asks after a task is led to the tool that began it: what may be seen of its results is the same.
+ * A task method gets the route of the tool whose call created the task, so that the rules of that tool apply
+ * to its results.
  */
 export function locate(
   catalog: Pick<Catalog, "view" | "prepare">,
@@ -42,8 +43,7 @@ export function locate(
       if (route !== undefined) return next({ ...call, route });
       const targets = targetsOf(call);
       if (targets.length === 0 && !hasNoTarget(call.method)) return next(call);
-      // Perhaps its server is only just starting, or lists it for clients of this kind and was not asked yet; or it is
-      // back, and its next attempt is not due.
+      // The server may be starting, in backoff, or not yet loaded for clients of this kind.
       return catalog.prepare(call.client, targets).then(() => {
         const late = find(call);
         return next(late === undefined ? call : { ...call, route: late });
@@ -51,11 +51,51 @@ export function locate(
     };
 }
 
-/** What a call says it is about; nothing where its method is about no target. */
-export function targetsOf({ method, params }: Pick<Call, "method" | "params">): readonly Target[] {
+/** The targets that a call names; none where its method has no target. */
+function targetsOf({ method, params }: Pick<Call, "method" | "params">): readonly Target[] {
   if (hasNoTarget(method)) {
     return namingMembers(params).flatMap(({ kinds, value }) => kinds.map((kind) => ({ kind, name: value })));
   }
   const target = targetOf(method, params);
   return target === undefined ? [] : [target];
 }
+
+/**
+ * Placed below `locate`. Looks up every target that was not found, so that hidden and unknown targets take
+ * equally long.
+ */
+export function hiddenTargets(
+  catalog: Pick<Catalog, "unfilteredView" | "capabilities" | "serversOf">,
+  tasks: Pick<Tasks, "find">,
+  onHidden: (call: Call, route: Route) => void,
+): Middleware {
+  const methods = new MethodRoutes(unfilteredCatalog(catalog), tasks);
+  return (next) =>
+    function hiddenTargets(call) {
+      if (call.route !== undefined) return next(call);
+      if (hasNoTarget(call.method)) {
+        const found = methods.find(call);
+        if (!(found instanceof GatewayError)) onHidden(call, found);
+        return next(call);
+      }
+      const targets = targetsOf(call);
+      if (targets.length > 0) {
+        const view = catalog.unfilteredView(call.client);
+        const route = targets
+          .map(({ kind, name }) => view.find(kind, name))
+          .find((found) => found !== undefined);
+        if (route !== undefined) onHidden(call, route);
+      }
+      return next(call);
+    };
+}
+
+/** The catalog without the rules that hide targets. */
+export const unfilteredCatalog = (
+  catalog: Pick<Catalog, "unfilteredView" | "capabilities" | "serversOf">,
+) => ({
+  view: catalog.unfilteredView,
+  unfilteredView: catalog.unfilteredView,
+  reachable: catalog.serversOf,
+  capabilities: catalog.capabilities,
+});

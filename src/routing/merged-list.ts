@@ -1,4 +1,4 @@
-/** A list that several servers answer page by page, put together under cursors of the gateway's own. */
+/** How a list that several servers return page by page is merged, under cursors of the gateway. */
 import { mergedFreshness, STALE_FRESHNESS } from "../catalog/freshness.js";
 import type { Call, Freshness, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -9,9 +9,10 @@ import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Send } from "./send.js";
 
+/** One request for a merged list. */
 export interface MergedListOptions {
   readonly call: Call;
-  /** Who has a part of it, in the order of the config. */
+  /** The servers with a part of the list, in the order of the config. */
   readonly servers: readonly string[];
   /** The member of a result that holds the items. */
   readonly member: string;
@@ -20,18 +21,18 @@ export interface MergedListOptions {
   readonly show: (server: string, item: JsonObject) => JsonObject | undefined;
 }
 
-/** A page is full with so many items; a server's own page is never cut. */
+/** Items after which a page ends; a page of a server is never cut. */
 const PAGE_ITEMS = 100;
-/** So many pages of one server are read for one page of ours: one whose items are all hidden may have many. */
+/** Pages of one server that are read for one merged page: all items of a page may be hidden. */
 const MAX_PAGES = 20;
-/** Where others have a part of the list, nobody waits longer (ms) for one of them. */
+/** Time limit (ms) for one of several servers. */
 const SERVER_TIMEOUT_MS = 10_000;
 
 /**
- * Asks all servers at once and walks through their pages in order. One that fails, or is too slow, is left out;
- * if there is no other, its failure is the reply.
+ * Requests the list of all servers in parallel and reads their pages in order. A server that fails or times
+ * out is left out; when all fail, the reply is the first failure.
  *
- * @throws GatewayError -32602 for a cursor that is none of ours, and what `send` throws where nobody answered.
+ * @throws GatewayError -32602 for a foreign cursor, and what `send` throws when all servers fail.
  */
 export async function mergedList(options: MergedListOptions): Promise<Reply> {
   const { servers, member, show } = options;
@@ -75,7 +76,7 @@ export async function mergedList(options: MergedListOptions): Promise<Reply> {
       [member]: items,
       ...(next !== undefined && { nextCursor: writeCursor(member, next) }),
     }),
-    // Of several servers each page would have a scope of its own, and all pages must have the same.
+    // All pages must have the same scope; pages of several servers would have different ones.
     freshness: {
       ttlMs: failure === undefined ? whole.ttlMs : 0,
       scope: servers.length === 1 ? whole.scope : "private",
@@ -93,7 +94,7 @@ interface Page {
 }
 interface FailedPage {
   readonly kind: "failed";
-  /** @throws what was thrown, if it was. */
+  /** @throws the error of the request, if it threw. */
   readonly replyOrThrow: () => Reply;
 }
 
@@ -119,7 +120,7 @@ async function fetchPage(
     return {
       kind: "page",
       items: Array.isArray(given) ? given.filter(isObject) : [],
-      // One that leads back to where it stands would lead there for ever.
+      // A cursor that leads back to the same page would loop.
       next: next === cursor ? undefined : next,
       rest: without(object, [member, "nextCursor"]),
       freshness: reply.freshness ?? STALE_FRESHNESS,
@@ -140,7 +141,7 @@ async function fetchPage(
 const tooSlow = (server: string): GatewayError =>
   new GatewayError("timed_out", "upstream", `${server} did not list in time`, { server, retryable: true });
 
-/** Where a page begins: at which server, and with which cursor of its own. */
+/** Where a page begins: the server, and its own cursor. */
 interface MergedCursor {
   readonly server: string;
   readonly serverCursor?: string;
@@ -148,7 +149,8 @@ interface MergedCursor {
 
 function startOf({ call, servers, member }: MergedListOptions): MergedCursor | undefined {
   const text = Object.hasOwn(call.params, "cursor") ? call.params.cursor : undefined;
-  // An empty cursor is a cursor (server/utilities/pagination); nobody was given one, so it starts anew.
+  // An empty cursor is a cursor (2026-07-28: server/utilities/pagination), which the gateway never issues;
+  // it means the first page.
   if (text === undefined || text === null || text === "") return undefined;
   const cursor = typeof text === "string" ? readCursor(member, text) : undefined;
   if (cursor !== undefined && servers.includes(cursor.server)) return cursor;
@@ -161,7 +163,7 @@ function writeCursor(member: string, { server, serverCursor }: MergedCursor): st
   return Buffer.from(writeJson([member, server, serverCursor ?? null]), "utf8").toString("base64url");
 }
 
-/** Undefined for what was not written here. */
+/** Undefined for a cursor that the gateway did not write. */
 function readCursor(member: string, text: string): MergedCursor | undefined {
   let fields: unknown;
   try {
@@ -178,6 +180,6 @@ function readCursor(member: string, text: string): MergedCursor | undefined {
   )
     return undefined;
   const cursor = { server, ...(serverCursor !== null && { serverCursor }) };
-  // One cursor, one text: whatever else decodes to the same was not written here.
+  // Only the canonical text is accepted: other texts that decode to the same cursor were not written here.
   return writeCursor(member, cursor) === text ? cursor : undefined;
 }

@@ -1,8 +1,8 @@
-/** What the parameters of a method without a target of its own name, in whatever member. */
+/** Which targets the parameters of a custom method may name, in any member. */
 import type { Target } from "../core/methods.js";
 import { isObject, type JsonObject, objectAt } from "../wire/json.js";
 
-/** A member that names something by the words MCP has for it, so that it says which server is meant. */
+/** A member that names a target in the terms of MCP, and so identifies the server. */
 export interface NamingMember {
   readonly path:
     | readonly ["name"]
@@ -10,14 +10,16 @@ export interface NamingMember {
     | readonly ["taskId"]
     | readonly ["ref", "name" | "uri"];
   readonly value: string;
-  /** What it may name; a task is known by its handle alone. */
+  /** The lists whose entries it may name; a task has only a handle. */
   readonly kinds: readonly Target["kind"][];
 }
 
-/** How many texts of one call are looked at; a call with more is refused, as nobody could say what it names. */
+/**
+ * Limit of texts that are examined per call; a call with more is refused, as its names cannot be determined.
+ */
 export const MAX_TEXTS = 1_000;
 
-/** The members that say which server a call goes to, in the order in which a refusal tells of them. */
+/** The members that identify the server of a call, in the order in which a refusal lists them. */
 export function namingMembers(params: JsonObject): readonly NamingMember[] {
   const found: NamingMember[] = [];
   const add = (path: NamingMember["path"], kinds: NamingMember["kinds"]): void => {
@@ -35,16 +37,16 @@ export function namingMembers(params: JsonObject): readonly NamingMember[] {
   return found;
 }
 
-/** A text of the parameters that may be what the server calls something. */
+/** A text of the parameters that may be a name at the server. */
 export interface PossibleName {
   readonly text: string;
-  /** Whether it stands in a member that is called like one for names. */
+  /** Whether its member has a key for names, such as `tool` or `uri`. */
   readonly surely: boolean;
 }
 
 /**
- * Every text that may name something at the server: members of the parameters, what stands in their lists and objects,
- * and, however deep, whatever a member holds that is called like one for names. Undefined where there are too many.
+ * Every text that may be a name at the server: members of the parameters, the texts directly in their lists
+ * and objects, and at any depth the members with a key for names. Undefined above MAX_TEXTS.
  */
 export function possibleNames(params: JsonObject): readonly PossibleName[] | undefined {
   const found = new Map<string, boolean>();
@@ -55,7 +57,7 @@ export function possibleNames(params: JsonObject): readonly PossibleName[] | und
   for (const [key, value] of Object.entries(params)) {
     if (key === "_meta") continue;
     const surely = isNamingKey(key);
-    // What is meant for a tool is full of words.
+    // Tool arguments are mostly prose.
     if (key !== "arguments" || surely) take(value, surely);
     if (isObject(value) && key !== "arguments") for (const inner of Object.values(value)) take(inner, surely);
     visitNames(value, (inner) => take(inner, false));
@@ -64,7 +66,7 @@ export function possibleNames(params: JsonObject): readonly PossibleName[] | und
   return [...found].map(([text, surely]) => ({ text, surely }));
 }
 
-/** Calls `onName` with what members hold that are called like those for names, at any depth. */
+/** Calls `onName` with the value of each member that has a key for names, at any depth. */
 function visitNames(value: unknown, onName: (held: unknown) => void): void {
   if (Array.isArray(value)) for (const item of value) visitNames(item, onName);
   if (!isObject(value)) return;
@@ -74,7 +76,7 @@ function visitNames(value: unknown, onName: (held: unknown) => void): void {
   }
 }
 
-/** In any case and spelling: a server's reader may ignore both. */
+/** Case, punctuation and Unicode form are ignored, as they may be by the server. */
 function isNamingKey(key: string): boolean {
   if (key.length > MAX_KEY_LENGTH) return false;
   const letters = key

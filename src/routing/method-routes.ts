@@ -1,4 +1,4 @@
-/** Where a method goes that has no target of its own, and what it names there: told, never guessed. */
+/** Which server serves a method that has no target of its own, and which targets the call names there. */
 import type { Catalog } from "../catalog/catalog.js";
 import { exposeUri } from "../catalog/merge.js";
 import type { Snapshot } from "../catalog/snapshot.js";
@@ -17,17 +17,18 @@ import type { Tasks } from "./tasks.js";
 
 type RouteCatalog = Pick<Catalog, "view" | "unfilteredView" | "reachable" | "capabilities">;
 
-/** Methods that the gateway puts together, or finds by something else than a target. */
+/** Methods that the gateway merges, or routes by something other than a target. */
 const ROUTED_OTHERWISE: ReadonlySet<string> = new Set([...TASK_METHODS, "tasks/list", "skills/list"]);
 
-/** Whether a call is one of those that this page is about. */
+/** Whether calls of `method` are routed by MethodRoutes. */
 export const hasNoTarget = (method: string): boolean =>
   !Object.hasOwn(TARGETED_METHODS, method) && !LIST_METHODS.has(method) && !ROUTED_OTHERWISE.has(method);
 
+/** Routes custom methods. */
 export class MethodRoutes {
   readonly #catalog: RouteCatalog;
   readonly #tasks: Pick<Tasks, "find">;
-  /** What the server of a route calls what a call names, by the members that name it. */
+  /** The server's own names, by the members that carry exposed ones. */
   readonly #names = new WeakMap<Route, readonly (readonly [NamingMember, string])[]>();
 
   constructor(catalog: RouteCatalog, tasks: Pick<Tasks, "find">) {
@@ -36,8 +37,8 @@ export class MethodRoutes {
   }
 
   /**
-   * The only server that a call can be for: of those that the caller may see, the one that declares the method and has
-   * whatever the call names. What it names there is in the route, to be judged with the method.
+   * The only possible server of a call: among those visible to the caller, the one that declares the method
+   * and has the named targets. The route lists those targets, so that policy evaluates them with the method.
    */
   find(call: Call): Route | GatewayError {
     const { method, params, client } = call;
@@ -47,7 +48,8 @@ export class MethodRoutes {
     const declarers = servers.filter((server) =>
       declaresMethod(this.#catalog.capabilities(server, client), method),
     );
-    // Beside a server that declares the method, a server's own name for something says nothing: it may be any word.
+    // When a server declares the method, a match with a server's own name is no evidence: the text may be
+    // any word.
     const leading = declarers.length > 0 ? members.filter(({ surely }) => surely) : members;
     const named = [...new Set(leading.map(({ route }) => route.upstream))];
     if (named.length > 1) return severalServers(method, leading);
@@ -63,7 +65,7 @@ export class MethodRoutes {
     return this.#routeTo(byName, call, leading);
   }
 
-  /** Where what a member names leads in the caller's own view. */
+  /** Where a member leads in the view of the caller. */
   #resolve({ client }: Call, member: NamingMember): readonly ResolvedName[] {
     const { kinds, path, value } = member;
     const view = this.#catalog.view(client);
@@ -79,12 +81,12 @@ export class MethodRoutes {
     });
   }
 
-  /** The parameters of a call to `route`, as its server knows what they name. */
+  /** The parameters of a call to `route`, with the server's own names. */
   ownParams(route: Route, params: JsonObject): JsonObject {
     return withNames(params, this.#names.get(route) ?? []);
   }
 
-  /** The route to `server`, unless the call names something there that the caller may not see. */
+  /** The route to `server`, unless the call names a target there that is hidden from the caller. */
   #routeTo(server: string, call: Call, found: readonly ResolvedName[]): Route | GatewayError {
     const { method, params, client } = call;
     const texts = possibleNames(params);
@@ -124,7 +126,7 @@ export class MethodRoutes {
     return { client, seen, kinds };
   }
 
-  /** What `server` itself calls so. */
+  /** The targets that `server` itself has under this name. */
   #targetsNamed(
     server: string,
     { client, seen, kinds }: VisibleLists,
@@ -137,11 +139,11 @@ export class MethodRoutes {
       there(lists.all) === undefined ? [] : [there(lists.seen) ?? HIDDEN],
     );
     if (found.length > 0 || !LOOKS_LIKE_URI.test(text)) return found;
-    // Whatever reads like a URI may be a resource that the server would read without listing it.
+    // A text that looks like a URI may be a resource that the server reads without listing it.
     const space = seen.endpoint.namespaces.find(({ name }) => name === server);
     if (space === undefined) return [];
     if (isName && this.#catalog.capabilities(server, client)?.resources !== undefined) {
-      // A URI of the gateway's own form would have been found, if the caller could see it.
+      // A visible URI of the exposed form would have been found above.
       const isExposed = space.uris?.reveal(text) !== undefined;
       return [(isExposed ? undefined : seen.resourceOf(server, text)) ?? HIDDEN];
     }
@@ -152,27 +154,27 @@ export class MethodRoutes {
   }
 }
 
-/** What a client sees, and every list with what there is. */
+/** The view of a client, and every list with and without the filter. */
 interface VisibleLists {
   readonly client: Call["client"];
   readonly seen: CatalogView;
   readonly kinds: readonly { readonly all: Snapshot; readonly seen: Snapshot }[];
 }
 
-/** Stands for what a server has and the caller may not see. */
+/** A target that the server has and that is hidden from the caller. */
 const HIDDEN = Symbol("hidden");
 
 /** Where a member leads. */
 interface ResolvedName {
   readonly member: NamingMember;
   readonly route: Route;
-  /** What the server itself calls it. */
+  /** The server's own name. */
   readonly own: string;
-  /** False for a name that is only the server's own, and so may be no name at all. */
+  /** False for a server's own name, which may be a coincidence. */
   readonly surely: boolean;
 }
 
-/** Without white space, and short enough: longer ones, such as pictures, are no names. */
+/** No white space, and limited in length: longer texts, such as data URIs, are no names. */
 const LOOKS_LIKE_URI = /^[a-z][a-z0-9+.-]*:\S{1,8192}$/i;
 
 const keyOf = ({ kind, upstream, target }: Route): string => `${kind}\0${upstream}\0${target}`;
@@ -200,12 +202,12 @@ const ambiguous = (method: string, member: NamingMember): GatewayError =>
 const tooManyTexts = (method: string): GatewayError =>
   invalid(`${method} has more than ${MAX_TEXTS} texts in its params; nobody can say which of them are names`);
 
-/** So many things may one call name: each is judged for itself. */
+/** Limit of targets that one call may name; policy evaluates each. */
 const MAX_NAMED = 256;
 
 const tooManyNames = (method: string): GatewayError =>
   invalid(`${method} names more than ${MAX_NAMED} things, which are more than can be judged`);
 
-/** Whether it never was, or was given to somebody else, is for nobody to find out. */
+/** A task of another client and one that never existed get the same error. */
 const noSuchTask = (): GatewayError =>
   new GatewayError("unknown_target", "downstream", "there is no such task");

@@ -1,4 +1,4 @@
-/** Puts the resource URIs inside what a server answers back to those that hosts see; everything else stays. */
+/** How resource URIs in the messages of a server become the URIs that hosts see; everything else stays. */
 import { mapItems, mapKey, mapUiReferences, UI_MARKERS, type UriMap } from "../catalog/ui-references.js";
 import type { Notice, Reply } from "../core/call.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";

@@ -1,4 +1,6 @@
-/** Puts the ids of tasks in what a server answers back to the handles that its client knows; everything else stays. */
+/**
+ * How task ids in the messages of a server become the handles that its client knows; everything else stays.
+ */
 import { mapKey } from "../catalog/ui-references.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
@@ -6,7 +8,7 @@ import { META } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { mapObject } from "./rename-results.js";
 
-/** The handle of the task that the server calls `id`; undefined where nobody knows of it. */
+/** The handle of the server's task `id`; undefined for an unknown task. */
 export type TaskMap = (id: string) => string | undefined;
 
 /** `reply` to `call` with its tasks renamed; the very same object where there are none. */
@@ -30,7 +32,7 @@ export function renameTasks(call: Pick<Call, "method" | "params">, reply: Reply,
   }
 }
 
-/** What a server says in the course of a call, renamed likewise. */
+/** A notification during a call, renamed likewise. */
 export function renameTaskNotice(notice: Notice, task: TaskMap): Notice {
   if (notice.params === undefined) return notice;
   const about = notice.method.startsWith("notifications/tasks")
@@ -40,7 +42,7 @@ export function renameTaskNotice(notice: Notice, task: TaskMap): Notice {
   return params === notice.params ? notice : { ...notice, params };
 }
 
-/** What says in its metadata which task it belongs to; of one that nobody knows it says nothing. */
+/** Renames the related task in `_meta`; the reference to an unknown task is removed. */
 export const renameRelatedTask = (object: JsonObject, task: TaskMap): JsonObject =>
   mapObject(object, "_meta", (meta) => {
     const id = stringAt(objectAt(meta, META.relatedTask), "taskId");
@@ -58,13 +60,13 @@ function renameInResult(
 ) {
   const renamed = renameRelatedTask(result, task);
   if (method === "tools/call") {
-    // Both ways of answering with a task. A tool that was run at once may have any members it likes.
+    // Both forms of a task result. A tool result may have any members.
     if (renamed.resultType === "task") return renameTaskId(renamed, task);
     return Object.hasOwn(params, "task")
       ? mapObject(renamed, "task", (it) => renameTaskId(it, task))
       : renamed;
   }
-  // What comes of a task is the result of its tool, to the letter.
+  // The result of a task is the unchanged result of its tool.
   return method === "tasks/result" ? renamed : renameTaskId(renamed, task);
 }
 

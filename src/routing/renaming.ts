@@ -1,4 +1,4 @@
-/** How the URIs that one server gives to one client are renamed, and which of them must be remembered. */
+/** How the URIs of one server are renamed for one client, and which are remembered. */
 import type { Catalog } from "../catalog/catalog.js";
 import { isWebAddress } from "../catalog/uri-namespace.js";
 import type { CatalogView } from "../catalog/view.js";
@@ -7,7 +7,7 @@ import type { Renaming } from "./rename-results.js";
 
 type RenamingCatalog = Pick<Catalog, "view" | "learnUri">;
 
-/** Made once for each view and server: a call only looks it up. */
+/** Built once per view and server; a call only looks it up. */
 export class RenamingCache {
   readonly #catalog: RenamingCatalog;
   readonly #made = new WeakMap<CatalogView, Map<string, Renaming | undefined>>();
@@ -16,7 +16,7 @@ export class RenamingCache {
     this.#catalog = catalog;
   }
 
-  /** Undefined where nothing has to be renamed or remembered, as where a server is seen alone. */
+  /** Undefined where no URI changes or is remembered, as in the view of a single server. */
   of(client: Client, server: string): Renaming | undefined {
     const view = this.#catalog.view(client);
     const made = this.#made.get(view) ?? new Map<string, Renaming | undefined>();
@@ -30,7 +30,7 @@ export class RenamingCache {
     const space = namespaces.find(({ name }) => name === server);
     if (space === undefined || (namespaces.length === 1 && space.uris === undefined)) return undefined;
     const bare = namespaces.filter(({ uris }) => uris === undefined).length;
-    // Where several servers could have given an address, it must lead back to the one that did.
+    // A URI that several servers could have returned must lead back to the one that did.
     const unclear = (own: string): boolean =>
       namespaces.length > 1 && (isWebAddress(own) || (space.uris === undefined && bare > 1));
     const uri = (own: string): string => {

@@ -1,4 +1,4 @@
-/** Hands each call to the server that owns its target, under the server's own name for it. */
+/** How a call reaches the server that owns its target, under the server's own name for it. */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -7,10 +7,10 @@ import { LIST_METHODS } from "../core/lists.js";
 import { methodRoute, retarget, TARGETED_METHODS, targetOf } from "../core/methods.js";
 import { ambiguousTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
 import { TASK_METHODS } from "../core/tasks.js";
-import type { JsonObject } from "../wire/json.js";
+import { numberOf } from "../wire/exact-number.js";
+import { type JsonObject, objectAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import { truncateCompletions } from "./completions.js";
 import { listHandler } from "./list-handler.js";
 import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
 import { type Send, sender } from "./send.js";
@@ -18,6 +18,7 @@ import { SKILL_METHODS, skills } from "./skills.js";
 import { taskCalls } from "./task-calls.js";
 import type { Tasks } from "./tasks.js";
 
+/** What the router reads and calls. */
 export interface RouterOptions {
   readonly catalog: Pick<
     Catalog,
@@ -27,20 +28,20 @@ export interface RouterOptions {
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly tasks: Pick<Tasks, "find" | "expose" | "handleInList" | "serversOf">;
   readonly methods: Pick<MethodRoutes, "find" | "ownParams">;
-  /** What a call for one list of several servers goes through at each of them: rules and limits. Default: nothing. */
+  /** Rules and limits that the request to each server of a merged list passes. Default: none. */
   readonly listPolicy?: Middleware;
 }
 
-/** What a server without completions would say if it had them (2026-07-28: server/utilities/completion). */
+/** The result for a server without completions (2026-07-28: server/utilities/completion). */
 const NO_COMPLETIONS: Reply = {
   kind: "result",
   result: Payload.ofObject({ completion: { values: [] } }),
 };
 
 /**
- * The inmost handler of the front stack; `locate` stands further out and has found the route.
+ * The innermost handler of the call stack; `locate` has set the route.
  *
- * @throws GatewayError where nobody owns the target or serves the method.
+ * @throws GatewayError where no server has the target or serves the method.
  */
 export function router({ catalog, handlers, tasks, methods, listPolicy }: RouterOptions): Handler {
   const lists = listHandler(catalog);
@@ -76,7 +77,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
       : unknownTarget(target.kind, target.name);
   }
 
-  /** Nobody knows whether it has what was asked for, and "unknown" would send people looking for a misspelt name. */
+  /** The error for a server that is not connected: "unknown" would suggest a misspelt name. */
   function unavailable(server: string): GatewayError {
     const why = catalog.status().find(({ name }) => name === server)?.lastError;
     const message = `server ${server} is not available${why === undefined ? "" : `: ${why}`}`;
@@ -85,7 +86,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
 
   return function router(call) {
     const { method, route } = call;
-    // The way of nearly every call.
+    // The hot path.
     if (route !== undefined && method === "tools/call") return sendTo(route, call);
     return routed(call);
   };
@@ -108,13 +109,38 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
   }
 }
 
-/** Each server that is asked for its part of a list is asked by a call of its own, which is judged like any other. */
-function sendThroughPolicy(send: Send, judged: Middleware): Send {
-  const handle = judged((call) => send(call.route?.upstream ?? "", call, call.params));
+/** Sends the request of each server of a merged list through `policy`, as a call of its own. */
+function sendThroughPolicy(send: Send, policy: Middleware): Send {
+  const handle = policy((call) => send(call.route?.upstream ?? "", call, call.params));
   return (server, call, params) =>
     handle({ ...call, params, route: methodRoute(server, call.method), inputResponses: undefined });
 }
 
-/** A server that was never met may have completions; whether it does, it will say itself. */
+/** A server that was never connected may have completions. */
 const supportsCompletions = (capabilities: JsonObject | undefined): boolean =>
   capabilities === undefined || capabilities.completions !== undefined;
+
+/** "Maximum 100 items per response" (server/utilities/completion), in every revision; SDK hosts refuse a result with more. */
+const MAX_VALUES = 100;
+
+/**
+ * The same reply with at most MAX_VALUES values, the most relevant ones. Where values are cut, `hasMore` is
+ * true, and `total` is that of the server, or the number of its values where it said that there are no
+ * others.
+ */
+function truncateCompletions(reply: Reply): Reply {
+  if (reply.kind !== "result") return reply;
+  const completion = objectAt(reply.result.object, "completion");
+  const values: unknown = completion?.values;
+  if (completion === undefined || !Array.isArray(values) || values.length <= MAX_VALUES) return reply;
+  const { total, ...others } = completion;
+  const said = (numberOf(total) ?? 0) >= values.length ? total : undefined;
+  const known = said ?? (completion.hasMore === true ? undefined : values.length);
+  const cut = {
+    ...others,
+    values: values.slice(0, MAX_VALUES),
+    ...(known !== undefined && { total: known }),
+    hasMore: true,
+  };
+  return { ...reply, result: Payload.ofObject({ ...reply.result.object, completion: cut }) };
+}

@@ -1,4 +1,4 @@
-/** Hands a call to a server under the server's own names, and puts those of its client back into what it answers. */
+/** How a call is sent under the server's own names, and its reply gets the names of the client. */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -10,6 +10,7 @@ import { renameTaskNotice, renameTasks, type TaskMap } from "./rename-tasks.js";
 import { RenamingCache } from "./renaming.js";
 import type { Tasks } from "./tasks.js";
 
+/** What a sender reads and calls. */
 export interface SenderOptions {
   readonly catalog: Pick<Catalog, "view" | "capabilities" | "learnUri">;
   /** The stack of each server, by its key in the config. */
@@ -18,12 +19,13 @@ export interface SenderOptions {
 }
 
 /**
- * Runs a call at `server` under `params`, which carry the server's own names.
+ * Runs a call at `server` with `params`, which carry the server's own names.
  *
- * @throws GatewayError when the server is not there, or whatever its stack throws.
+ * @throws GatewayError when the server is not configured any more, or what its stack throws.
  */
 export type Send = (server: string, call: Call, params: JsonObject) => Promise<Reply>;
 
+/** A `Send` over the stacks of the servers. */
 export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
   const renamings = new RenamingCache(catalog);
 
@@ -34,7 +36,8 @@ export function sender({ catalog, handlers, tasks }: SenderOptions): Send {
     const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
     const capabilities = ofTasks ? catalog.capabilities(server, call.client) : undefined;
     const task = supportsTasks(capabilities) ? taskMap(call, server) : undefined;
-    // A server that runs no calls as tasks should pass over the wish for one; that there are tasks is another's promise.
+    // The `task` member goes only to servers that run calls as tasks: another server of the view advertised
+    // them.
     const wishes = ofTasks && Object.hasOwn(params, "task");
     const own = wishes && !supportsTaskCalls(capabilities) ? without(params, ["task"]) : params;
     if (renaming === undefined && task === undefined) return handler({ ...call, params: own });

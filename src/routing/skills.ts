@@ -1,4 +1,4 @@
-/** Answers what clients ask of skills: listed for all servers together, and each by its URI where it is (SEP-2640). */
+/** How skills are listed across servers and each is found by its URI (SEP-2640). */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply } from "../core/call.js";
 import { unknownMethod, unknownTarget } from "../core/refusal.js";
@@ -8,20 +8,21 @@ import type { Send } from "./send.js";
 
 export interface SkillsOptions {
   readonly catalog: Pick<Catalog, "view" | "prepare" | "capabilities" | "reachable">;
-  /** Asks one of several servers for its part of a list. */
+  /** Sends the request for one server's part of a list. */
   readonly sendEach: Send;
 }
 
+/** The skill methods. */
 export interface Skills {
   list(call: Call): Promise<Reply>;
   /**
-   * To be asked before a call goes to the server of its URI.
-   * @throws GatewayError where that server does not serve the method: the promise was another's.
+   * Called before a call goes to the server of its URI.
+   * @throws GatewayError where that server does not serve the method, which another server advertised.
    */
   require(call: Call): void;
 }
 
-/** The methods about one skill, or one folder of it; each names it in its `uri`. */
+/** The methods about one skill or one of its folders; each carries a `uri`. */
 export const SKILL_METHODS: ReadonlySet<string> = new Set(["skills/get", "resources/directory/read"]);
 
 export function skills({ catalog, sendEach }: SkillsOptions): Skills {
@@ -40,7 +41,7 @@ export function skills({ catalog, sendEach }: SkillsOptions): Skills {
       await catalog.prepare(call.client);
       const servers = serversOf(call);
       const view = catalog.view(call.client);
-      // What may not be read, or would not lead back here, is not shown either.
+      // A skill that may not be read, or whose URI leads to another server, is not listed.
       const show = (server: string, item: JsonObject): JsonObject | undefined =>
         view.find("resources", stringAt(item, "uri") ?? "")?.upstream === server ? item : undefined;
       return mergedList({ call, servers, member: "skills", send: sendEach, show });

@@ -1,4 +1,4 @@
-/** Answers what clients ask of the tasks that were begun for them: each question goes to the server that has it. */
+/** How task methods reach the server of the task, and how tasks are listed across servers. */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
@@ -15,17 +15,18 @@ export interface TaskCallsOptions {
   readonly catalog: Pick<Catalog, "prepare" | "capabilities" | "reachable">;
   readonly tasks: Pick<Tasks, "find" | "handleInList" | "serversOf">;
   readonly send: Send;
-  /** Asks one of several servers for its part of a list. */
+  /** Sends the request for one server's part of a list. */
   readonly sendEach: Send;
 }
 
+/** The task methods. */
 export interface TaskCalls {
-  /** For the methods of `TASK_METHODS`; `locate` stands further out and has found the route. */
+  /** For the methods of `TASK_METHODS`; `locate` has set the route. */
   readonly request: Handler;
   readonly list: Handler;
 }
 
-/** @throws GatewayError where there is no such task for this client, or no server that has tasks at all. */
+/** @throws GatewayError for an unknown task, and where no visible server has tasks. */
 export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions): TaskCalls {
   const serversWith = (call: Call, has: (capabilities: JsonObject | undefined) => boolean) => {
     const reachable = catalog.reachable(call.client, call.method);
@@ -40,17 +41,17 @@ export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions):
       return send(task.server, call, { ...call.params, taskId: task.id });
     }
     serversWith(call, supportsTasks);
-    // Whether it never was, or was given to somebody else, is for nobody to find out.
+    // A task of another client and one that never existed get the same error.
     throw new GatewayError("unknown_target", "downstream", "there is no such task");
   }
 
   async function list(call: Call): Promise<Reply> {
     await catalog.prepare(call.client);
     const owning = tasks.serversOf(call.client);
-    // Nobody is met only to be asked for what is known not to be there.
+    // Only servers with known tasks of this client are queried, so that none is connected in vain.
     const servers = serversWith(call, supportsTaskList).filter((server) => owning.has(server));
-    // Hosts read the list as a whole: one task that they cannot read would cost them the tasks of all servers.
-    // A connection may be shared, and then its server lists what it does for others as well.
+    // A host validates the list as a whole, so a malformed task is left out. A server that shares one
+    // connection lists the tasks of other clients as well; they are left out too.
     const show = (server: string, item: JsonObject): JsonObject | undefined => {
       const id = stringAt(item, "taskId");
       const taskId = id === undefined ? undefined : tasks.handleInList(call.client, server, id);

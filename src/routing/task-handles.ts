@@ -1,6 +1,6 @@
 /**
- * The handle by which a client knows a task, in place of the id that its server gave: it names the server, hides
- * the id, and means something to nobody but the principal it was given to.
+ * How a task id becomes the handle that a client knows: it names the server, hides the id, and opens for its
+ * principal only.
  */
 import {
   createCipheriv,
@@ -25,26 +25,26 @@ export interface Task {
   readonly tool: string;
 }
 
-/** Names the format, so that a later one can be told from it. */
+/** Version of the format. */
 const PREFIX = "task1.";
 const CIPHER = "aes-256-ctr";
 const TAG_BYTES = 16;
-/** Longer than any handle that a server's id of a sane length can make. */
+/** Upper bound (characters) of the handles of plausible task ids. */
 const MAX_HANDLE_LENGTH = 8192;
 
 /**
- * The same task always gets the same handle, because clients compare the handles they are told with those they
- * hold. So the encryption is deterministic: the tag over everything serves as the initialization vector (SIV,
- * RFC 5297, with HMAC-SHA-256), and nothing but the equality of two tasks can be seen from outside.
+ * Seals and opens handles. One task always has the same handle, because clients compare handles. So the
+ * encryption is deterministic: the authentication tag is the initialization vector (SIV, RFC 5297, with
+ * HMAC-SHA-256), which reveals nothing but the equality of two tasks.
  */
 export class TaskHandles {
   readonly #encryption: KeyObject;
   readonly #authentication: KeyObject;
 
   /**
-   * @param key a secret of 32 bytes; every process that may be asked after a task needs the same
-   * @param worker the number of this worker, where there are others: the handle says who had better be asked
-   * @throws RangeError when it is not 32 bytes long.
+   * @param key a secret of 32 bytes, the same in every process that serves task methods
+   * @param worker the number of this worker, where there are others; the handle carries it
+   * @throws RangeError when the key is not 32 bytes long.
    */
   constructor(
     key: KeyObject,
@@ -65,13 +65,13 @@ export class TaskHandles {
     return withWorkerPrefix(this.worker, PREFIX + sealed);
   }
 
-  /** The task of that handle; undefined for what was never sealed, or not for clients like `client`. */
+  /** The task of a handle; undefined for a forged handle, and for one of another client. */
   open(issued: string, client: Client): Task | undefined {
     const handle = this.worker === undefined ? issued : withoutWorkerPrefix(issued);
     const text =
       handle.startsWith(PREFIX) && handle.length <= MAX_HANDLE_LENGTH ? handle.slice(PREFIX.length) : "";
     const bytes = Buffer.from(text, "base64url");
-    // Node's decoder passes over what is no base64url, so the same bytes could come in many texts.
+    // Node's decoder skips invalid characters, so several texts could decode to the same bytes.
     if (bytes.length <= TAG_BYTES || bytes.toString("base64url") !== text) return undefined;
     const tag = bytes.subarray(0, TAG_BYTES);
     const decipher = createDecipheriv(CIPHER, this.#encryption, tag);
@@ -91,9 +91,8 @@ export class TaskHandles {
 }
 
 /**
- * Whose handle it is. Not the session: clients keep handles, and come back with them after a restart. But tasks of
- * clients that have sessions and of those that have none are different things on the wire, so neither can use
- * what was given to the other.
+ * What a handle is bound to. Not the session: clients keep handles across restarts. Tasks of clients with
+ * sessions and of those without differ on the wire, so neither can use the handles of the other.
  */
 const bindingOf = ({ principal, endpoint, session }: Client) => [principal.id, endpoint, session];
 

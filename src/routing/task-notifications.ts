@@ -1,11 +1,11 @@
-/** What a server says of tasks between calls, led to the client whose task it is, under the handle it knows. */
+/** How task notifications outside calls reach the client of the task, under its handle. */
 import type { Notice } from "../core/call.js";
 import type { ClientDirectory } from "../core/client.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { renameRelatedTask } from "./rename-tasks.js";
 import type { Tasks } from "./tasks.js";
 
-/** Tells the client that has the task of `notice` about it; nobody, where that client has no session. */
+/** Notifies the client that owns the task; dropped where that client has no session. */
 export function forwardTaskNotification(
   server: string,
   notice: Notice,
@@ -19,7 +19,7 @@ export function forwardTaskNotification(
   directory.find(owner.client.affinity)?.notify?.({ ...notice, params });
 }
 
-/** The directory as `server` sees it: what it asks and tells between calls names tasks by their handles. */
+/** The directory as `server` sees it: task ids in its questions and notifications become handles. */
 export function directoryWithHandles(
   server: string,
   directory: ClientDirectory,
@@ -29,7 +29,7 @@ export function directoryWithHandles(
     find(affinity) {
       const clientChannel = directory.find(affinity);
       if (clientChannel === undefined) return undefined;
-      // Of a task that is another client's it hears nothing, whatever the server says.
+      // References to the tasks of other clients are removed.
       const handleOf = (id: string): string | undefined => {
         const owner = tasks.ownerOf(server, id);
         return owner?.client.affinity === affinity ? owner.handle : undefined;

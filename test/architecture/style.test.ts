@@ -17,8 +17,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: true,
   },
   catalog: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   cli: {
     words: false,
@@ -53,8 +53,8 @@ const CLEAN: Readonly<Record<string, { readonly words: boolean; readonly docs: b
     docs: false,
   },
   routing: {
-    words: false,
-    docs: false,
+    words: true,
+    docs: true,
   },
   runtime: {
     words: true,

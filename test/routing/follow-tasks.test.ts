@@ -120,7 +120,7 @@ test("a client that cannot be told ends nothing, and is told of the next change"
   };
   one.listeners[0]?.listener.changed("t1");
   await settle();
-  expect(told.faults).toEqual([expect.stringContaining("telling what became of a task")]);
+  expect(told.faults).toEqual([expect.stringContaining("notifying a client of a task")]);
   told.changed = tell;
   one.listeners[0]?.listener.changed("t1");
   await settle();
