@@ -22,6 +22,9 @@ export const LOG_LEVELS = [
 /** One of `LOG_LEVELS`. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** The rank of a log level, from 0 for `debug`; -1 for anything else. */
+export const severityOf = (level: unknown): number => (LOG_LEVELS as readonly unknown[]).indexOf(level);
+
 /**
  * A request of a client, without anything of its era.
  *
@@ -142,6 +145,9 @@ export interface Freshness {
   readonly ttlMs: number;
   readonly scope: "public" | "private";
 }
+
+/** For results that must not be cached. */
+export const NOT_CACHEABLE: Freshness = { ttlMs: 0, scope: "private" };
 
 /** The outcome of a call. A JSON-RPC error of the server is a reply; it is not thrown. */
 export type Reply =

@@ -1,5 +1,5 @@
 /** Which notifications a legacy client receives: those of its call, of its tasks, and between its calls. */
-import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+import { type LogLevel, type Notice, severityOf } from "../../core/call.js";
 import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import { objectAt, stringAt } from "../../wire/json.js";
 import { type IdKey, idKeyOf, isProgressToken, type MessageId } from "../../wire/message-id.js";
@@ -38,8 +38,8 @@ const supportsUrlElicitation = ({ client }: Session): boolean =>
 
 /** A message of an unknown level passes. */
 function meetsLevel(level: string | undefined, least: LogLevel): boolean {
-  const rank = (LOG_LEVELS as readonly (string | undefined)[]).indexOf(level);
-  return rank === -1 || rank >= LOG_LEVELS.indexOf(least);
+  const rank = severityOf(level);
+  return rank === -1 || rank >= severityOf(least);
 }
 
 /** Tokens that are remembered; of older ones no progress is sent. */

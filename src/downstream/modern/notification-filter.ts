@@ -1,5 +1,5 @@
 /** Which notifications may reach a client on the stream of its own request. */
-import { LOG_LEVELS, type LogLevel, type Notice } from "../../core/call.js";
+import { type LogLevel, type Notice, severityOf } from "../../core/call.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
 import type { MessageId } from "../../wire/message-id.js";
 
@@ -31,11 +31,10 @@ export function matchesFilter({ method, params }: Notice, filter: NotificationFi
     case "notifications/progress":
       return filter.progressToken !== undefined && params?.progressToken === filter.progressToken;
     case "notifications/message":
-      return filter.logLevel !== undefined && severity(params?.level) >= severity(filter.logLevel);
+      return filter.logLevel !== undefined && severityOf(params?.level) >= severityOf(filter.logLevel);
     default:
       return !NOT_ON_REQUEST_STREAM.has(method);
   }
 }
 
 /** -1 for what is no level. */
-const severity = (level: unknown): number => (LOG_LEVELS as readonly unknown[]).indexOf(level);

@@ -1,6 +1,6 @@
 /** Serves one modern request, from reading it to its response; the transports differ only in the response sink. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Call, Freshness, Notice, Reply } from "../../core/call.js";
+import { type Call, NOT_CACHEABLE, type Notice, type Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
@@ -68,9 +68,6 @@ export function requestServer(gateway: GatewayApi, writeReply: WriteReply, logge
   }
 }
 
-/** Capabilities follow the servers, what the caller may see, and what it declared. */
-const DISCOVER_FRESHNESS: Freshness = { ttlMs: 0, scope: "private" };
-
 /** The reply to `server/discover` for the client of `call` (spec 2026-07-28: server/discover). */
 async function discover(call: Call, gateway: Pick<GatewayApi, "describe">): Promise<Reply> {
   const { capabilities, instructions, instance } = await gateway.describe(call.client);
@@ -83,7 +80,8 @@ async function discover(call: Call, gateway: Pick<GatewayApi, "describe">): Prom
       ...(instructions !== undefined && { instructions }),
       ...(instance !== undefined && { _meta: { [OWN_META.instance]: instance } }),
     }),
-    freshness: DISCOVER_FRESHNESS,
+    // Capabilities depend on the servers, on access rules and on what the client declared.
+    freshness: NOT_CACHEABLE,
   };
 }
 

@@ -1,5 +1,5 @@
 /** A reply becomes the JSON-RPC response of this era, and its HTTP status. */
-import type { Call, Freshness, Reply } from "../../core/call.js";
+import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
@@ -25,7 +25,6 @@ export interface SerializedResponse {
 const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
 
 /** Must not be cached: for results without a hint. */
-const STALE: Freshness = { ttlMs: 0, scope: "private" };
 
 /** Writes the response to `id` that says `reply`. */
 export type WriteReply = (id: MessageId, call: Call, reply: Reply) => SerializedResponse;
@@ -153,7 +152,7 @@ const EMPTY_MEMBERS = /^\s*\}/;
 /** What the client may keep. A later round depends on answers that are no part of its key, so it may keep nothing. */
 function cacheHintsFor(call: Call, freshness: Freshness | undefined): Freshness | undefined {
   if (!CACHEABLE_METHODS.has(call.method)) return undefined;
-  if (freshness === undefined || call.inputResponses !== undefined) return STALE;
+  if (freshness === undefined || call.inputResponses !== undefined) return NOT_CACHEABLE;
   return { ttlMs: wholeMs(freshness.ttlMs), scope: freshness.scope };
 }
 

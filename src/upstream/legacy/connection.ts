@@ -1,5 +1,12 @@
 /** What can be done over a connection that was opened by `initialize` (revisions up to 2025-11-25)? */
-import type { Call, InputResponses, LogLevel, Notice, Reply } from "../../core/call.js";
+import {
+  type Call,
+  type InputResponses,
+  type LogLevel,
+  NOT_CACHEABLE,
+  type Notice,
+  type Reply,
+} from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
@@ -226,7 +233,7 @@ export class LegacyConnection implements Connection {
     const request = async (method: string, params?: JsonObject): Promise<Envelope> =>
       (await this.#request(method, params, signal)).message;
     const { items, malformed } = await listAllPages({ server, kind, log, request });
-    return { items, freshness: UNKNOWN_FRESHNESS, malformed };
+    return { items, freshness: NOT_CACHEABLE, malformed };
   }
 
   subscribe(uri: string): void {
@@ -368,5 +375,4 @@ export class LegacyConnection implements Connection {
   }
 }
 
-const UNKNOWN_FRESHNESS = { ttlMs: 0, scope: "private" } as const;
-const EMPTY: ServerList = { items: [], freshness: UNKNOWN_FRESHNESS };
+const EMPTY: ServerList = { items: [], freshness: NOT_CACHEABLE };

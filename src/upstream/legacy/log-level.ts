@@ -1,7 +1,5 @@
-/** Which log level does a connection need (`logging/setLevel`), so that every call gets at least its own? */ import {
-  LOG_LEVELS,
-  type LogLevel,
-} from "../../core/call.js";
+/** Which log level does a connection need (`logging/setLevel`), so that every call gets at least its own? */
+import { LOG_LEVELS, type LogLevel, severityOf } from "../../core/call.js";
 
 /** The most verbose level that a call on the connection has needed. */
 export class ConnectionLogLevel {
@@ -19,7 +17,7 @@ export class ConnectionLogLevel {
     const untouched = this.#rank === Number.POSITIVE_INFINITY;
     if (level === undefined && (untouched || !session)) return undefined;
     const wanted = this.#unfiltered ? LOG_LEVELS[0] : level;
-    const rank = wanted === undefined ? this.#rank : LOG_LEVELS.indexOf(wanted);
+    const rank = wanted === undefined ? this.#rank : severityOf(wanted);
     if (rank >= this.#rank) return undefined;
     this.#rank = rank;
     return wanted;

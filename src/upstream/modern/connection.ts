@@ -1,5 +1,11 @@
 /** What can be done over a connection to a 2026-07-28 server? It has no session: every request carries all it needs. */
-import type { Call, Freshness, InputResponses, Reply } from "../../core/call.js";
+import {
+  type Call,
+  type Freshness,
+  type InputResponses,
+  NOT_CACHEABLE,
+  type Reply,
+} from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
@@ -116,13 +122,13 @@ export class ModernConnection implements Connection {
     const identity = this.#identityOf(client);
     this.#listenStreams.ensureStreamFor(identity.capabilities);
     const offered = await this.#capabilityCache.capabilitiesFor(identity.capabilities);
-    if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: STALE };
+    if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: NOT_CACHEABLE };
     const { server, log } = this.#settings;
     const request = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
       (await this.#request(writeRequest(method, params, nextId(), identity), signal)).message;
     const { items, pages, malformed } = await listAllPages({ server, kind, log, request });
     const times = pages.map(readFreshness);
-    const freshness = times.map((one) => one ?? STALE).reduce(stricter, FRESHEST);
+    const freshness = times.map((one) => one ?? NOT_CACHEABLE).reduce(stricter, FRESHEST);
     const hasTtl = times.every((one) => one !== undefined);
     if (kind !== "tools") return { items, freshness, hasTtl, malformed };
     const tools = this.#usable(items);
@@ -378,7 +384,6 @@ function requireAnswers(server: string, { responses, refusals = {} }: InputRespo
 const isLegacyRefusal = ({ status, message: { error } }: ChannelResponse): boolean =>
   status === 400 && error !== undefined && codeOf(error) !== CODE.invalidParams && !isModernRefusal(error);
 
-const STALE: Freshness = { ttlMs: 0, scope: "private" };
 const FRESHEST: Freshness = { ttlMs: Number.MAX_SAFE_INTEGER, scope: "public" };
 
 const stricter = (a: Freshness, b: Freshness): Freshness => ({

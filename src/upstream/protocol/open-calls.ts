@@ -1,5 +1,5 @@
 /** Which calls are running on a connection, and to which of them does a message on a shared pipe belong? */
-import { type Call, LOG_LEVELS } from "../../core/call.js";
+import { type Call, severityOf } from "../../core/call.js";
 import type { Notification } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { idKey, isProgressToken, type MessageId } from "../../wire/message-id.js";
@@ -151,6 +151,6 @@ export function withProgressToken(params: JsonObject, id: number): JsonObject {
 // A client that set no level gets all messages; the host's era drops what it must not get.
 function meetsLogLevel(call: Call, params: JsonObject | undefined): boolean {
   if (call.logLevel === undefined || !isObject(params)) return true;
-  const level = (LOG_LEVELS as readonly unknown[]).indexOf(params.level);
-  return level < 0 || level >= LOG_LEVELS.indexOf(call.logLevel);
+  const level = severityOf(params.level);
+  return level < 0 || level >= severityOf(call.logLevel);
 }
