@@ -1,6 +1,6 @@
 /** The lists of one server as each client sees them, kept current and never asked for while a client waits in a call. */
 
-import type { Freshness } from "../core/call.js";
+import { type Freshness, NOT_CACHEABLE } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
@@ -15,7 +15,7 @@ import {
 } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { ChangeDeduplicator } from "./change-deduplication.js";
-import { remainingFreshness, STALE_FRESHNESS } from "./freshness.js";
+import { remainingFreshness } from "./freshness.js";
 import { expiredLists, offersList } from "./list-capabilities.js";
 import { ListRefresh } from "./list-refresh.js";
 import { MalformedEntries } from "./malformed-entries.js";
@@ -154,7 +154,7 @@ export class ServerLists {
   freshness(client: Client, kind: ListKind): Freshness | undefined {
     if (!offersList(this.factsFor(client), kind)) return undefined;
     const held = this.#cached(client, kind);
-    if (held === undefined || this.upstream.state !== "ready") return STALE_FRESHNESS;
+    if (held === undefined || this.upstream.state !== "ready") return NOT_CACHEABLE;
     const freshness = remainingFreshness(held, performance.now());
     // A list that depends on client capabilities is not shared.
     const forAll = this.upstream.listScope(client).capabilityClass === SHARED_SCOPE.capabilityClass;

@@ -1,5 +1,5 @@
 /**
- * The values in a config that nobody should get to see: what variables and files held, and whatever a server gets through
+ * The values in a config that must not be shown: what variables and files held, and whatever a server gets through
  * its environment, its headers, its arguments and its address, under any name, unless it is plainly no secret.
  */
 import type { ServerConfig, TransportConfig } from "../config/config.js";

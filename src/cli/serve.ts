@@ -48,7 +48,7 @@ export async function serve(
   return run(gateway, shell, own, () => watchAndReload(gateway, opened, shell, log));
 }
 
-/** One stdio server as HTTP, its names as they are. */
+/** One stdio server as HTTP, with its own names. */
 export async function serveCommand(
   flags: ListenFlags & ReapFlag,
   [command, ...args]: readonly string[],

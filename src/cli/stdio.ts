@@ -23,7 +23,7 @@ export async function stdio(flags: ConfigFlags & ReapFlag, shell: CommandContext
   }
 }
 
-/** One HTTP server as stdio, its names as they are. */
+/** One HTTP server as stdio, with its own names. */
 export async function connect(
   url: string,
   flags: { readonly header?: readonly string[] },

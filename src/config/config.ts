@@ -121,7 +121,7 @@ export interface ServerConfig {
   /** Its key in the config. */
   readonly name: string;
   readonly transport: TransportConfig;
-  /** "" leaves names and URIs as they are. */
+  /** "": names and URIs are not changed. */
   readonly prefix: string;
   /** `auto`, `legacy`, `modern`, or one revision such as `2025-06-18`. */
   readonly protocol: string;

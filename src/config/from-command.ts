@@ -1,4 +1,4 @@
-/** Makes a config of a command line: one server, its names as they are. */
+/** Makes a config of a command line: one server, with its own names. */
 import { basename } from "node:path";
 import { completeServer, ServerConfigError } from "./complete-server.js";
 import type { Config } from "./config.js";

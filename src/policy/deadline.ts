@@ -25,7 +25,7 @@ const EVENT_LOOP_STALL_MS = 100;
 
 /**
  * Every notice of the call (progress, log message) and any other sign of life starts the clock anew. When time is
- * up the call's signal is aborted for everything below, so that the server is told, and whatever still comes of it
+ * up the call's signal is aborted for everything below, so that the server is notified, and whatever still comes of it
  * is dropped. Time for which the process stood still does not count: an answer that came meanwhile has yet to be
  * read.
  *

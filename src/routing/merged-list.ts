@@ -1,6 +1,6 @@
 /** How a list that several servers return page by page is merged, under cursors of the gateway. */
-import { mergedFreshness, STALE_FRESHNESS } from "../catalog/freshness.js";
-import type { Call, Freshness, Reply } from "../core/call.js";
+import { mergedFreshness } from "../catalog/freshness.js";
+import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { Stop } from "../core/stop.js";
 import { isObject, type JsonObject, stringAt, without } from "../wire/json.js";
@@ -123,7 +123,7 @@ async function fetchPage(
       // A cursor that leads back to the same page would loop.
       next: next === cursor ? undefined : next,
       rest: without(object, [member, "nextCursor"]),
-      freshness: reply.freshness ?? STALE_FRESHNESS,
+      freshness: reply.freshness ?? NOT_CACHEABLE,
     };
   } catch (error) {
     return {
