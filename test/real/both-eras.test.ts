@@ -69,6 +69,7 @@ describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
   });
 
   test("is shown with the revisions that it is spoken to in", async () => {
+    for (const kind of ASKABLE) await (await connect(kind)).call("era");
     const page = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as readonly Json[];
     expect(page[0]?.revisions).toEqual(["2026-07-28", "2025-11-25"]);
   });

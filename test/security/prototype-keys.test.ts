@@ -171,14 +171,19 @@ test("paths that name nothing are nothing", async () => {
 
 test("operators see them all", async () => {
   const get = async (path: string) => (await fetch(`${admin}${path}`)).text();
-  const metrics = await get("/metrics");
+  const isUp = (metrics: string, name: string) => metrics.includes(`cardea_upstream_up{server="${name}"} 1`);
+  await until("every server to be up", async () => {
+    const metrics = await get("/metrics");
+    return NAMES.every((name) => isUp(metrics, name));
+  });
   const rows = JSON.parse(await get("/api/v1/servers")) as { name: string }[];
   expect(rows.map(({ name }) => name)).toEqual(NAMES);
   for (const name of NAMES) {
-    expect(metrics).toContain(`cardea_upstream_up{server="${name}"} 1`);
     const args = encodeURIComponent(JSON.stringify(harness()));
-    const explained = await get(`/api/v1/explain?name=${name}__${name}&as=${name}&args=${args}`);
-    expect(JSON.parse(explained)).toMatchObject({ server: name, rule: name });
+    const explain = async (): Promise<object> =>
+      JSON.parse(await get(`/api/v1/explain?name=${name}__${name}&as=${name}&args=${args}`));
+    await until("its tools to be known", async () => !("unknown" in (await explain())));
+    expect(await explain()).toMatchObject({ server: name, rule: name });
   }
 });
 

@@ -1,4 +1,5 @@
 /** Every path of the main listener without credentials, and the HTTP responses to requests with a token. */
+import { METHODS as KNOWN_TO_NODE } from "node:http";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { NO_AUTHENTICATION } from "../../../src/downstream/authenticate/authentication.js";
@@ -36,7 +37,10 @@ const PATHS = routeTable({
 const PUBLIC = ["/healthz", "/readyz", METADATA, `${METADATA}/mcp`];
 
 describe("without credentials", () => {
-  const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
+  // Node 20.19 does not parse QUERY and answers 400 by itself.
+  const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"].filter((method) =>
+    KNOWN_TO_NODE.includes(method),
+  );
   const walk = [
     ...PATHS,
     "/",
