@@ -40,8 +40,15 @@ export const duration = (sentence: string) =>
     })
     .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$|\\$\\{" });
 
+/** More braces in a glob nest too deeply for RE2. */
+const MAX_BRACES = 100;
+const GLOB = z
+  .string()
+  .min(1)
+  .refine((text) => text.split("{").length - 1 <= MAX_BRACES, `has more than ${MAX_BRACES} braces`);
+
 /** A list of globs. */
-export const globs = z.array(z.string().min(1));
+export const globs = z.array(GLOB);
 
 /** `subject` names what the globs are matched with. */
 export const nameFilter = (subject: string) =>

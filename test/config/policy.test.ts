@@ -88,3 +88,17 @@ test("the example of the design, with every section in it, is right as it stands
   ]);
   expect(outcome.ok && outcome.config.limits).toHaveLength(3);
 });
+
+test("a glob with more braces than RE2 nests is refused with its place, in rules and in filters", async () => {
+  const nested = "{a*,x".repeat(1_200) + "b" + "}".repeat(1_200);
+  const outcome = await read(
+    JSON.stringify({
+      mcpServers: { a: { command: "true", tools: { deny: [nested] } } },
+      policy: { rules: [{ effect: "deny", tools: [nested] }] },
+    }),
+  );
+  expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining("tools.deny[0] has more than 100 braces"),
+    expect.stringContaining("policy.rules[0].tools[0] has more than 100 braces"),
+  ]);
+});
