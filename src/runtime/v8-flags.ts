@@ -1,7 +1,7 @@
 /** Which V8 flags does the gateway set? Imported before everything else, for its effect. */
 import { setFlagsFromString } from "node:v8";
 
-/** The flags (docs/decisions/13-flags-of-v8.md). */
+/** The flags (docs/decisions/13-v8-flags.md). */
 export const V8_FLAGS: readonly string[] = [
   /**
    * V8 allocates objects in the old generation where many earlier objects of the same allocation site survived. Here
