@@ -9,7 +9,7 @@ import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import type { Logger } from "./core/logger.js";
-import { settle, withTimeout } from "./core/timeouts.js";
+import { settle, withTimeout } from "./core/stop.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
 import { joinWorkers } from "./workers/worker.js";

@@ -3,7 +3,7 @@
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import { withTimeout } from "../core/timeouts.js";
+import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";

@@ -2,7 +2,7 @@
 
 import type { FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
-import { withTimeout } from "../core/timeouts.js";
+import { withTimeout } from "../core/stop.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";
 import type { CatalogView, VisibilityCheck } from "./view.js";

@@ -5,7 +5,7 @@ import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
-import { withTimeout } from "../core/timeouts.js";
+import { withTimeout } from "../core/stop.js";
 import {
   type ListScope,
   type ServerFacts,

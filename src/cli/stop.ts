@@ -1,7 +1,7 @@
 /** What ends a gateway: a signal (the first one drains, the second ends at once), a required server, its only host. */
 
 import { constants } from "node:os";
-import { settle, withTimeout } from "../core/timeouts.js";
+import { settle, withTimeout } from "../core/stop.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";

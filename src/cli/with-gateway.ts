@@ -1,6 +1,6 @@
 /** How does a command call the servers of the config? In a gateway of its own that opens no listener. */
 import { GatewayError } from "../core/errors.js";
-import { settle, withTimeout } from "../core/timeouts.js";
+import { settle, withTimeout } from "../core/stop.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";

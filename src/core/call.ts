@@ -1,11 +1,11 @@
-/** What does a call look like inside the gateway, and what its reply? Both eras are translated to these types at the edges. */
+/** What are a call, its reply and its handlers inside the gateway? Both eras are translated to these types at the edges. */
 
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Payload } from "../wire/payload.js";
 import type { Client } from "./client.js";
 import type { ListKind } from "./lists.js";
-import type { RoundState } from "./round-state.js";
+import type { QuestionKind } from "./methods.js";
 import type { StopSignal } from "./stop.js";
 
 /** Log levels, least severe first (RFC 5424, as MCP uses them). */
@@ -183,4 +183,62 @@ export interface OpenRequests {
    * without it, or disconnected. Past ones are reported synchronously. The returned function unsubscribes.
    */
   watch(gone: (key: string) => void): () => void;
+}
+
+/** Runs a call. Never throws synchronously; failures are rejections. */
+export type Handler = (call: Call) => Promise<Reply>;
+/** Wraps a handler in another. */
+export type Middleware = (next: Handler) => Handler;
+
+/** Observes calls: it changes neither the call nor the reply, and does not throw. */
+export interface Observer {
+  /** Before the call is passed on. */
+  readonly onStart?: (call: Call) => void;
+  /** After the reply; `ms` since `onStart`. */
+  readonly onEnd: (call: Call, reply: Reply, ms: number) => void;
+}
+
+/** One middleware for all `observers`; one per observer would cost 0.2 µs a call each. Rejections are not observed. */
+export function observerMiddleware(observers: readonly Observer[]): Middleware {
+  return (next) =>
+    function observed(call) {
+      const start = performance.now();
+      for (const observer of observers) observer.onStart?.(call);
+      return next(call).then((reply) => {
+        const ms = performance.now() - start;
+        for (const observer of observers) observer.onEnd(call, reply, ms);
+        return reply;
+      });
+    };
+}
+
+/** Wraps `handler`; the first middleware in the list is the outermost. */
+export function compose(middleware: readonly Middleware[], handler: Handler): Handler {
+  return middleware.reduceRight((next, wrap) => wrap(next), handler);
+}
+
+/**
+ * The state of one round of a call, which hosts carry, sealed (policy/sealed-state.ts). Each layer writes and reads its own member and leaves the others alone. What is read
+ * here was written here: hosts cannot forge a sealed state, and what a server sends is never anything but `server`.
+ */
+export interface RoundState {
+  /** The server's own `requestState` (2026-07-28: basic/patterns/mrtr), returned to it as it was. */
+  readonly server?: string;
+  /** Token of the call that is parked for a legacy server. */
+  readonly parked?: string;
+  /** Ids of the links that the person was sent to (2025-11-25: error -32042); the call is then made again. */
+  readonly links?: readonly string[];
+  readonly policy?: PolicyRoundState;
+}
+
+/** What the policy must know again. */
+export interface PolicyRoundState {
+  /** The rule that asked for approval, the single use of the answer, and whether not all of the call was shown. */
+  readonly asked?: { readonly rule: string; readonly nonce: string; readonly isCut?: boolean };
+  /** The rule whose approval was given in an earlier round. */
+  readonly approved?: string;
+  /** Questions of this round that the policy refused; they are answered together with the rest. */
+  readonly refused?: Readonly<Record<string, QuestionKind>>;
+  /** How many rounds of the server's questions there have been. */
+  readonly rounds: number;
 }

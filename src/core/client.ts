@@ -1,6 +1,7 @@
 /** Who is calling, and how can a client with a session be reached between its calls? */
 
-import { approximateJsonLength, type JsonObject } from "../wire/json.js";
+import type { JsonObject } from "../wire/json.js";
+import { approximateJsonLength } from "../wire/json-text.js";
 import type { Notice } from "./call.js";
 import type { StopSignal } from "./stop.js";
 

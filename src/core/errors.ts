@@ -1,4 +1,10 @@
-/** Which errors does the gateway itself raise, and with which JSON-RPC code and HTTP status? */
+/** Which errors does the gateway itself raise, and what does a client receive for them? */
+
+import type { RpcError } from "../wire/envelope.js";
+import { CODE } from "../wire/names.js";
+import { Payload } from "../wire/payload.js";
+import type { Call, Reply, RouteKind } from "./call.js";
+import { LISTS, type ListKind } from "./lists.js";
 
 /** The refusal words: part of the public interface, used by dashboards and clients. */
 export type ErrorCode =
@@ -85,3 +91,122 @@ export class GatewayError extends Error {
     this.options = options;
   }
 }
+
+/** `data.cardea` of an error, and `_meta["cardea/refusal"]` of a tool result. */
+interface Refusal {
+  readonly code: ErrorCode;
+  /** The rule or limit that refused, by name. */
+  readonly rule?: string;
+  /** The server it is about, by its key in the config. */
+  readonly server?: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+}
+
+/** The `_meta` key of a refusal in a tool result. */
+export const REFUSAL_META = "cardea/refusal";
+
+/** The facts of `error`; `server` is filled in where the error names none. */
+export function refusalOf(error: GatewayError, server?: string): Refusal {
+  const { rule, retryAfterMs } = error.options;
+  const about = error.options.server ?? server;
+  return {
+    code: error.code,
+    ...(rule !== undefined && { rule }),
+    ...(about !== undefined && { server: about }),
+    retryable: error.retryable,
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
+  };
+}
+
+/** `error` as a JSON-RPC error. */
+export function refusalError(error: GatewayError): RpcError {
+  return {
+    code: error.options.rpc ?? ERRORS[error.code].rpc,
+    message: error.message,
+    data: { ...error.options.data, cardea: refusalOf(error) },
+  };
+}
+
+/**
+ * `error` as the reply to `call`.
+ *
+ * A tool call that was routed gets a tool result, because models read results and not errors; other calls get a JSON-RPC
+ * error. So does a tool call where the protocol defines the error: a hidden tool must look like an unknown one, an
+ * invalid state is invalid parameters, missing scopes become an HTTP 403, and an error with its own JSON-RPC code keeps
+ * that code.
+ */
+export function refusalReply(error: GatewayError, call: Call): Reply {
+  if (call.method !== "tools/call" || call.route === undefined || isProtocolError(error)) {
+    const { scopes } = error.options;
+    const said = { kind: "error", error: refusalError(error), refusal: error.code } as const;
+    return scopes === undefined ? said : { ...said, scopes };
+  }
+  const result = Payload.ofObject({
+    content: [{ type: "text", text: refusalText(error) }],
+    isError: true,
+    _meta: { [REFUSAL_META]: refusalOf(error, call.route.upstream) },
+  });
+  return { kind: "result", result, refusal: error.code };
+}
+
+/** What was refused, and whether a retry can help. */
+export const refusalText = (error: GatewayError): string =>
+  `${withFullStop(error.message)} ${retryAdvice(error)}`;
+
+/** The error for a target that does not exist or is hidden from this client; the two must not differ. */
+export function unknownTarget(kind: RouteKind, name: string): GatewayError {
+  if (kind === "methods") return unknownMethod(name);
+  return new GatewayError("unknown_target", "downstream", `unknown ${LISTS[kind].noun}: ${shortened(name)}`, {
+    // Since 2026-07-28 a missing resource is invalid parameters and names its URI (server/resources, "Error Handling").
+    ...(kind === "resources" && { data: { uri: name } }),
+  });
+}
+
+/** A name listed by several servers is ambiguous; only `/mcp/NAME` resolves it. */
+export function ambiguousTarget(kind: ListKind, name: string, servers: readonly string[]): GatewayError {
+  const { code, source, options } = unknownTarget(kind, name);
+  const message = `several servers have the ${LISTS[kind].noun} ${shortened(name)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
+  return new GatewayError(code, source, message, options);
+}
+
+/** The error (-32601) for a method that no server has; an unknown target gets -32602. */
+export function unknownMethod(method: string): GatewayError {
+  return new GatewayError("unknown_target", "downstream", `method ${shortened(method)} is not served here`, {
+    rpc: CODE.methodNotFound,
+  });
+}
+
+/** The error (-32601) for a method without a target that several servers may serve; the gateway does not guess. */
+export function ambiguousMethod(method: string, servers: readonly string[]): GatewayError {
+  const { code, source, options } = unknownMethod(method);
+  const message = `several servers could be meant by method ${shortened(method)}: ${servers.join(", ")}; ask one of them alone, at its own path`;
+  return new GatewayError(code, source, message, options);
+}
+
+const isProtocolError = ({ code, options }: GatewayError): boolean =>
+  code === "unknown_target" ||
+  code === "state_rejected" ||
+  options.rpc !== undefined ||
+  options.scopes !== undefined;
+
+/**
+ * The server had received the call, and its outcome is unknown: a retry might run it twice, so models are not advised to.
+ */
+const MAY_HAVE_RUN: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
+const CHECK_FIRST = "It may have been carried out all the same: check before trying again.";
+
+function retryAdvice(error: GatewayError): string {
+  const { retryAfterMs } = error.options;
+  if (MAY_HAVE_RUN.has(error.code)) return CHECK_FIRST;
+  if (error.retryable && retryAfterMs !== undefined) {
+    return `Trying again can help in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
+  }
+  if (error.retryable) return "Trying again may help.";
+  if (error.code === "timed_out") return CHECK_FIRST;
+  if (error.code === "bad_request") return "The same again will not help; corrected arguments may.";
+  return "Trying again will not help.";
+}
+
+const withFullStop = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);
+const shortened = (name: string): string => (name.length <= 200 ? name : `${name.slice(0, 200)}…`);

@@ -1,10 +1,9 @@
 /** What may an edge that faces hosts call on the gateway behind it? */
 import type { JsonObject } from "../wire/json.js";
-import type { Notice } from "./call.js";
+import type { Handler, Notice } from "./call.js";
 import type { ChangeFeed } from "./change.js";
 import type { Client, Principal } from "./client.js";
-import type { Handler } from "./handler.js";
-import type { TaskListener, TaskSubscription } from "./tasks.js";
+import type { TaskListener, TaskSubscription } from "./methods.js";
 
 /** What `initialize` and `server/discover` answer to one client. */
 export interface ServerDescription {

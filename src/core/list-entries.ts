@@ -3,8 +3,7 @@
  * all servers. Checked are the members that the revisions define, by their schemas and as the official SDKs read them;
  * other members are not checked.
  */
-import { numberOf } from "../wire/exact-number.js";
-import { isObject, stringAt } from "../wire/json.js";
+import { isObject, numberOf, stringAt } from "../wire/json.js";
 import { LISTS, type ListKind } from "./lists.js";
 import { outputSchemaFlaw } from "./output-schema.js";
 

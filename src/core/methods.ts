@@ -1,6 +1,6 @@
-/** Which parameter of a method names its target, and which methods are requests of servers to clients? */
-import type { JsonObject } from "../wire/json.js";
-import { objectAt, stringAt } from "../wire/json.js";
+/** Which parameter of a method names its target, which methods ask a client, and which belong to tasks? */
+
+import { isEmpty, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import type { NamedTarget, Route } from "./call.js";
 import type { ListKind } from "./lists.js";
 
@@ -94,3 +94,69 @@ export const methodRoute = (
   kind: "methods",
   ...(namedTargets.length > 0 && { namedTargets }),
 });
+
+/** Where servers and clients declare tasks as an extension (SEP-2663). */
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** Methods about one task, which their `taskId` names. */
+export const TASK_METHODS: ReadonlySet<string> = new Set([
+  "tasks/get",
+  "tasks/result",
+  "tasks/update",
+  "tasks/cancel",
+]);
+
+/** Whether a server with these capabilities may create tasks: `tasks` of 2025-11-25, or the extension. */
+export const supportsTasks = (capabilities: JsonObject | undefined): boolean =>
+  objectAt(capabilities, "tasks") !== undefined ||
+  objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION) !== undefined;
+
+/** Whether a client may request that a tool call runs as a task (2025-11-25: basic/utilities/tasks). */
+export const supportsTaskCalls = (capabilities: JsonObject | undefined): boolean =>
+  objectAt(objectAt(objectAt(objectAt(capabilities, "tasks"), "requests"), "tools"), "call") !== undefined;
+
+/** Whether the server supports `tasks/list`. */
+export const supportsTaskList = (capabilities: JsonObject | undefined): boolean =>
+  objectAt(objectAt(capabilities, "tasks"), "list") !== undefined;
+
+/** A subscription to the changes of some tasks. */
+export interface TaskSubscription {
+  /** The tasks of which changes will be reported; the server has not agreed to the others. */
+  readonly ids: readonly string[];
+  readonly stop: () => void;
+}
+
+/** Receives changes of tasks. */
+export interface TaskListener<Change> {
+  readonly changed: (change: Change) => void;
+  /** No further changes will be reported. */
+  readonly lost: () => void;
+}
+
+/**
+ * The missing members of `capabilities[kind]`, empty where the whole capability is missing; undefined where nothing is
+ * (2025-11-25 and 2026-07-28: client/elicitation and client/sampling, "Capabilities").
+ */
+export function missingCapability(
+  kind: QuestionKind,
+  params: JsonObject | undefined,
+  capabilities: JsonObject,
+): JsonObject | undefined {
+  const declared = objectAt(capabilities, kind);
+  const needed = requiredCapability(kind, params ?? {});
+  if (declared === undefined) return kind === "elicitation" && needed === FORM ? {} : needed;
+  // `elicitation: {}` means form mode.
+  if (needed === FORM && isEmpty(declared)) return undefined;
+  return Object.keys(needed).every((member) => objectAt(declared, member) !== undefined) ? undefined : needed;
+}
+
+const FORM: JsonObject = { form: {} };
+const LINK: JsonObject = { url: {} };
+const TOOLS: JsonObject = { tools: {} };
+const NO_MEMBERS: JsonObject = {};
+
+function requiredCapability(kind: QuestionKind, params: JsonObject): JsonObject {
+  if (kind === "elicitation") return params.mode === "url" ? LINK : FORM;
+  const hasTools = Object.hasOwn(params, "tools") || Object.hasOwn(params, "toolChoice");
+  return kind === "sampling" && hasTools ? TOOLS : NO_MEMBERS;
+}

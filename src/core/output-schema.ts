@@ -4,8 +4,7 @@
  * the wrong type, an invalid pattern, an unresolved reference. Ajv compiles only reachable parts, so only these are
  * checked.
  */
-import { numberOf } from "../wire/exact-number.js";
-import { isObject, type JsonObject } from "../wire/json.js";
+import { isObject, type JsonObject, numberOf } from "../wire/json.js";
 import type { Flaw } from "./list-entries.js";
 
 /** Deeper than any schema that a person wrote; compiling it would exhaust the stack. */

@@ -2,14 +2,13 @@
 
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
-import type { Freshness, Notice } from "./call.js";
+import type { Freshness, Handler, Notice } from "./call.js";
 import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
-import type { Handler } from "./handler.js";
 import type { MalformedEntry } from "./list-entries.js";
 import type { ListKind } from "./lists.js";
+import type { TaskListener, TaskSubscription } from "./methods.js";
 import type { StopSignal } from "./stop.js";
-import type { TaskListener, TaskSubscription } from "./tasks.js";
 
 /** What a server declares in the handshake. */
 export interface ServerFacts {

@@ -1,6 +1,7 @@
 /** Which URIs may a server read in place of a given one? All results of the parsers in use, for policy to check. */
-import { decodeOnce, decodings } from "./percent-decoding.js";
 import {
+  decodeOnce,
+  decodings,
   hasDots,
   isWebScheme,
   partsOf,

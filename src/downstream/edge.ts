@@ -1,9 +1,8 @@
 /** What the listeners hand to an era (a parsed message and where its response goes), and what both eras have in common. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
-import { GatewayError } from "../core/errors.js";
+import { GatewayError, refusalError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import { refusalError } from "../core/refusal.js";
 import type { Batch, Envelope, RpcError } from "../wire/envelope.js";
 import { CODE } from "../wire/names.js";
 

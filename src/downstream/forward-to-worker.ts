@@ -5,11 +5,10 @@
 import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from "node:http";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import { TASK_METHODS } from "../core/tasks.js";
+import { TASK_METHODS } from "../core/methods.js";
 import { type WorkerIdentity, workerOf, workerSocket } from "../core/worker-identity.js";
-import type { Envelope } from "../wire/envelope.js";
+import type { Envelope, MessageId } from "../wire/envelope.js";
 import { stringAt } from "../wire/json.js";
-import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
 import { MESSAGES_PATH } from "./edge.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";

@@ -1,10 +1,14 @@
 /** What an HTTP request is answered with that reaches no edge, or that an edge gave up on by throwing. */
 import type { ServerResponse } from "node:http";
-import { ERRORS, type ErrorCode, GatewayError, type GatewayErrorOptions } from "../core/errors.js";
-import { refusalError } from "../core/refusal.js";
-import { FrameError, type RpcError } from "../wire/envelope.js";
+import {
+  ERRORS,
+  type ErrorCode,
+  GatewayError,
+  type GatewayErrorOptions,
+  refusalError,
+} from "../core/errors.js";
+import { FrameError, type MessageId, type RpcError } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
-import type { MessageId } from "../wire/message-id.js";
 import { GATEWAY_FAULT } from "./edge.js";
 
 /** A refusal whose HTTP status, or whose headers, say more than its code does. */

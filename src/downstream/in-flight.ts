@@ -1,7 +1,7 @@
 /** The requests of one client that are in flight, by their ids, and how many there may be. */
 import { GatewayError } from "../core/errors.js";
+import { type IdKey, idKeyOf, type MessageId } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
-import { type IdKey, idKeyOf, type MessageId } from "../wire/message-id.js";
 
 /** Requests of one session or one pipe that may be in flight at once, subscriptions among them. */
 const MAX_IN_FLIGHT = 1000;

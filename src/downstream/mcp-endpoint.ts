@@ -9,11 +9,11 @@ import {
   type Envelope,
   FrameError,
   isBatch,
+  type MessageId,
   parseDocument,
   parseDocumentInSteps,
 } from "../wire/envelope.js";
 import { checkHostLengths } from "../wire/length-limits.js";
-import type { MessageId } from "../wire/message-id.js";
 import { HEADER } from "../wire/names.js";
 import type { BodyBudget } from "./body-budget.js";
 import { eraOfHeader, eraOfMessage } from "./detect-era.js";

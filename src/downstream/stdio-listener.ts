@@ -3,10 +3,9 @@
 import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
 import { ANONYMOUS, type Principal } from "../core/client.js";
-import { GatewayError } from "../core/errors.js";
+import { GatewayError, refusalError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
-import { refusalError } from "../core/refusal.js";
-import { withTimeout } from "../core/timeouts.js";
+import { withTimeout } from "../core/stop.js";
 import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
 import {
   type Batch,
@@ -15,12 +14,12 @@ import {
   FrameError,
   isBatch,
   isResponse,
+  type MessageId,
   parseDocument,
 } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
 import { checkHostLengths } from "../wire/length-limits.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
-import type { MessageId } from "../wire/message-id.js";
 import type { Era } from "./detect-era.js";
 import type { Pipe, PipeEdge } from "./edge.js";
 

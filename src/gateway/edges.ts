@@ -1,8 +1,8 @@
 /** Which edges serve hosts, one for each era and one for HTTP+SSE, and what they see of the gateway behind them. */
 import { GatewayError } from "../core/errors.js";
+import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
-import { MemoryBudget } from "../core/memory-budget.js";
-import { withTimeout } from "../core/timeouts.js";
+import { withTimeout } from "../core/stop.js";
 import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";

@@ -1,9 +1,8 @@
 /** Which parts of the gateway live as long as the process, and outlive every config. */
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import type { Config, ServerConfig } from "../config/config.js";
-import { CallIds } from "../core/call.js";
+import { CallIds, type Middleware } from "../core/call.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
-import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
 import { sealedState } from "../policy/sealed-state.js";

@@ -2,9 +2,8 @@
 
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
 import type { Config, ServerConfig } from "../config/config.js";
-import type { Call } from "../core/call.js";
+import { type Call, compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import { compose, type Handler, type Middleware, observerMiddleware } from "../core/handler.js";
 import { LIST_KINDS } from "../core/lists.js";
 import { checkedArguments } from "../policy/checks/arguments.js";
 import { checkedResults } from "../policy/checks/results.js";

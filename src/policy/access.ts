@@ -1,13 +1,9 @@
 /** May this call be made, and may its server ask these questions? Applies the rules. */
 import { randomUUID } from "node:crypto";
 import type { RuleConfig } from "../config/config.js";
-import type { Call, Reply, Route } from "../core/call.js";
-import { GatewayError } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
-import { targetOf } from "../core/methods.js";
-import { unknownTarget } from "../core/refusal.js";
-import type { PolicyRoundState } from "../core/round-state.js";
-import { TASK_METHODS } from "../core/tasks.js";
+import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../core/call.js";
+import { GatewayError, unknownTarget } from "../core/errors.js";
+import { TASK_METHODS, targetOf } from "../core/methods.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";

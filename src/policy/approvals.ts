@@ -2,9 +2,8 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
-import { APPROVAL_KEY, type Call, type Reply, type Route } from "../core/call.js";
+import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { PolicyRoundState } from "../core/round-state.js";
 import { entryLimit } from "../runtime/cache-limits.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";

@@ -1,7 +1,6 @@
 /** Stops calling a server that fails too often, and finds out carefully when it is well again. */
-import type { Reply } from "../core/call.js";
+import type { Handler, Middleware, Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
 
 /** When a circuit breaker opens and closes. */
 export interface BreakerSettings {

@@ -1,8 +1,7 @@
 /** How many calls run at a server at the same time? More wait in a bounded queue. */
-import type { Reply } from "../core/call.js";
+import type { Handler, Middleware, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { isIdentified } from "../core/fair-share.js";
-import type { Handler, Middleware } from "../core/handler.js";
 import { EVICTED, type Semaphore } from "./semaphore.js";
 
 /** The defaults of a server. */

@@ -1,8 +1,7 @@
 /** Gives a call up when its server has shown no sign of life for too long. */
 
-import type { Call, Notice, Reply } from "../core/call.js";
+import type { Call, Handler, Middleware, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
 import { Stop } from "../core/stop.js";
 import { CoarseTimers } from "../runtime/coarse-timers.js";
 import { isSafeToRepeat } from "./repeatable.js";

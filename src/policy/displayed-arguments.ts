@@ -1,8 +1,7 @@
 /** What a person who is asked for an approval sees of the arguments: all of them, or what matters most of them. */
 import { createHash } from "node:crypto";
 import { cooperativeYield } from "../runtime/cooperative-yield.js";
-import { ExactNumber } from "../wire/exact-number.js";
-import { isObject, type JsonObject } from "../wire/json.js";
+import { ExactNumber, isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { measureJson } from "./measured-json.js";
 

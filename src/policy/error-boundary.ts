@@ -1,9 +1,7 @@
 /** The only catch that answers a client: below it code may throw, above it there are only replies. */
-import type { Call, Reply } from "../core/call.js";
-import { GatewayError } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
+import type { Call, Handler, Middleware, Reply } from "../core/call.js";
+import { GatewayError, refusalError, refusalReply } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import { refusalError, refusalReply } from "../core/refusal.js";
 import { CODE } from "../wire/names.js";
 
 /**

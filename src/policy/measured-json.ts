@@ -1,8 +1,7 @@
 /** How long the JSON text of a large value is, and its digest, without holding others up. */
 import { createHash } from "node:crypto";
 import { runSteps, type Steps, Work } from "../runtime/cooperative-yield.js";
-import { ExactNumber } from "../wire/exact-number.js";
-import type { JsonObject } from "../wire/json.js";
+import { ExactNumber, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
 /** Length and digest of the JSON text of a value. */

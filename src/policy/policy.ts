@@ -1,9 +1,8 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
 import type { Config, InteractionKind, LimitConfig, RuleConfig } from "../config/config.js";
-import type { Call, Route } from "../core/call.js";
+import type { Call, Middleware, Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
-import type { Middleware } from "../core/handler.js";
 import type { Logger } from "../core/logger.js";
 import { questionKind } from "../core/methods.js";
 import { Stop } from "../core/stop.js";

@@ -1,13 +1,10 @@
 /** Which questions may a server ask of the person and of the model? Each question of a round is evaluated alone. */
 import type { RuleConfig } from "../config/config.js";
-import type { Call, InputResponses, Reply, Route } from "../core/call.js";
+import type { Call, InputResponses, Reply, RoundState, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import { type QuestionKind, questionKind } from "../core/methods.js";
-import type { RoundState } from "../core/round-state.js";
-import { TASK_METHODS } from "../core/tasks.js";
+import { type QuestionKind, questionKind, TASK_METHODS } from "../core/methods.js";
 import type { RpcError } from "../wire/envelope.js";
-import { numberOf } from "../wire/exact-number.js";
-import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../wire/json.js";
 import type { DecisionLog } from "./decision-log.js";
 import { methodArguments } from "./rules/method-inputs.js";
 import { argsOf, type Decision } from "./rules/policy-input.js";

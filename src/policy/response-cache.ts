@@ -1,7 +1,6 @@
 /** What a server said a while ago, as long as it said that it would hold (2026-07-28: server/utilities/caching). */
 import { LRUCache } from "lru-cache";
-import type { Call, Reply } from "../core/call.js";
-import type { Handler, Middleware } from "../core/handler.js";
+import type { Call, Handler, Middleware, Reply } from "../core/call.js";
 import { canonicalDigest } from "../runtime/canonical-digest.js";
 import { objectAt, without } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";

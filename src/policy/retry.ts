@@ -1,7 +1,6 @@
 /** Which failed calls are made a second time, and how many? Only calls that are safe to repeat, within a retry budget. */
-import type { Call, Notice, Reply } from "../core/call.js";
+import type { Call, Handler, Middleware, Notice, Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
 import { isSafeToRepeat } from "./repeatable.js";
 
 /** Where retries come from. */

@@ -1,10 +1,8 @@
 /** Which host may resume a round, and for how long? Seals the state of each round on its way out, and opens it on its way back. */
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
-import type { Call, InputResponses, Reply } from "../core/call.js";
+import type { Call, InputResponses, Middleware, Reply, RoundState } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Middleware } from "../core/handler.js";
 import { targetOf } from "../core/methods.js";
-import type { RoundState } from "../core/round-state.js";
 import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../core/worker-identity.js";
 import { canonicalDigest } from "../runtime/canonical-digest.js";
 import { isObject } from "../wire/json.js";

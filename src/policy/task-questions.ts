@@ -1,7 +1,6 @@
 /** Which questions may a server ask during a task? Each is evaluated once, however often it is sent. */
 import { LRUCache } from "lru-cache";
-import type { Call, Reply, Route } from "../core/call.js";
-import type { Handler } from "../core/handler.js";
+import type { Call, Handler, Reply, Route } from "../core/call.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
 import { evaluateQuestions, type QuestionEvaluator, withRefusals } from "./questions.js";

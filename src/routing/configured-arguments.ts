@@ -1,10 +1,9 @@
 /** How a call gets the arguments that the config sets for its tool, before rules evaluate it. */
-import type { Call, ConfiguredArguments } from "../core/call.js";
-import type { Middleware } from "../core/handler.js";
-import { TASK_METHODS } from "../core/tasks.js";
+import type { Call, ConfiguredArguments, Middleware } from "../core/call.js";
+import { TASK_METHODS } from "../core/methods.js";
 import { CaseFoldedNames } from "../wire/case-folding.js";
 import { type JsonObject, objectAt, without } from "../wire/json.js";
-import { paramHeaders } from "../wire/param-headers.js";
+import { paramHeaders } from "../wire/mirrored-headers.js";
 
 /**
  * Placed below `sealedState`, which binds what the client sent, and above everything that reads arguments.

@@ -1,7 +1,6 @@
 /** Which methods that the gateway does not know may be forwarded, and which servers declare one. */
 import { LIST_METHODS } from "../core/lists.js";
-import { TARGETED_METHODS } from "../core/methods.js";
-import { TASK_METHODS } from "../core/tasks.js";
+import { TARGETED_METHODS, TASK_METHODS } from "../core/methods.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 
 /**

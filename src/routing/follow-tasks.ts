@@ -1,11 +1,10 @@
 /** How a client that follows tasks is notified of their changes. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, CallIds } from "../core/call.js";
+import type { Call, CallIds, Handler } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { Handler } from "../core/handler.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import type { TaskListener, TaskSubscription } from "../core/methods.js";
 import { Stop } from "../core/stop.js";
-import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { Upstream } from "../core/upstream.js";
 import { type JsonObject, without } from "../wire/json.js";
 import type { Tasks } from "./tasks.js";

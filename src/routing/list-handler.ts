@@ -1,8 +1,8 @@
 /** How `tools/list` and the other list methods are answered from the catalog; no server is called. */
 import type { Catalog } from "../catalog/catalog.js";
 import { type Cursor, readCursor } from "../catalog/pagination.js";
+import type { Handler } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Handler } from "../core/handler.js";
 import { LIST_METHODS, type ListKind } from "../core/lists.js";
 import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";

@@ -1,10 +1,8 @@
 /** Where the target of a call leads in the view of the caller, and which targets rules hide from it. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Route } from "../core/call.js";
+import type { Call, Middleware, Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Middleware } from "../core/handler.js";
-import { type Target, targetOf } from "../core/methods.js";
-import { TASK_METHODS } from "../core/tasks.js";
+import { TASK_METHODS, type Target, targetOf } from "../core/methods.js";
 import { stringAt } from "../wire/json.js";
 import { namingMembers } from "./method-names.js";
 import { hasNoTarget, MethodRoutes } from "./method-routes.js";

@@ -1,14 +1,10 @@
 /** How a call reaches the server that owns its target, under the server's own name for it. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Reply, Route } from "../core/call.js";
-import { GatewayError } from "../core/errors.js";
-import type { Handler, Middleware } from "../core/handler.js";
+import type { Call, Handler, Middleware, Reply, Route } from "../core/call.js";
+import { ambiguousTarget, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";
 import { LIST_METHODS } from "../core/lists.js";
-import { methodRoute, retarget, TARGETED_METHODS, targetOf } from "../core/methods.js";
-import { ambiguousTarget, unknownMethod, unknownTarget } from "../core/refusal.js";
-import { TASK_METHODS } from "../core/tasks.js";
-import { numberOf } from "../wire/exact-number.js";
-import { type JsonObject, objectAt } from "../wire/json.js";
+import { methodRoute, retarget, TARGETED_METHODS, TASK_METHODS, targetOf } from "../core/methods.js";
+import { type JsonObject, numberOf, objectAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { listHandler } from "./list-handler.js";

@@ -1,9 +1,8 @@
 /** How a call is sent under the server's own names, and its reply gets the names of the client. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Notice, Reply } from "../core/call.js";
+import type { Call, Handler, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import type { Handler } from "../core/handler.js";
-import { supportsTaskCalls, supportsTasks, TASK_METHODS } from "../core/tasks.js";
+import { supportsTaskCalls, supportsTasks, TASK_METHODS } from "../core/methods.js";
 import { type JsonObject, without } from "../wire/json.js";
 import { renameNotice, renameReply } from "./rename-results.js";
 import { renameTaskNotice, renameTasks, type TaskMap } from "./rename-tasks.js";

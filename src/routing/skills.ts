@@ -1,7 +1,7 @@
 /** How skills are listed across servers and each is found by its URI (SEP-2640). */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Reply } from "../core/call.js";
-import { unknownMethod, unknownTarget } from "../core/refusal.js";
+import { unknownMethod, unknownTarget } from "../core/errors.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { mergedList } from "./merged-list.js";
 import type { Send } from "./send.js";

@@ -1,11 +1,9 @@
 /** How task methods reach the server of the task, and how tasks are listed across servers. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Reply } from "../core/call.js";
-import { GatewayError } from "../core/errors.js";
-import type { Handler } from "../core/handler.js";
+import type { Call, Handler, Reply } from "../core/call.js";
+import { GatewayError, unknownMethod } from "../core/errors.js";
 import { taskFlaw } from "../core/list-entries.js";
-import { unknownMethod } from "../core/refusal.js";
-import { supportsTaskList, supportsTasks } from "../core/tasks.js";
+import { supportsTaskList, supportsTasks } from "../core/methods.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { mergedList } from "./merged-list.js";
 import type { Send } from "./send.js";

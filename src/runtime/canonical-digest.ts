@@ -1,6 +1,6 @@
 /** What is the digest of a JSON value, in any order of keys? Large values are digested in steps. */
 import { createHash, type Hash } from "node:crypto";
-import { ExactNumber } from "../wire/exact-number.js";
+import { ExactNumber } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
 import { nowOrInSteps, type Steps, Work } from "./cooperative-yield.js";
 

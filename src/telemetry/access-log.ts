@@ -1,6 +1,5 @@
 /** What does the log say of each call? Principal, target, server, outcome and duration. */
-import type { Call } from "../core/call.js";
-import type { Observer } from "../core/handler.js";
+import type { Call, Observer } from "../core/call.js";
 import type { Logger } from "../core/logger.js";
 import { targetOf } from "../core/methods.js";
 import { outcomeOf, unavailableServer } from "./labels.js";

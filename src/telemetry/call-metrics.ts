@@ -1,7 +1,6 @@
 /** How are calls counted and timed, towards hosts and towards servers? */
-import type { Call, Reply } from "../core/call.js";
+import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
-import type { Handler, Middleware, Observer } from "../core/handler.js";
 import { codeOf } from "../wire/envelope.js";
 import { errorType, methodLabel, type Outcome, outcomeOf, serverLabel } from "./labels.js";
 import type { FinishedCall, Metrics } from "./metrics.js";

@@ -1,9 +1,8 @@
 /** Which calls wait for input, and for how long? From an `input_required` reply to the round with the answers. */
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
+import { APPROVAL_KEY, type Call, type Observer, type Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { Observer } from "../core/handler.js";
 import { questionKind } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
 import { entryLimit } from "../runtime/cache-limits.js";

@@ -1,5 +1,5 @@
 /** How are secrets redacted in logs and output? By field name, by known value, and by format. */
-import { ExactNumber } from "../wire/exact-number.js";
+import { ExactNumber } from "../wire/json.js";
 
 import { KnownSecrets } from "./known-secrets.js";
 import { redactFormats, redactNamed } from "./secret-formats.js";

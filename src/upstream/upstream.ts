@@ -4,8 +4,8 @@ import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
+import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
-import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/tasks.js";
 import type {
   ListScope,
   ServerFacts,

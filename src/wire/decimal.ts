@@ -1,5 +1,5 @@
 /** How are JSON numbers compared exactly, beyond the precision of doubles? */
-import { ExactNumber } from "./exact-number.js";
+import { ExactNumber } from "./json.js";
 
 /** A parsed JSON number. */
 export type JsonNumber = number | ExactNumber;

@@ -1,7 +1,4 @@
-/** How are parsed JSON values typed and narrowed? */
-
-import { ExactNumber } from "./exact-number.js";
-import { writeJson } from "./json-text.js";
+/** How are parsed JSON values typed and narrowed, numbers included that a double would change? */
 
 /** A JSON object; it is never modified in place. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -29,17 +26,6 @@ export function stringAt(object: JsonObject | undefined, key: string): string | 
 export function isEmpty(object: JsonObject): boolean {
   for (const _key in object) return false;
   return true;
-}
-
-/** The approximate length (characters) of its JSON text; cheap for string members. */
-export function approximateJsonLength(object: JsonObject): number {
-  let extent = 2;
-  for (const key in object) {
-    const value = object[key];
-    const inner = typeof value === "string" ? value.length : writeJson(value).length;
-    extent += key.length + inner + 4;
-  }
-  return extent;
 }
 
 /** A copy of `object` without `keys`; the object itself when it has none of them. */
@@ -70,3 +56,37 @@ export function isSame(a: unknown, b: unknown): boolean {
   for (const _key in b) more -= 1;
   return more === 0;
 }
+
+/**
+ * A number that JavaScript would serialize differently from its source: `9007199254740993`, `1e400`, `1.0`, `-0`.
+ * `parseJson` creates them, `writeJson` writes them back. Other serializers (log lines) get the nearest double.
+ */
+export class ExactNumber {
+  /** @param source the number as JSON text */
+  constructor(readonly source: string) {}
+
+  valueOf(): number {
+    return Number(this.source);
+  }
+
+  toString(): string {
+    return this.source;
+  }
+
+  toJSON(): number {
+    if (stringifying.isExact) throw NOT_WRITTEN;
+    return Number(this.source);
+  }
+}
+
+/** A JSON number as a double; undefined for everything else. */
+export function numberOf(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  return value instanceof ExactNumber ? Number(value.source) : undefined;
+}
+
+/** Set by `writeJson` while it calls JSON.stringify. */
+export const stringifying = { isExact: false };
+
+/** Thrown out of JSON.stringify at an exact number, which it cannot write. */
+export const NOT_WRITTEN: unique symbol = Symbol("an exact number");

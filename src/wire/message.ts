@@ -7,14 +7,15 @@ import {
   type Envelope,
   FRAME_FAULT,
   FrameError,
+  isMessageId,
   isRequest,
+  type MessageId,
   RESULT_TEXT,
   requestIdOf,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths } from "./length-limits.js";
-import { isMessageId, type MessageId } from "./message-id.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import { type Span, scanResponse } from "./result-span.js";
 

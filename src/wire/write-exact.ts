@@ -1,5 +1,5 @@
 /** How is a value with exact numbers written as JSON? */
-import { ExactNumber } from "./exact-number.js";
+import { ExactNumber } from "./json.js";
 
 /** Formatting of the text. */
 export interface WriteOptions {

@@ -6,9 +6,8 @@ import { filesOf } from "./imports.js";
 const ALLOWED: ReadonlyMap<string, string> = new Map([
   [
     "wire/json-text.ts",
-    "is the one that keeps numbers; its canonical text writes strings, and numbers that are not exact ones",
+    "is the one that keeps numbers; it reads strings one by one, and its canonical text writes numbers that are not exact ones",
   ],
-  ["wire/parse-exact.ts", "reads the strings of a text, one by one"],
   ["wire/write-exact.ts", "writes what it has looked at, one by one"],
   ["upstream/transport/pid-file-registry.ts", "reads and writes files of the gateway's own"],
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],

@@ -1,6 +1,6 @@
 /** Bounded waits: what a promise comes to in time, and what happens to the one that is late. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { withTimeout } from "../../src/core/timeouts.js";
+import { withTimeout } from "../../src/core/stop.js";
 
 describe("withTimeout", () => {
   beforeEach(() => {

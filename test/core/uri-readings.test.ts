@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodings } from "../../src/core/percent-decoding.js";
+import { decodings } from "../../src/core/uri-parts.js";
 import { hasSingleReading, readingsOf } from "../../src/core/uri-readings.js";
 import { fileUris, webUris } from "../policy/differential/uri-requests.js";
 import fc from "../support/fast-check.js";

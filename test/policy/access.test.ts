@@ -1,6 +1,6 @@
 /** Calls that rules allow, deny or hide, and the record of each decision. */
 import { describe, expect, test } from "vitest";
-import { compose } from "../../src/core/handler.js";
+import { compose } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy } from "../../src/policy/policy.js";

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
-import { ExactNumber } from "../../src/wire/exact-number.js";
-import type { JsonObject } from "../../src/wire/json.js";
+import { ExactNumber, type JsonObject } from "../../src/wire/json.js";
 import { writeJson } from "../../src/wire/json-text.js";
 import { fakeCall } from "../support/fake-call.js";
 import { turnTheClock } from "../support/turn-the-clock.js";

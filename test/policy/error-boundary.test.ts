@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
-import { ERRORS, type ErrorCode, GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
+import {
+  ERRORS,
+  type ErrorCode,
+  GatewayError,
+  type GatewayErrorOptions,
+  unknownTarget,
+} from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
-import { unknownTarget } from "../../src/core/refusal.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";
 

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { measureJson } from "../../src/policy/measured-json.js";
-import { ExactNumber } from "../../src/wire/exact-number.js";
+import { ExactNumber } from "../../src/wire/json.js";
 import { writeJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 

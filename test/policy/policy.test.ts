@@ -1,8 +1,7 @@
 import { createSecretKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
-import type { Reply } from "../../src/core/call.js";
-import { compose, type Handler } from "../../src/core/handler.js";
+import { compose, type Handler, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";

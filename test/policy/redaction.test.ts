@@ -2,8 +2,8 @@
 import { describe, expect, test, vi } from "vitest";
 import type { RuleConfig } from "../../src/config/config.js";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
-import { ExactNumber } from "../../src/wire/exact-number.js";
-import { decodeHeaderValue, encodeHeaderValue } from "../../src/wire/header-value.js";
+import { ExactNumber } from "../../src/wire/json.js";
+import { decodeHeaderValue, encodeHeaderValue } from "../../src/wire/mirrored-headers.js";
 import { policyOf, result, toolCall } from "./support.js";
 
 const NOTHING = { paths: [], patterns: [] };

@@ -1,6 +1,5 @@
 /** Replies of servers that ask something, and calls that come back with the answers. */
-import type { Call, InputResponses, Reply } from "../../src/core/call.js";
-import type { Handler } from "../../src/core/handler.js";
+import type { Call, Handler, InputResponses, Reply } from "../../src/core/call.js";
 import { type JsonObject, objectAt, stringAt } from "../../src/wire/json.js";
 import { clientOf, result } from "./support.js";
 

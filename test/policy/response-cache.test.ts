@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Call, Freshness, Reply, Route } from "../../src/core/call.js";
-import { compose } from "../../src/core/handler.js";
+import { type Call, compose, type Freshness, type Reply, type Route } from "../../src/core/call.js";
 import { ResponseCache, responseCache } from "../../src/policy/response-cache.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall, textResult } from "../support/fake-call.js";

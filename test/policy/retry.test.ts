@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Call, Reply, Route } from "../../src/core/call.js";
+import { type Call, compose, type Reply, type Route } from "../../src/core/call.js";
 import { GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
-import { compose } from "../../src/core/handler.js";
 import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
 import { RetryBudget, retry } from "../../src/policy/retry.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";

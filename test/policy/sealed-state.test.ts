@@ -1,10 +1,9 @@
 /** What opens a state that was handed to a host, and what does not. */
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { Call, Reply, Route } from "../../src/core/call.js";
+import type { Call, Reply, RoundState, Route } from "../../src/core/call.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
-import type { RoundState } from "../../src/core/round-state.js";
 import { type SealSettings, sealedState } from "../../src/policy/sealed-state.js";
 import { textReply } from "../support/fake-port.js";
 import fc from "../support/fast-check.js";

@@ -1,8 +1,7 @@
 /** A policy as a config would make it, and the little that tests say of calls it judges. */
 import type { LimitConfig, PolicyConfig, RuleConfig } from "../../src/config/config.js";
-import type { Call, Reply, Route } from "../../src/core/call.js";
+import { type Call, compose, type Handler, type Reply, type Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
-import { compose, type Handler } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";

@@ -1,7 +1,6 @@
 /** What the policy has to say while a task goes on whose call was judged and paid for when it began. */
 import { describe, expect, test } from "vitest";
-import type { Call, Reply } from "../../src/core/call.js";
-import type { Handler } from "../../src/core/handler.js";
+import type { Call, Handler, Reply } from "../../src/core/call.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { heapUsed } from "../support/heap.js";
 import { type GivenPolicy, policyOf, result, routeTo, toolCall, wordOf } from "./support.js";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Call } from "../../src/core/call.js";
-import { compose } from "../../src/core/handler.js";
+import { type Call, compose } from "../../src/core/call.js";
 import { configuredArguments, withConfiguredArguments } from "../../src/routing/configured-arguments.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 

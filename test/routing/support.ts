@@ -1,8 +1,7 @@
 /** The front of the gateway as far as routing goes: find the target, then hand the call on. */
 import { createSecretKey } from "node:crypto";
 import type { Catalog } from "../../src/catalog/catalog.js";
-import type { Call, Reply } from "../../src/core/call.js";
-import { compose, type Handler } from "../../src/core/handler.js";
+import { type Call, compose, type Handler, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { locate } from "../../src/routing/locate.js";

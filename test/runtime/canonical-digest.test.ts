@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalDigest } from "../../src/runtime/canonical-digest.js";
-import { ExactNumber } from "../../src/wire/exact-number.js";
+import { ExactNumber } from "../../src/wire/json.js";
 import { canonicalText } from "../../src/wire/json-text.js";
 
 const whole = (value: unknown): string => createHash("sha256").update(canonicalText(value)).digest("base64");

@@ -12,9 +12,8 @@ import {
   type Headers,
   HttpStatusError,
 } from "../../src/upstream/transport/channel.js";
-import type { Envelope, Notification, Request } from "../../src/wire/envelope.js";
+import type { Envelope, MessageId, Notification, Request } from "../../src/wire/envelope.js";
 import type { JsonObject } from "../../src/wire/json.js";
-import type { MessageId } from "../../src/wire/message-id.js";
 
 /** Thrown by a method: the server answers with this error. */
 export class RpcFailure extends Error {

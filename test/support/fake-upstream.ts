@@ -1,8 +1,7 @@
 /** A server behind the gateway, in memory: a test says what it lists and answers, when it fails and how long it takes. */
-import type { Call, Freshness, Reply } from "../../src/core/call.js";
+import type { Call, Freshness, Handler, Reply } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
-import type { Handler } from "../../src/core/handler.js";
 import type { ListKind } from "../../src/core/lists.js";
 import {
   type ListScope,

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import type { Call, Reply } from "../../src/core/call.js";
+import { type Call, compose, observerMiddleware, type Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { compose, observerMiddleware } from "../../src/core/handler.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { accessLog } from "../../src/telemetry/access-log.js";

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { Call, Reply } from "../../src/core/call.js";
+import { type Call, compose, observerMiddleware, type Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { compose, observerMiddleware } from "../../src/core/handler.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { callMetrics, upstreamMetrics } from "../../src/telemetry/call-metrics.js";

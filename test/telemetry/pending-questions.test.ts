@@ -1,7 +1,6 @@
 /** How long calls wait for input. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Reply } from "../../src/core/call.js";
-import { observerMiddleware } from "../../src/core/handler.js";
+import { observerMiddleware, type Reply } from "../../src/core/call.js";
 import { Stop } from "../../src/core/stop.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../src/telemetry/pending-questions.js";

@@ -1,6 +1,6 @@
 import { validateHeaderValue } from "node:http";
 import { describe, expect, test } from "vitest";
-import { decodeHeaderValue, encodeHeaderValue } from "../../src/wire/header-value.js";
+import { decodeHeaderValue, encodeHeaderValue } from "../../src/wire/mirrored-headers.js";
 import fc from "../support/fast-check.js";
 
 /** The table of the specification (2026-07-28, basic/transports/streamable-http, "Value Encoding"). */

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ExactNumber, numberOf } from "../../src/wire/exact-number.js";
-import { isObject } from "../../src/wire/json.js";
-import { parseJson, writeJson } from "../../src/wire/json-text.js";
-import { mayHaveNonCanonicalNumber } from "../../src/wire/non-canonical-numbers.js";
+import { ExactNumber, isObject, numberOf } from "../../src/wire/json.js";
+import { mayHaveNonCanonicalNumber, parseJson, writeJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 import { numberText } from "../support/number-texts.js";
 

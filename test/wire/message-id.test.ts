@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { FrameError, parseDocument } from "../../src/wire/envelope.js";
+import { FrameError, idKey, parseDocument } from "../../src/wire/envelope.js";
 import { parseJson, writeJson } from "../../src/wire/json-text.js";
-import { idKey } from "../../src/wire/message-id.js";
 
 const request = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { argumentAt, paramHeaders } from "../../src/wire/param-headers.js";
+import { argumentAt, paramHeaders } from "../../src/wire/mirrored-headers.js";
 
 const schema = (properties: object, rest: object = {}) => ({ type: "object", properties, ...rest });
 const region = { type: "string", "x-mcp-header": "Region" };

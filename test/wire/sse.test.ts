@@ -1,7 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { formatComment, formatEvent, type SseEvent } from "../../src/wire/sse.js";
-import { SseReader } from "../../src/wire/sse-reader.js";
+import { formatComment, formatEvent, type SseEvent, SseReader } from "../../src/wire/sse.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
 

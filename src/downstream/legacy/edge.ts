@@ -1,8 +1,8 @@
 /** The legacy era, facing clients: sessions opened by `initialize`, over HTTP and over pipes. */
 import type { ClientDirectory } from "../../core/client.js";
+import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
-import { MemoryBudget } from "../../core/memory-budget.js";
 import type { LegacyRevision } from "../../wire/names.js";
 import {
   type HttpEdge,

@@ -1,6 +1,6 @@
 /** The events of one session that may have to be sent once more; never more than a budget, responses before notices. */
-import { type BudgetShare, UNLIMITED_SHARE } from "../../core/memory-budget.js";
-import type { MessageId } from "../../wire/message-id.js";
+import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
+import type { MessageId } from "../../wire/envelope.js";
 
 /** One event of a stream, kept for resumption. */
 export interface LoggedEvent {

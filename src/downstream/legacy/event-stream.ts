@@ -3,9 +3,8 @@
  * comes back with the id of the last event it saw (2025-11-25, basic/transports, "Resumability and Redelivery").
  */
 import type { ServerResponse } from "node:http";
-import { GatewayError } from "../../core/errors.js";
-import { refusalError } from "../../core/refusal.js";
-import type { MessageId } from "../../wire/message-id.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
+import type { MessageId } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import type { EventLog } from "./event-log.js";
 import { errorText, type MessageText, stringOf } from "./message-text.js";

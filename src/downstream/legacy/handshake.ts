@@ -3,16 +3,9 @@ import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../cor
 import { GatewayError } from "../../core/errors.js";
 import type { ServerDescription } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
-import { TASKS_EXTENSION } from "../../core/tasks.js";
-import {
-  approximateJsonLength,
-  isEmpty,
-  isObject,
-  type JsonObject,
-  objectAt,
-  stringAt,
-  without,
-} from "../../wire/json.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
+import { isEmpty, isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { approximateJsonLength } from "../../wire/json-text.js";
 import { CODE, OWN_META } from "../../wire/names.js";
 import { negotiate, type Revision } from "./revision.js";
 

@@ -2,8 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
-import { GatewayError } from "../../core/errors.js";
-import { refusalError } from "../../core/refusal.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
 import { withWorkerPrefix } from "../../core/worker-identity.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
@@ -12,10 +11,10 @@ import {
   FrameError,
   isBatch,
   isRequest,
+  type MessageId,
   messagesIn,
   type Request,
 } from "../../wire/envelope.js";
-import type { MessageId } from "../../wire/message-id.js";
 import { CODE, HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";

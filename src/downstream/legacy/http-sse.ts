@@ -4,10 +4,9 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { GatewayError } from "../../core/errors.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
-import { refusalError } from "../../core/refusal.js";
-import { withTimeout } from "../../core/timeouts.js";
+import { withTimeout } from "../../core/stop.js";
 import { withWorkerPrefix } from "../../core/worker-identity.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";

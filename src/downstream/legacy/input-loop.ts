@@ -1,9 +1,8 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
 
 import type { Call, InputResponses, Reply } from "../../core/call.js";
-import { GatewayError } from "../../core/errors.js";
+import { GatewayError, REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/refusal.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";

@@ -1,8 +1,7 @@
 /** JSON-RPC messages as text, written around payloads that stay as they came. */
-import type { FrameError, RpcError } from "../../wire/envelope.js";
+import type { FrameError, MessageId, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import type { MessageId } from "../../wire/message-id.js";
 import type { Payload } from "../../wire/payload.js";
 
 /** One message, ready to be written; in pieces where copying them together would cost more than it is worth. */

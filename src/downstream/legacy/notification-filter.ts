@@ -1,8 +1,8 @@
 /** Which notifications a legacy client receives: those of its call, of its tasks, and between its calls. */
 import { type LogLevel, type Notice, severityOf } from "../../core/call.js";
 import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
+import { type IdKey, idKeyOf, isProgressToken, type MessageId } from "../../wire/envelope.js";
 import { objectAt, stringAt } from "../../wire/json.js";
-import { type IdKey, idKeyOf, isProgressToken, type MessageId } from "../../wire/message-id.js";
 import type { Session } from "./session.js";
 
 /** Whether `notice` may be sent in the course of a request with this progress token, if it had one. */

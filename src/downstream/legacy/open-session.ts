@@ -2,8 +2,8 @@
 
 import { checkParams } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
+import type { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import type { MemoryBudget } from "../../core/memory-budget.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { HttpExchange, Pipe } from "../edge.js";
 import { advertisedLists, clientOf, initializeResult, readInitializeParams } from "./handshake.js";

@@ -2,10 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { Principal } from "../../core/client.js";
-import { ConditionVariable } from "../../core/condition-variable.js";
-import { GatewayError } from "../../core/errors.js";
-import { refusalError } from "../../core/refusal.js";
-import type { StopSignal } from "../../core/stop.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
+import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import {
   type Batch,
   type Envelope,

@@ -3,11 +3,10 @@
  * has to be sent before them, or when the responses are long in coming.
  */
 import type { ServerResponse } from "node:http";
-import { GatewayError } from "../../core/errors.js";
-import { refusalError } from "../../core/refusal.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
 import type { CoarseTimer, CoarseTimers } from "../../runtime/coarse-timers.js";
+import type { MessageId } from "../../wire/envelope.js";
 import { sendJson } from "../../wire/json-response.js";
-import type { MessageId } from "../../wire/message-id.js";
 import type { EventStream } from "./event-stream.js";
 import { arrayOf, errorText, type MessageText, piecesOf } from "./message-text.js";
 import type { ResponseSink } from "./response-sink.js";

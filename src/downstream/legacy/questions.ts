@@ -1,12 +1,10 @@
 /** The questions one client was asked and has not answered yet, by the ids of their requests. */
 
 import { invalidParams, responseFault } from "../../core/check-params.js";
-import { GatewayError } from "../../core/errors.js";
-import { refusalError } from "../../core/refusal.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Envelope, RpcError } from "../../wire/envelope.js";
+import type { Envelope, MessageId, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
-import type { MessageId } from "../../wire/message-id.js";
 import { noticeText, requestText } from "./message-text.js";
 import type { MessageSink } from "./response-sink.js";
 

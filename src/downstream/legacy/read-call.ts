@@ -3,9 +3,8 @@
 import type { Call, Notice } from "../../core/call.js";
 import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Request } from "../../wire/envelope.js";
+import { isProgressToken, type Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, without } from "../../wire/json.js";
-import { isProgressToken } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import { isForCall } from "./notification-filter.js";
 import type { Revision } from "./revision.js";

@@ -1,10 +1,9 @@
 /** Serves one request of a session, over any transport: by the session itself, or by the servers behind the gateway. */
 import type { Reply } from "../../core/call.js";
 import { invalidParams, paramsFault } from "../../core/check-params.js";
-import { GatewayError } from "../../core/errors.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
-import { refusalError } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError } from "../edge.js";

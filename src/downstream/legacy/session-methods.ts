@@ -3,9 +3,8 @@ import { LOG_LEVELS } from "../../core/call.js";
 import { invalidParams, paramsFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { type Envelope, isNotification, type Notification } from "../../wire/envelope.js";
+import { type Envelope, isMessageId, isNotification, type Notification } from "../../wire/envelope.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
-import { isMessageId } from "../../wire/message-id.js";
 import type { Session } from "./session.js";
 
 /** Serves a method whose result is empty. @throws GatewayError to refuse */

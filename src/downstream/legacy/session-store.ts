@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
-import { withTimeout } from "../../core/timeouts.js";
+import { withTimeout } from "../../core/stop.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
 import type { Session } from "./session.js";
 

@@ -1,9 +1,8 @@
 /** The event streams of one HTTP session: one per call that needs one, and those a GET opened. */
 
 import type { ServerResponse } from "node:http";
-import { ConditionVariable } from "../../core/condition-variable.js";
-import type { BudgetShare } from "../../core/memory-budget.js";
-import type { StopSignal } from "../../core/stop.js";
+import type { BudgetShare } from "../../core/fair-share.js";
+import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { EventLog, type EventLogLimits } from "./event-log.js";
 import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
 import { type MessageText, stringOf } from "./message-text.js";

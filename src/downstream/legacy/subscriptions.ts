@@ -2,8 +2,8 @@
 import type { Change, ChangeFeed, ChangeFilter } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
 import { LISTS, type ListKind } from "../../core/lists.js";
-import { type BudgetShare, UNLIMITED_SHARE } from "../../core/memory-budget.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { noticeText } from "./message-text.js";

@@ -1,9 +1,8 @@
 /** A Reply as a response that a legacy host knows how to read. */
 import type { Call, Reply } from "../../core/call.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { codeOf, type RpcError } from "../../wire/envelope.js";
+import { codeOf, type MessageId, type RpcError } from "../../wire/envelope.js";
 import { isObject, stringAt } from "../../wire/json.js";
-import type { MessageId } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { downgradeResult } from "./downgrade-result.js";

@@ -6,11 +6,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { GatewayError } from "../../core/errors.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import type { Request } from "../../wire/envelope.js";
-import { ExactNumber } from "../../wire/exact-number.js";
-import { decodeHeaderValue } from "../../wire/header-value.js";
-import { type JsonObject, objectAt } from "../../wire/json.js";
+import { ExactNumber, type JsonObject, objectAt } from "../../wire/json.js";
+import { argumentAt, decodeHeaderValue, mirroredName, paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, HEADER } from "../../wire/names.js";
-import { argumentAt, mirroredName, paramHeaders } from "../../wire/param-headers.js";
 
 /** @throws GatewayError -32020 unless `MCP-Protocol-Version` is there and equals the claim of the body. */
 export function checkVersionHeader(headers: IncomingHttpHeaders, claimed: string): void {

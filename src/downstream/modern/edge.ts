@@ -1,8 +1,8 @@
 /** The edge of revision 2026-07-28, over HTTP and pipes: stateless, every request carries all it needs. */
 import { GatewayError } from "../../core/errors.js";
+import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
-import { MemoryBudget } from "../../core/memory-budget.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import { isBatch, isNotification, isRequest } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";

@@ -1,6 +1,6 @@
 /** What this era knows of methods beyond passing them on; a method that stands nowhere here is just passed on. */
 import { LIST_METHODS } from "../../core/lists.js";
-import { TASKS_EXTENSION } from "../../core/tasks.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
 
 /** Answered at this edge; the gateway behind it never sees them. */
 export const EDGE_METHODS = { discover: "server/discover", listen: "subscriptions/listen" } as const;

@@ -1,7 +1,7 @@
 /** Which notifications may reach a client on the stream of its own request. */
 import { type LogLevel, type Notice, severityOf } from "../../core/call.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
-import type { MessageId } from "../../wire/message-id.js";
+import type { MessageId } from "../../wire/envelope.js";
 
 /** Notifications that belong elsewhere, or to the other era. */
 const NOT_ON_REQUEST_STREAM: ReadonlySet<unknown> = new Set([

@@ -2,9 +2,9 @@
 import type { Call } from "../../core/call.js";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { MemoryBudget } from "../../core/memory-budget.js";
-import { TASKS_EXTENSION } from "../../core/tasks.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
 import type { Request } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";

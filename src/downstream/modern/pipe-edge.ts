@@ -1,11 +1,16 @@
 /** Serves one modern pipe: its requests run concurrently, and `notifications/cancelled` cancels one. */
 import { paramsFault } from "../../core/check-params.js";
-import { GatewayError } from "../../core/errors.js";
-import { refusalError } from "../../core/refusal.js";
+import { GatewayError, refusalError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import { type Envelope, isNotification, isRequest, type Request } from "../../wire/envelope.js";
+import {
+  type Envelope,
+  isMessageId,
+  isNotification,
+  isRequest,
+  type MessageId,
+  type Request,
+} from "../../wire/envelope.js";
 import { lineOf, oneLine } from "../../wire/lines.js";
-import { isMessageId, type MessageId } from "../../wire/message-id.js";
 import type { Pipe, PipeEdge } from "../edge.js";
 import { duplicateId, InFlight, tooManyInFlight } from "../in-flight.js";
 import type { OpenSubscriptions } from "./open-subscriptions.js";

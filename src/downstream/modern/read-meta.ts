@@ -5,16 +5,9 @@ import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH, type Principal }
 import { GatewayError } from "../../core/errors.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
 import { boundedKey } from "../../runtime/cache-limits.js";
-import {
-  approximateJsonLength,
-  isEmpty,
-  isSame,
-  type JsonObject,
-  objectAt,
-  without,
-} from "../../wire/json.js";
-import { canonicalText, writeJson } from "../../wire/json-text.js";
-import { isProgressToken, type MessageId } from "../../wire/message-id.js";
+import { isProgressToken, type MessageId } from "../../wire/envelope.js";
+import { isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
+import { approximateJsonLength, canonicalText, writeJson } from "../../wire/json-text.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */

@@ -1,10 +1,9 @@
 /** Serves one modern request, from reading it to its response; the transports differ only in the response sink. */
 import type { IncomingHttpHeaders } from "node:http";
 import { type Call, NOT_CACHEABLE, type Notice, type Reply } from "../../core/call.js";
-import { GatewayError } from "../../core/errors.js";
+import { GatewayError, refusalError, unknownMethod } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
-import { refusalError, unknownMethod } from "../../core/refusal.js";
 import type { Request } from "../../wire/envelope.js";
 import { without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";

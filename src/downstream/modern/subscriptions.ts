@@ -3,10 +3,9 @@ import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client } from "../../core/client.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
-import type { Request } from "../../wire/envelope.js";
+import type { MessageId, Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import type { MessageId } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import { malformed } from "./read-meta.js";
 

@@ -1,7 +1,7 @@
 /** A result without what only legacy hosts can use; most results pass unchanged, as the bytes they were. */
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
-import { paramHeaders } from "../../wire/param-headers.js";
+import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { Payload } from "../../wire/payload.js";
 import { mapSubschemas } from "../../wire/subschemas.js";
 

@@ -1,10 +1,9 @@
 /** A reply becomes the JSON-RPC response of this era, and its HTTP status. */
 import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
-import { codeOf, type RpcError } from "../../wire/envelope.js";
+import { codeOf, type MessageId, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import type { MessageId } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { type Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
 import { capabilityError } from "./client-capabilities.js";

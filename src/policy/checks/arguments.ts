@@ -1,8 +1,7 @@
 /** Are the arguments of a tool call what the tool's input schema demands, and within the size limit? */
 import type { ChecksConfig } from "../../config/config.js";
-import type { Call, Route } from "../../core/call.js";
+import type { Call, Middleware, Route } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Middleware } from "../../core/handler.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { ToolSchemas } from "./tool-schemas.js";
 

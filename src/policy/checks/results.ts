@@ -1,8 +1,7 @@
 /** Is a tool's result what its output schema demands, and within the size limit? */
 import type { ChecksConfig } from "../../config/config.js";
-import type { Call } from "../../core/call.js";
+import type { Call, Middleware } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
-import type { Middleware } from "../../core/handler.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Payload } from "../../wire/payload.js";
 import type { ToolSchemas } from "./tool-schemas.js";

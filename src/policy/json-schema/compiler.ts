@@ -1,7 +1,6 @@
 /** How does a JSON Schema become one function? Each subschema is compiled once, its keywords in a fixed order. */
 import { cooperativeYield } from "../../runtime/cooperative-yield.js";
-import { numberOf } from "../../wire/exact-number.js";
-import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
+import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";
 import { type Check, EvaluatedKeys, inSequence, UNKNOWN, violation } from "./check-result.js";
 import { isolated, LOGIC } from "./logic.js";

@@ -1,7 +1,6 @@
 /** When are two JSON values equal? `const` and `enum`, and one text for equal values. */
 import { canonicalDecimal } from "../../wire/decimal.js";
-import { ExactNumber } from "../../wire/exact-number.js";
-import { isObject } from "../../wire/json.js";
+import { ExactNumber, isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { type Check, CheckRun, inSequence, shortened, violation } from "./check-result.js";
 import type { Keyword } from "./compiler.js";

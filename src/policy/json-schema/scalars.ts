@@ -1,8 +1,7 @@
 /** What do the keywords about a single value demand: its type, bounds, length, pattern and format? */
 
 import { compareNumbers, isInteger, isNumber, type JsonNumber, toBigInt } from "../../wire/decimal.js";
-import { ExactNumber } from "../../wire/exact-number.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
 import { type CheckRun, shortened, UNKNOWN, violation } from "./check-result.js";
 import type { Keyword } from "./compiler.js";
 import { equality } from "./equality.js";

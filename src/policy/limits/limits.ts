@@ -1,10 +1,9 @@
 /** Every limit that is about a call applies to it: rates, places, time-outs. */
 import { isDeepStrictEqual } from "node:util";
 import type { InteractionKind, LimitConfig } from "../../config/config.js";
-import type { Call, Route } from "../../core/call.js";
+import type { Call, Handler, Middleware, Route } from "../../core/call.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
-import type { Handler, Middleware } from "../../core/handler.js";
-import { TASK_METHODS } from "../../core/tasks.js";
+import { TASK_METHODS } from "../../core/methods.js";
 import type { Metrics } from "../../telemetry/metrics.js";
 import { restrictsAnyReading } from "../rules/matcher.js";
 import type { CallBudget } from "./call-budgets.js";

@@ -2,9 +2,8 @@
 import type { Call, InputResponses, Notice, Reply } from "../../core/call.js";
 import { PARAMS } from "../../core/members.js";
 import type { RpcError } from "../../wire/envelope.js";
-import { numberOf } from "../../wire/exact-number.js";
-import { decodeHeaderValue, encodeHeaderValue } from "../../wire/header-value.js";
-import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
+import { decodeHeaderValue, encodeHeaderValue } from "../../wire/mirrored-headers.js";
 import { HEADER } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { Redaction } from "./redaction.js";

@@ -3,8 +3,7 @@
  * block for each element, several documents, YAML, a sentence.
  */
 import type { Steps, Work } from "../../runtime/cooperative-yield.js";
-import { ExactNumber } from "../../wire/exact-number.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { descend, isTarget, type PathNodes } from "./paths.js";
 

@@ -2,8 +2,7 @@
 import { namePrefix, uriPrefix } from "../../config/collisions.js";
 import type { Config, MatcherConfig, ServerConfig } from "../../config/config.js";
 import { LIST_METHODS } from "../../core/lists.js";
-import { TARGETED_METHODS } from "../../core/methods.js";
-import { TASK_METHODS } from "../../core/tasks.js";
+import { TARGETED_METHODS, TASK_METHODS } from "../../core/methods.js";
 import { glob } from "../../patterns/globs.js";
 import type { PolicyFault } from "./rule.js";
 

@@ -2,8 +2,7 @@
 import type * as Cel from "@bufbuild/cel";
 import type { CelInput, CelMap } from "@bufbuild/cel";
 import { toBigInt } from "../../wire/decimal.js";
-import { ExactNumber } from "../../wire/exact-number.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { readCost, work } from "./work.js";
 

@@ -1,8 +1,7 @@
 /** Which connection of its own does a call get whose principal may be asked questions? One that no other call is on. */
 import type { ServerConfig } from "../../config/config.js";
 import type { Reply } from "../../core/call.js";
-import { ConditionVariable } from "../../core/condition-variable.js";
-import type { StopSignal } from "../../core/stop.js";
+import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { isBusy, type Lease, type Leases } from "./lease.js";
 
 /** How many connections that belong to no session one principal may have. */

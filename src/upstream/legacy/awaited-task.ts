@@ -1,10 +1,9 @@
 /** How is a tool that requires a task called for a client without tasks? The gateway creates the task and awaits its result. */
 import type { Call } from "../../core/call.js";
+import { supportsTaskCalls } from "../../core/methods.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import { supportsTaskCalls } from "../../core/tasks.js";
 import type { Request } from "../../wire/envelope.js";
-import { numberOf } from "../../wire/exact-number.js";
-import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 import { nextId } from "../protocol/ids.js";
 import type { ChannelResponse } from "../transport/channel.js";

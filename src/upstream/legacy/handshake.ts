@@ -1,7 +1,7 @@
 /** What is agreed with a server of a revision up to 2025-11-25? The handshake: `initialize`, `notifications/initialized`. */
 import { GatewayError } from "../../core/errors.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
-import { TASKS_EXTENSION } from "../../core/tasks.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";

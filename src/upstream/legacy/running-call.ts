@@ -2,9 +2,8 @@
 import type { Call, InputResponses, OpenRequests } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { questionKind } from "../../core/methods.js";
-import type { Envelope, Request, RpcError } from "../../wire/envelope.js";
+import { type Envelope, type IdKey, idKey, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
-import { type IdKey, idKey } from "../../wire/message-id.js";
 import { CODE, META } from "../../wire/names.js";
 import { OpenCall } from "../protocol/open-calls.js";
 import {

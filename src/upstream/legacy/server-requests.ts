@@ -2,13 +2,20 @@
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
-import { questionKind } from "../../core/methods.js";
-import { missingCapability } from "../../core/missing-capability.js";
+import { missingCapability, questionKind } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type Envelope, FRAME_FAULT, FrameError, type Request, type RpcError } from "../../wire/envelope.js";
+import {
+  type Envelope,
+  FRAME_FAULT,
+  FrameError,
+  type IdKey,
+  idKey,
+  idKeyOf,
+  type Request,
+  type RpcError,
+} from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { checkServerLengths } from "../../wire/length-limits.js";
-import { type IdKey, idKey, idKeyOf } from "../../wire/message-id.js";
 import { CODE } from "../../wire/names.js";
 import { type Presentation, presentQuestion, withoutHopMetadata } from "../protocol/questions.js";
 import { readQuestion } from "../protocol/read-questions.js";

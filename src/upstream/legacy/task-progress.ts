@@ -1,9 +1,8 @@
 /** Which client gets the progress of a task, whose call has ended, and with which token? */
 import type { Call } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
-import type { Envelope } from "../../wire/envelope.js";
+import { type Envelope, idKey, type MessageId } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
-import { idKey, type MessageId } from "../../wire/message-id.js";
 import { progressToken } from "../protocol/open-calls.js";
 
 /** The recipient of the progress of a task. */

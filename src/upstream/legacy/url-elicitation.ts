@@ -1,8 +1,7 @@
 /** How is a call continued that a server refuses until the user has visited a link (2025-11-25: error -32042)? */
 import type { Call, InputResponses, Reply } from "../../core/call.js";
-import { ConditionVariable } from "../../core/condition-variable.js";
 import { GatewayError } from "../../core/errors.js";
-import type { StopSignal } from "../../core/stop.js";
+import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";

@@ -11,21 +11,21 @@ import { GatewayError } from "../../core/errors.js";
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { inBackground } from "../../core/logger.js";
+import type { TaskListener, TaskSubscription } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";
 import {
   codeOf,
   type Envelope,
   isNotification,
+  type MessageId,
   type Notification,
   type RpcError,
 } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { canonicalText } from "../../wire/json-text.js";
-import type { MessageId } from "../../wire/message-id.js";
+import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, MODERN_REVISION } from "../../wire/names.js";
-import { paramHeaders } from "../../wire/param-headers.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection } from "../connection.js";
 import { cancelReason } from "../protocol/cancel-reason.js";

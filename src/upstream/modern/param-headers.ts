@@ -3,7 +3,7 @@
   type JsonObject,
   objectAt,
 } from "../../wire/json.js";
-import { isAnnotated } from "../../wire/param-headers.js";
+import { isAnnotated } from "../../wire/mirrored-headers.js";
 
 const ANNOTATION = "x-mcp-header";
 

@@ -4,10 +4,9 @@
   Reply,
 } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
-import { TASK_METHODS, TASKS_EXTENSION } from "../../core/tasks.js";
+import { TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
 import { codeOf, type Envelope, type RpcError } from "../../wire/envelope.js";
-import { numberOf } from "../../wire/exact-number.js";
-import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient } from "../protocol/hop-errors.js";

@@ -1,9 +1,8 @@
 /** How are changes of tasks listened for? By one listen stream per request, as only its own client may know a task. */
 import type { Client } from "../../core/client.js";
-import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
-import type { Envelope } from "../../wire/envelope.js";
+import type { TaskListener, TaskSubscription } from "../../core/methods.js";
+import { type Envelope, idKey } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
-import { idKey } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 import type { OpenStream } from "./subscriptions.js";
 

@@ -1,11 +1,10 @@
 /** How is a call written for a 2026-07-28 server? The body, and the headers that must agree with it. */ import type { Call } from "../../core/call.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import { PREPARED_META, type Request } from "../../wire/envelope.js";
-import { encodeHeaderValue } from "../../wire/header-value.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { argumentAt, encodeHeaderValue, mirroredName, paramHeaders } from "../../wire/mirrored-headers.js";
 import { HEADER, META, MODERN_REVISION } from "../../wire/names.js";
-import { argumentAt, mirroredName, paramHeaders } from "../../wire/param-headers.js";
 import { withProgressToken } from "../protocol/open-calls.js";
 import type { Headers } from "../transport/channel.js";
 

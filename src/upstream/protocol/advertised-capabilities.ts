@@ -1,6 +1,6 @@
 /** Which capabilities of a client are advertised to a server? Those that the gateway can relay. */
 import type { Client } from "../../core/client.js";
-import { TASKS_EXTENSION } from "../../core/tasks.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
 import { boundedKey } from "../../runtime/cache-limits.js";
 import { isEmpty, isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { canonicalText } from "../../wire/json-text.js";

@@ -1,8 +1,7 @@
 /** Which calls are running on a connection, and to which of them does a message on a shared pipe belong? */
 import { type Call, severityOf } from "../../core/call.js";
-import type { Notification } from "../../wire/envelope.js";
+import { idKey, isProgressToken, type MessageId, type Notification } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
-import { idKey, isProgressToken, type MessageId } from "../../wire/message-id.js";
 import { META } from "../../wire/names.js";
 
 /**

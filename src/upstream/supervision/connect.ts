@@ -2,8 +2,7 @@
 import type { ServerConfig } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
-import type { StopSignal } from "../../core/stop.js";
-import { type Settled, settle, unlessAborted, withTimeout } from "../../core/timeouts.js";
+import { type Settled, type StopSignal, settle, unlessAborted, withTimeout } from "../../core/stop.js";
 import type { JsonObject } from "../../wire/json.js";
 import { LEGACY_REVISIONS } from "../../wire/names.js";
 import type { Connection } from "../connection.js";

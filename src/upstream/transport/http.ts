@@ -1,7 +1,7 @@
 /** How messages are exchanged with a server over Streamable HTTP, in all revisions since 2025-03-26. */
 
 import { GatewayError } from "../../core/errors.js";
-import { settle, withTimeout } from "../../core/timeouts.js";
+import { settle, withTimeout } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
 import type { Channel, ChannelResponse, ExchangeOptions, Headers, UnmatchedHandlers } from "./channel.js";
 import { HttpEventStream } from "./http-event-stream.js";

@@ -1,8 +1,7 @@
 /** Which pending request or listener a message on a shared connection belongs to. */
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type Envelope, isResponse } from "../../wire/envelope.js";
-import type { MessageId } from "../../wire/message-id.js";
+import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
 import {
   type ChannelResponse,
   deliverSafely,

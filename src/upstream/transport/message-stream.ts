@@ -1,9 +1,8 @@
 /** Which messages a server's event stream carries, and from which event it can be resumed. */
 
-import { type Batch, type Envelope, FrameError } from "../../wire/envelope.js";
+import { type Batch, type Envelope, FrameError, type MessageId } from "../../wire/envelope.js";
 import { readMessages } from "../../wire/message.js";
-import type { MessageId } from "../../wire/message-id.js";
-import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse-reader.js";
+import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse.js";
 import type { UnmatchedHandlers } from "./channel.js";
 import { printable } from "./recent-output.js";
 

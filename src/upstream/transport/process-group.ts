@@ -4,7 +4,7 @@ import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
-import { withTimeout } from "../../core/timeouts.js";
+import { withTimeout } from "../../core/stop.js";
 
 /** What to spawn. */
 export interface Command {

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import type { Call } from "../../../src/core/call.js";
+import type { MessageId } from "../../../src/wire/envelope.js";
 import { parseJson } from "../../../src/wire/json-text.js";
-import type { MessageId } from "../../../src/wire/message-id.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { echo, type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
 import { until } from "../../support/until.js";

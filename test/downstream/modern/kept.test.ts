@@ -1,7 +1,7 @@
 /** What subscriptions keep of the requests that opened them. */
 import { expect, test } from "vitest";
 import type { Call } from "../../../src/core/call.js";
-import { MemoryBudget } from "../../../src/core/memory-budget.js";
+import { MemoryBudget } from "../../../src/core/fair-share.js";
 import { Stop } from "../../../src/core/stop.js";
 import { UNLIMITED_STREAMS } from "../../../src/downstream/edge.js";
 import { OpenSubscriptions } from "../../../src/downstream/modern/open-subscriptions.js";

@@ -2,9 +2,8 @@
 import { expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { createModernEdge } from "../../../src/downstream/modern/edge.js";
-import type { Envelope } from "../../../src/wire/envelope.js";
+import type { Envelope, MessageId } from "../../../src/wire/envelope.js";
 import { parseJson } from "../../../src/wire/json-text.js";
-import type { MessageId } from "../../../src/wire/message-id.js";
 import { META } from "../../../src/wire/names.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { echo, type FakePort, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";

@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { ChecksConfig } from "../../../src/config/config.js";
-import type { Call, Reply, Route } from "../../../src/core/call.js";
-import { compose, type Handler } from "../../../src/core/handler.js";
+import { type Call, compose, type Handler, type Reply, type Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { checkedArguments } from "../../../src/policy/checks/arguments.js";
 import { checkedResults } from "../../../src/policy/checks/results.js";

@@ -1,9 +1,8 @@
 /** Calls that are parked until a host comes back with answers: retry, timeout, cancel, and limits. */
 
 import { describe, expect, test, vi } from "vitest";
-import type { Call } from "../../../src/core/call.js";
+import type { Call, RoundState } from "../../../src/core/call.js";
 import type { Client } from "../../../src/core/client.js";
-import type { RoundState } from "../../../src/core/round-state.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";

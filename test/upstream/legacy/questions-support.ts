@@ -1,8 +1,7 @@
 /** Legacy servers that ask something during a call, and calls that come back with the answers. */
 import { vi } from "vitest";
-import type { Call, InputResponses, Reply } from "../../../src/core/call.js";
+import type { Call, InputResponses, Reply, RoundState } from "../../../src/core/call.js";
 import type { Client } from "../../../src/core/client.js";
-import type { RoundState } from "../../../src/core/round-state.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { type FakeServer, HTTP, legacyServer } from "../../support/fake-channel.js";
 import { type Calling, calling, client } from "../../support/met-upstream.js";

@@ -1,8 +1,7 @@
 /** Tasks of a legacy server: awaited for clients that asked for none, and led to those that did. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Call, Notice, Reply, Route } from "../../../src/core/call.js";
+import type { Call, Notice, Reply, RoundState, Route } from "../../../src/core/call.js";
 import type { Client, ClientDirectory } from "../../../src/core/client.js";
-import type { RoundState } from "../../../src/core/round-state.js";
 import { isObject, type JsonObject } from "../../../src/wire/json.js";
 import {
   type Asked,

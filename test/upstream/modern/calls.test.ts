@@ -3,8 +3,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import type { StopSignal } from "../../../src/core/stop.js";
-import { decodeHeaderValue } from "../../../src/wire/header-value.js";
 import type { JsonObject } from "../../../src/wire/json.js";
+import { decodeHeaderValue } from "../../../src/wire/mirrored-headers.js";
 import { HTTP, legacyServer, modernServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
 import fc from "../../support/fast-check.js";
 import { calling, client, failure, meet, resultOf, settled } from "../../support/met-upstream.js";

@@ -1,6 +1,6 @@
 /**
- * Which arguments of a tool travel in `Mcp-Param-*` headers too, as the `x-mcp-header` annotations of its input
- * schema say (2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters").
+ * Which parts of a request are repeated in its HTTP headers, and how are they encoded? Arguments are, by the `x-mcp-header`
+ * annotations of the tool (2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters").
  */
 import { isObject, type JsonObject, stringAt } from "./json.js";
 import { HEADER } from "./names.js";
@@ -13,7 +13,7 @@ interface ParamHeader {
 }
 
 /** The `x-mcp-header` annotations of one input schema. */
-export interface ParamHeaders {
+interface ParamHeaders {
   /** The well-formed annotations, in the order of the schema. */
   readonly headers: readonly ParamHeader[];
   /** The first annotation that breaks a rule, as a plain sentence; such a tool must be hidden by HTTP clients. */
@@ -140,3 +140,56 @@ export function mirroredName(method: string, params: JsonObject): string | undef
   const key = NAME_MEMBERS.get(method);
   return key === undefined ? undefined : stringAt(params, key);
 }
+
+const PREFIX = "=?base64?";
+const SUFFIX = "?=";
+
+/**
+ * Any string as a header value, from which `decodeHeaderValue` returns exactly `value`: plain where it is safe, else
+ * `=?base64?…?=` (2026-07-28, basic/transports/streamable-http, "Value Encoding").
+ */
+export function encodeHeaderValue(value: string): string {
+  if (isPlain(value) && !looksEncoded(value)) return value;
+  return `${PREFIX}${Buffer.from(value, "utf8").toString("base64")}${SUFFIX}`;
+}
+
+/**
+ * Decodes a header value; surrounding white space is not part of it (RFC 9110, 5.5).
+ * `undefined` when it has characters that are invalid in header values, or an encoded part that is not the Base64 of
+ * UTF-8 text.
+ */
+export function decodeHeaderValue(header: string): string | undefined {
+  const value = trimSpace(header);
+  if (!isPlain(value)) return undefined;
+  if (!looksEncoded(value)) return value;
+  const encoded = value.slice(PREFIX.length, -SUFFIX.length);
+  const bytes = Buffer.from(encoded, "base64");
+  // Node ignores invalid Base64 characters and missing padding; only a value that encodes back to itself is valid
+  // (the test-case table of SEP-2243 refuses both).
+  if (bytes.toString("base64") !== encoded) return undefined;
+  const text = bytes.toString("utf8");
+  return Buffer.from(text, "utf8").equals(bytes) ? text : undefined;
+}
+
+function looksEncoded(value: string): boolean {
+  return value.length >= PREFIX.length + SUFFIX.length && value.startsWith(PREFIX) && value.endsWith(SUFFIX);
+}
+
+/** Visible ASCII, with spaces and tabs between but not around. */
+function isPlain(value: string): boolean {
+  for (let i = 0; i < value.length; i++) {
+    const code = value.charCodeAt(i);
+    if (!((code >= 0x21 && code <= 0x7e) || (isSpace(code) && i > 0 && i < value.length - 1))) return false;
+  }
+  return true;
+}
+
+function trimSpace(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isSpace(value.charCodeAt(start))) start++;
+  while (end > start && isSpace(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x09;
