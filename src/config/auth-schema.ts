@@ -29,7 +29,7 @@ const address = z.string().refine(
     if (url === undefined || url.hash !== "" || url.username !== "" || url.password !== "") return false;
     return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
   },
-  { error: "must be a complete https: address (http: for this machine alone), without a fragment" },
+  { error: "must be an absolute https: URL (http: for loopback only), without a fragment" },
 );
 
 const key = z.strictObject({
@@ -38,15 +38,15 @@ const key = z.strictObject({
     .min(1)
     .max(200)
     .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })
-    .refine((id) => id !== "anonymous", { error: "cannot be that of those whom nobody knows" })
-    .describe(
-      "Who comes with it: the principal that rules, limits and logs name. Two keys may have the same.",
-    ),
+    .refine((id) => id !== "anonymous", {
+      error: "cannot be `anonymous`, the principal of unauthenticated hosts",
+    })
+    .describe("The id of its principal in rules, limits and logs. Two keys may have the same one."),
   hash: z
     .string()
     .regex(KEY_HASH, { error: 'must be "sha256:" and 64 hexadecimal digits, as "cardea key" prints it' })
     .meta({ pattern: orVariable(KEY_HASH) })
-    .describe("The SHA-256 of the key. The key itself stands nowhere."),
+    .describe("The SHA-256 of the key; the key itself is not stored."),
   groups: z.array(z.string().min(1)).default([]).describe("The groups of its principal."),
   expires: z
     .string()
@@ -55,33 +55,31 @@ const key = z.strictObject({
     })
     .meta({ pattern: orVariable(EXPIRY) })
     .exactOptional()
-    .describe("From then on the key is refused; a date alone is its first moment in UTC. Default: never."),
+    .describe("When the key expires; a date alone means 00:00 UTC. Default: never."),
 });
 
 const jwt = z.strictObject({
-  issuer: address.describe("Who issues the tokens: their `iss`, character by character."),
+  issuer: address.describe("The authorization server: the exact `iss` of tokens."),
   audience: z
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
     .exactOptional()
-    .describe(
-      "What must stand in the `aud` of a token; of several, one is enough. Default: `auth.resource`.",
-    ),
+    .describe("The required `aud` of tokens; of several, one suffices. Default: `auth.resource`."),
   jwksUri: address
     .exactOptional()
-    .describe("Where the issuer's public keys are. Default: what the issuer's own metadata says."),
+    .describe("The URL of the issuer's public keys (JWKS). Default: from the issuer's metadata."),
   algorithms: z
     .array(z.enum(TOKEN_ALGORITHMS))
     .min(1)
     .default(["RS256", "PS256", "ES256", "EdDSA", "Ed25519"])
-    .describe("The signatures that are taken, whatever a token says of itself."),
+    .describe("The accepted signature algorithms."),
   groupsClaim: z
     .string()
     .min(1)
     .default("groups")
-    .describe("The claim that lists groups, a text or a list; `a.b` also finds `b` inside `a`."),
+    .describe("The claim with the groups, a text or a list; `a.b` also finds `b` inside `a`."),
   scopes: scopes
     .default([])
-    .describe("Scopes that hosts are told of besides `requiredScopes`; what needs them, rules say."),
+    .describe("More scopes for the metadata that hosts read; rules define what needs them."),
 });
 
 /** The zod schema of `auth`. */
@@ -89,14 +87,14 @@ export const authSchema = z.strictObject({
   keys: z
     .array(key.meta({ id: "key" }))
     .default([])
-    .describe("API keys, as `cardea key` makes them; sent as `Authorization: Bearer …` or `X-API-Key: …`."),
+    .describe("API keys, made by `cardea key`; sent as `Authorization: Bearer …` or `X-API-Key: …`."),
   jwt: jwt.exactOptional().describe("Tokens of an authorization server, sent as `Authorization: Bearer …`."),
   resource: z
     .string()
-    .refine(isResource, { error: "must be a complete http: or https: address without query and fragment" })
+    .refine(isResource, { error: "must be an absolute http: or https: URL without query and fragment" })
     .exactOptional()
     .describe(
-      "The URL under which hosts know this gateway; tokens must be meant for it. Default: the URL it listens at, which suffices on this machine alone.",
+      "The URL of this gateway for hosts, and the required `aud` of tokens. Default: the URL it listens at, which is right on loopback only.",
     ),
   requiredScopes: scopes.default([]).describe("Scopes that every token must have."),
 });

@@ -10,30 +10,30 @@ const matcherKeys = {
   on: z
     .enum(["call", "sampling", "elicitation", "roots"])
     .default("call")
-    .describe("What it is about: calls of hosts, or one kind of question that a server asks its host."),
+    .describe("What it applies to: calls of hosts, or one kind of question of servers."),
   tools: globs
     .exactOptional()
     .describe(
-      "Globs over exposed tool names. Where `tools`, `prompts`, `resources` or `methods` is given, the kinds that are not are left alone; where none is, it is about all of them.",
+      "Globs over exposed tool names. With any of `tools`, `prompts`, `resources` and `methods` it applies to the given kinds only; with none of them to all.",
     ),
   prompts: globs.exactOptional().describe("Globs over exposed prompt names."),
   resources: globs
     .exactOptional()
-    .describe("Globs over exposed URIs and URI templates, in every way in which they can be read."),
+    .describe("Globs over exposed URIs and URI templates, evaluated for every reading of a URI."),
   methods: globs
     .exactOptional()
     .describe(
-      "Globs over methods that have no target of their own: those of vendors and extensions, such as `ops/*`, and `tasks/list` and `skills/list`.",
+      "Globs over methods without a target: those of vendors and extensions, such as `ops/*`, and `tasks/list` and `skills/list`.",
     ),
   servers: globs.exactOptional().describe("Globs over the servers' keys."),
-  principals: globs.exactOptional().describe("Globs over the ids of principals."),
+  principals: globs.exactOptional().describe("Globs over principal ids."),
   groups: nonEmptyStrings.exactOptional().describe("The principal must be in one of these groups."),
   scopes: nonEmptyStrings.exactOptional().describe("The principal's token must have all of these scopes."),
   annotations: z
     .record(z.string().min(1), z.boolean())
     .exactOptional()
     .describe(
-      "What a tool must say of itself, such as `readOnlyHint: true`. A tool that says nothing counts as the specification has it: not read-only, destructive, not idempotent, open-world.",
+      "Annotations that a tool must have, such as `readOnlyHint: true`. Missing ones have the defaults of the specification: not read-only, destructive, not idempotent, open-world.",
     ),
 };
 
@@ -42,26 +42,24 @@ const redaction = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .describe(
-      "Members to take out, by their dotted path; `*` is any member or element: `users.*.token`. Those below `structuredContent` go out of texts that hold the same as JSON, too.",
+      "Dotted paths of members to redact; `*` is any member or element: `users.*.token`. Paths below `structuredContent` also apply to texts with the same JSON.",
     ),
   patterns: z
     .array(z.string().min(1).max(1_024))
     .default([])
-    .describe("RE2 patterns; what they match in any text, number or name of a member is taken out."),
+    .describe("RE2 patterns; matches in any text, number or member name are redacted."),
 });
 
 const redact = z.strictObject({
   arguments: redaction
     .prefault({})
     .describe(
-      "What the server does not get to see: in arguments, those that are completed, `Mcp-Param-*` headers and answers to questions.",
+      "Redacts what goes to the server: arguments, completed arguments, `Mcp-Param-*` headers, answers to questions.",
     ),
   results: redaction
     .prefault({})
-    .describe(
-      "What the host does not get to see: in results, errors, questions, tasks, progress and log messages.",
-    ),
-  replacement: z.string().max(64).default("[redacted]").describe("What stands there instead."),
+    .describe("Redacts what goes to the host: results, errors, questions, tasks, progress and log messages."),
+  replacement: z.string().max(64).default("[redacted]").describe("The replacement text."),
 });
 
 const rule = z.strictObject({
@@ -70,7 +68,7 @@ const rule = z.strictObject({
     .min(1)
     .max(64)
     .exactOptional()
-    .describe("What refusals, metrics and decisions call it. Default: `rule-N`, with its place in the list."),
+    .describe("Its name in refusals, metrics and decisions. Default: `rule-N`, by its position."),
   ...matcherKeys,
   when: z
     .string()
@@ -78,46 +76,46 @@ const rule = z.strictObject({
     .max(4_096)
     .exactOptional()
     .describe(
-      "A CEL expression that must be true: over `tool`, `server`, `target`, `args`, `principal` (`id`, `groups`, `claims`), `annotations` and, for questions of servers, `request`. A member that is not there is null.",
+      "A CEL expression that must be true: over `tool`, `server`, `target`, `args`, `principal` (`id`, `groups`, `claims`), `annotations` and, for questions of servers, `request`. A missing member is null.",
     ),
   effect: z
     .enum(["allow", "deny", "approve", "redact", "hide"])
     .describe(
-      "`allow` and `deny` let through and refuse; `approve` asks the person at the host first; `redact` lets through without what `redact` names; `hide` makes it as if it were not there.",
+      "`allow`; `deny` refuses; `approve` asks a person at the host first; `redact` allows with what `redact` names removed; `hide` answers as for an unknown name.",
     ),
   message: z
     .string()
     .min(1)
     .max(1_024)
     .exactOptional()
-    .describe("What the refused caller, or the person who is asked, is told."),
+    .describe("The text for the refused caller, or for the person who approves."),
   remember: duration(
-    "With `approve`: how long the same call of the same principal is not asked about again.",
+    "With `approve`: how long an approval holds for the same call of the same principal.",
   ).exactOptional(),
-  redact: redact.exactOptional().describe("With `redact`: what to take out."),
+  redact: redact.exactOptional().describe("With `redact`: what to remove."),
   maxTokens: z
     .int()
     .min(1)
     .exactOptional()
-    .describe("With `on: sampling`: the most tokens a server may ask for; more is cut to it."),
+    .describe("With `on: sampling`: the maximum of `maxTokens`; a larger value is reduced to it."),
   stripContext: z
     .boolean()
     .exactOptional()
-    .describe("With `on: sampling`: whether `includeContext` is taken out of what the host is asked."),
+    .describe("With `on: sampling`: whether `includeContext` is removed from the request."),
   maxRounds: z
     .int()
     .min(1)
     .exactOptional()
-    .describe("With `on`: how many rounds of questions one call may take; what is asked later is refused."),
+    .describe("With `on`: the maximum number of rounds of questions per call; later ones are refused."),
 });
 
 /** The zod schema of `policy`. */
 export const policySchema = z.strictObject({
-  default: z.enum(["allow", "deny"]).default("allow").describe("What happens when no rule matches."),
+  default: z.enum(["allow", "deny"]).default("allow").describe("The effect when no rule matches."),
   rules: z
     .array(rule.meta({ id: "rule" }))
     .default([])
-    .describe("In order; the first rule that matches decides."),
+    .describe("Access rules in order; the first match decides."),
 });
 
 const rateText = (sentence: string) =>
@@ -136,30 +134,30 @@ const limit = z.strictObject({
     .min(1)
     .max(64)
     .exactOptional()
-    .describe("What refusals and metrics call it. Default: `limit-N`, with its place in the list."),
+    .describe("Its name in refusals and metrics. Default: `limit-N`, by its position."),
   ...matcherKeys,
-  rate: rateText("How many calls may start in a time, spread evenly: what is used up comes back bit by bit."),
+  rate: rateText("Rate limit (token bucket): calls per time, refilled continuously."),
   burst: z
     .int()
     .min(1)
     .exactOptional()
-    .describe("How many may start at once. Default: as many as the rate counts."),
-  quota: rateText(
-    "How many calls may start in a time that begins with the first one, and never more; then it begins anew.",
-  ),
-  concurrency: z.int().min(1).exactOptional().describe("How many may run at the same time."),
+    .describe("The size of the token bucket. Default: the count of the rate."),
+  quota: rateText("Calls per fixed window; a window begins with the first call after the last one ended."),
+  concurrency: z.int().min(1).exactOptional().describe("The maximum number of concurrent calls."),
   queue: z
     .int()
     .min(0)
     .exactOptional()
-    .describe("With `concurrency`: how many may wait for their turn; more are refused. Default: 100."),
+    .describe(
+      "With `concurrency`: the maximum length of the queue; further calls are refused. Default: 100.",
+    ),
   timeout: duration(
-    "How long one may go without a sign of life, instead of the server's `timeout`; of several the shortest.",
+    "Idle timeout of a call, in place of the server's `timeout`; of several the shortest applies.",
   ).exactOptional(),
   per: z
     .enum(["principal", "session", "server", "tool", "all"])
     .default("all")
-    .describe("Who shares it. `session` means the principal where a host has no session."),
+    .describe("Which calls share it. `session` means the principal where a host has no session."),
 });
 
 /** The zod schema of `limits`. */

@@ -20,18 +20,18 @@ const INTRODUCTION = `# Cardea's config
 
 <!-- Written by scripts/schema.mjs from src/config/schema.ts; a test keeps it true. -->
 
-One file, in JSON (comments and trailing commas are fine) or YAML. It is looked for in this order: \`--config\`,
+One file: JSON (comments and trailing commas allowed) or YAML. Search order: \`--config\`,
 \`$CARDEA_CONFIG\`, \`./cardea.{jsonc,json,yaml,yml}\`, \`./.mcp.json\`, \`$XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}\`.
-Unknown keys, keys that stand twice, and variables that are not set are refused, each with file, line and column.
-In a file that belongs to a host (\`.mcp.json\`, \`mcp.json\`, \`claude_desktop_config.json\` …) the keys that are only
-the host's are passed over with a warning.
+Unknown keys, duplicate keys and unset variables are refused with file, line and column.
+In config files of hosts (\`.mcp.json\`, \`mcp.json\`, \`claude_desktop_config.json\` …) keys that only the host reads are ignored
+with a warning.
 
-**Variables** stand in text values, and are expanded once: \`\${VAR}\`, \`\${VAR:-default}\` (also when VAR is set to nothing),
-\`\${env:VAR}\`, \`\${file:/run/secrets/x}\`. \`$\${\` is a \`\${\` that is meant as it stands.
+**Variables** in text values are expanded once: \`\${VAR}\`, \`\${VAR:-default}\` (also for an empty VAR),
+\`\${env:VAR}\`, \`\${file:/run/secrets/x}\`. \`$\${\` is a literal \`\${\`.
 
-**Durations** are \`250ms\`, \`30s\`, \`5m\`, \`1h\`; **rates** are \`10/s\`, \`100/min\`, \`1000/h\`, \`10000/day\`; **globs** know \`*\`, \`?\` and \`{a,b}\`.
+**Durations** are \`250ms\`, \`30s\`, \`5m\`, \`1h\`; **rates** are \`10/s\`, \`100/min\`, \`1000/h\`, \`10000/day\`; **globs** have \`*\`, \`?\` and \`{a,b}\`.
 
-**Relative paths** (\`cwd\`, \`envFile\`, \`\${file:…}\`, a \`command\` that begins with \`./\`) start at the config file's folder.
+**Relative paths** (\`cwd\`, \`envFile\`, \`\${file:…}\`, a \`command\` that begins with \`./\`) are resolved in the config file's folder.
 `;
 
 /** The reference of all config keys, as Markdown. */

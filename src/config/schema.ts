@@ -40,10 +40,10 @@ const http = z
     path: z
       .string()
       .regex(PATH, { error: 'must be a path such as "/mcp", without a slash at its end' })
-      .refine((path) => !RESERVED_PATH.test(path), { error: "is a path that the listener has for itself" })
+      .refine((path) => !RESERVED_PATH.test(path), { error: "is a reserved path of the listener" })
       .meta(orVariable(PATH))
       .default("/mcp")
-      .describe("Where MCP is spoken; one server or profile alone is at this path, a slash and its name."),
+      .describe("The path of the MCP endpoint. One server or profile is at this path followed by `/NAME`."),
     allowedHosts: z
       .array(
         z
@@ -52,9 +52,7 @@ const http = z
           .meta(orVariable(HOST)),
       )
       .default([])
-      .describe(
-        "`Host` names to accept besides the loopback names, which are always accepted on a loopback bind.",
-      ),
+      .describe("`Host` header values to accept. Loopback names are always accepted on a loopback bind."),
     allowedOrigins: z
       .array(
         z
@@ -63,13 +61,13 @@ const http = z
           .meta(orVariable(ORIGIN)),
       )
       .default([])
-      .describe("`Origin` values of web pages to accept besides the loopback ones."),
+      .describe("`Origin` header values to accept besides loopback origins."),
     maxBodyBytes: z
       .int()
       .min(1_024)
       .max(1_073_741_824)
       .default(4_194_304)
-      .describe("The largest request body to take, in bytes."),
+      .describe("The maximum size of a request body in bytes."),
     legacySse: z
       .boolean()
       .default(false)
@@ -78,12 +76,12 @@ const http = z
       .boolean()
       .default(false)
       .describe(
-        "Lets it listen beyond this machine although there is no `auth`: whoever reaches it may call.",
+        "Allows listening beyond loopback without `auth`: every client that reaches the port may call.",
       ),
   })
   .refine(({ path, legacySse }) => !(legacySse && SSE_PATHS.includes(path)), {
     path: ["path"],
-    error: "is a path of the older transport, which legacySse serves",
+    error: "is a path of the HTTP+SSE transport, which legacySse serves",
   });
 
 const admin = z.strictObject({
@@ -92,7 +90,7 @@ const admin = z.strictObject({
   token: adminToken
     .exactOptional()
     .describe(
-      "Whoever asks for more than health must send it as `Authorization: Bearer …`; put a variable here, or `sha256:` and its hash. Without one it listens on this machine alone.",
+      "Required as `Authorization: Bearer …` for everything but health checks. A variable, or `sha256:` and the hash of the token. Without it the listener binds to loopback only.",
     ),
 });
 
@@ -101,50 +99,48 @@ const callCount = (least: number) => z.int().min(least).max(1_000_000);
 const parkedCalls = z.strictObject({
   total: callCount(0)
     .default(2_000)
-    .describe(
-      "How many may wait at once. With 0 none may: the host is told that the call needs what it cannot have (-32021).",
-    ),
+    .describe("The maximum number of parked calls. With 0 a host gets -32021 (missing capability) instead."),
   perPrincipal: callCount(1)
     .default(500)
     .describe(
-      "How many of them may be one principal's. Where it has its share of these, of `total` or of `perServer`, its own oldest is given up to make room for its next; nobody else's is. Where nobody says who they are, the next one does not wait: its server is told that too many do.",
+      "The maximum per principal. A principal at its share of this, of `total` or of `perServer` loses its own oldest parked call to its next one; calls of other principals stay. Without authentication the next call is not parked, and its server gets an error.",
     ),
-  perServer: callCount(1).default(500).describe("How many of them may be one server's."),
+  perServer: callCount(1).default(500).describe("The maximum per server."),
   answerTimeout: duration(
-    "How long a call waits for its answers; then it is given up, and its server is told. A host with a session is asked for two thirds of it, so that the server hears what happened.",
+    "How long a parked call waits for answers before it is cancelled at its server. A question to a host with a session times out after two thirds of it, so that the server gets the outcome.",
   ).default("15m"),
 });
 
 const EXPOSED_NAMES = "exposed names";
 
 const profile = z.strictObject({
-  servers: z.array(z.string()).optional().describe("The servers it shows, by their keys. Default: all."),
+  servers: z.array(z.string()).optional().describe("The keys of the servers in it. Default: all."),
   tools: nameFilter(EXPOSED_NAMES)
     .default({ allow: ["*"], deny: [] })
-    .describe("Which of their tools it shows."),
+    .describe("The tools in it."),
   prompts: nameFilter(EXPOSED_NAMES)
     .default({ allow: ["*"], deny: [] })
-    .describe("Which of their prompts it shows."),
+    .describe("The prompts in it."),
   resources: nameFilter("exposed URIs and URI templates")
     .default({ allow: ["*"], deny: [] })
-    .describe("Which of their resources and resource templates it shows."),
+    .describe("The resources and resource templates in it."),
 });
 
 const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));
 
 /** The zod schema of the whole file. */
 export const fileSchema = z.strictObject({
-  $schema: z.string().optional().describe("The JSON Schema for editors; Cardea itself does not read it."),
+  $schema: z.string().optional().describe("The JSON Schema for editors; Cardea ignores it."),
   listen: z
     .strictObject({
       http: http.prefault({}).describe("The listener for hosts."),
       admin: admin.prefault({}).describe("The listener for operators."),
     })
     .prefault({})
-    .describe("Where hosts and operators reach the gateway. A change needs a restart."),
+    .describe("The addresses and ports of the listeners. A change needs a restart."),
   auth: authSchema
     .exactOptional()
-    .describe("Who may come in over HTTP. Without it everybody is one `anonymous` principal."),
+    .describe("Authentication over HTTP. Without it all hosts are one `anonymous` principal."),
   mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),
   servers: servers.default({}).describe("The same as `mcpServers`, as VS Code writes it."),
   context_servers: servers.default({}).describe("The same as `mcpServers`, as Zed writes it."),
@@ -154,36 +150,38 @@ export const fileSchema = z.strictObject({
         .string()
         .regex(/^[\w-]{1,8}$/, { error: "must be one to eight of the characters A-Z a-z 0-9 _ -" })
         .default("__")
-        .describe("What stands between a server's prefix and a name."),
+        .describe("The text between a server's prefix and a name."),
       maxLength: z
         .int()
         .min(24)
         .max(128)
         .default(50)
         .describe(
-          "The longest exposed name; a longer one is cut and gets a hash. Models take 64 characters, and hosts put a prefix of their own before a name.",
+          "The maximum length of an exposed name; a longer one is cut and ends in a hash. Models accept 64 characters, and hosts add a prefix of their own.",
         ),
     })
     .prefault({})
-    .describe("How names of tools and prompts are made one name space."),
+    .describe("How exposed names of tools and prompts are built."),
   parkedCalls: parkedCalls
     .prefault({})
     .describe(
-      "Calls that wait for a person or a model: of servers that ask in the middle of a call, made by hosts that must come back with the answer (2026-07-28).",
+      "Calls that wait for the answer of a person or a model: calls of 2026-07-28 hosts during which a legacy server sent a question.",
     ),
   keys: z
     .strictObject({
       state: z
         .string()
-        .min(32, { error: "must have at least 32 characters, from a generator of secrets" })
+        .min(32, { error: "must have at least 32 random characters" })
         .describe(
-          "Seals what hosts bring back with their answers and the ids of tasks. Processes that serve the same hosts need the same; without it each start makes its own. A change needs a restart.",
+          "The secret from which the keys for request state and task handles are derived. All processes that serve the same hosts need the same one. Default: a random one at each start. A change needs a restart.",
         ),
     })
     .exactOptional()
-    .describe("Secrets of the gateway itself; write them as variables."),
-  policy: policySchema.exactOptional().describe("Who may do what, in both directions."),
-  limits: limitsSchema.exactOptional().describe("Limits; every one that matches applies."),
+    .describe("Secrets of the gateway; use variables."),
+  policy: policySchema.exactOptional().describe("Access rules for calls of hosts and questions of servers."),
+  limits: limitsSchema
+    .exactOptional()
+    .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
   profiles: z
     .record(z.string().min(1), profile.meta({ id: "profile" }))
     .default({})

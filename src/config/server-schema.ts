@@ -55,10 +55,10 @@ export const nameFilter = (subject: string) =>
   z.strictObject({
     allow: globs
       .default(["*"])
-      .describe(`Globs (\`*\`, \`?\`, \`{a,b}\`) over ${subject}; what none of them matches is left out.`),
+      .describe(`Globs (\`*\`, \`?\`, \`{a,b}\`) over ${subject}; entries that match none are hidden.`),
     deny: globs
       .default([])
-      .describe(`Globs over ${subject}; what one of them matches is left out, allowed or not.`),
+      .describe(`Globs over ${subject}; entries that match one are hidden, also where \`allow\` matches.`),
   });
 
 const headers = z
@@ -70,13 +70,13 @@ const headers = z
     z
       .string()
       .refine((value) => !/[\r\n\0]/.test(value), { error: "cannot hold a line break", abort: true })
-      .refine(isHeaderValue, { error: "can hold no other characters than those of Latin-1" }),
+      .refine(isHeaderValue, { error: "must be Latin-1 characters" }),
   )
   .refine(
     (named) =>
       new Set(Object.keys(named).map((name) => name.toLowerCase())).size === Object.keys(named).length,
     {
-      error: "must not have one name twice, in upper and lower case",
+      error: "must not have a name twice in different case",
     },
   );
 
@@ -91,7 +91,7 @@ const argument = z
 
 const root = z.strictObject({
   uri: argument.min(1).describe("The folder, or its `file:` URI."),
-  name: z.string().optional().describe("What a person calls it."),
+  name: z.string().optional().describe("The display name."),
 });
 
 const OWN_NAMES = "the server's own names";
@@ -102,83 +102,83 @@ export const serverSchema = z.strictObject({
     .enum(Object.keys(SERVER_TYPES) as (keyof typeof SERVER_TYPES)[])
     .optional()
     .describe(
-      "How the server is reached: `stdio`, `http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`) or `sse`. Default: `stdio` where there is a `command`, `http` where there is a `url`. With `sse` the transport of 2024-11-05 is tried first.",
+      "The transport: `stdio`, `http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`) or `sse`. Default: `stdio` where there is a `command`, `http` where there is a `url`. With `sse` HTTP+SSE of 2024-11-05 is tried first.",
     ),
-  command: argument.min(1).optional().describe("The program to start. It is never given to a shell."),
-  args: z.array(argument).default([]).describe("Its arguments, one by one, as they are."),
+  command: argument.min(1).optional().describe("The program to start, without a shell."),
+  args: z.array(argument).default([]).describe("Its arguments, passed unchanged."),
   env: environment
     .default({})
     .describe(
-      "Environment variables for the program. Beside these it gets `PATH`, `HOME` and the like, and nothing else of the gateway's environment.",
+      "Environment variables for the program. Of the gateway's environment it gets only `PATH`, `HOME` and the like.",
     ),
   envFile: z
     .string()
     .min(1)
     .optional()
-    .describe("A file of `NAME=value` lines with more variables for the program; those in `env` win."),
+    .describe("A file with `NAME=value` lines: more environment variables; `env` takes precedence."),
   cwd: argument
     .min(1)
     .optional()
-    .describe("The folder to start it in, relative to the config file's. Default: the config file's folder."),
+    .describe("The working directory, relative to the config file's folder, which is the default."),
   url: z.string().min(1).optional().describe("The server's address, `http:` or `https:`."),
   serverUrl: z.string().min(1).optional().describe("The same as `url`, as Windsurf writes it."),
   httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
-  headers: headers.default({}).describe("HTTP headers that go with every request to the server."),
+  headers: headers.default({}).describe("HTTP headers of every request to the server."),
   prefix: z
     .string()
     .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })
     .max(64)
     .optional()
     .describe(
-      'What stands before its names. Default: the server\'s key. `""` leaves its names and URIs as they are.',
+      'The prefix of its exposed names. Default: the server\'s key. `""` leaves names and URIs unchanged.',
     ),
   protocol: z
     .enum(["auto", "legacy", "modern", ...REVISIONS])
     .default("auto")
     .describe(
-      "The protocol to speak with it: `auto` finds out and serves each host in its own era where the server knows both, `legacy` opens with `initialize`, `modern` sends metadata with each request (2026-07-28), or one revision.",
+      "The protocol revision: `auto` detects it and serves each host in its own era where the server supports both, `legacy` opens with `initialize`, `modern` sends metadata with each request (2026-07-28), or one revision.",
     ),
   lease: z
     .enum(["auto", "shared", "principal", "session"])
     .default("auto")
     .describe(
-      "Who shares a connection to it: everybody (`shared`), the calls of one principal, or those of one session. `auto` gives a host that can be asked questions a connection of its own, and lets the others share one.",
+      "Which calls share a connection: all (`shared`), those of one principal, or those of one session. `auto` gives each host that can be asked questions its own connection; the others share one.",
     ),
   required: z
     .boolean()
     .default(false)
-    .describe("Whether the gateway counts as not ready while this server is not there."),
-  disabled: z.boolean().default(false).describe("Leaves the server out."),
-  enabled: z.boolean().default(true).describe("`false` leaves the server out, as Zed writes it."),
-  timeout: duration(
-    "How long a call may go without a sign of life. Progress starts it anew, up to 1h in all.",
-  ).default("5m"),
-  connectTimeout: duration("How long starting or reaching the server may take.").default("30s"),
+    .describe("Whether the gateway is not ready while this server is not connected."),
+  disabled: z.boolean().default(false).describe("Disables the server."),
+  enabled: z.boolean().default(true).describe("`false` disables the server, as Zed writes it."),
+  timeout: duration("Idle timeout of a call. Progress restarts it, up to 1h in total.").default("5m"),
+  connectTimeout: duration("Timeout for starting or connecting to the server, handshake included.").default(
+    "30s",
+  ),
   roots: z
     .array(z.union([argument.min(1), root]))
     .optional()
     .describe(
-      "Folders (relative to the config file's) or `file:` URIs that it is told when it asks for roots and no host can be asked. Default: it is told that nobody has any.",
+      "Folders (relative to the config file's folder) or `file:` URIs to answer `roots/list` with where no host can be asked. Default: refused.",
     ),
   tools: z
     .union([nameFilter(OWN_NAMES), globs])
     .default({ allow: ["*"], deny: [] })
-    .describe("Which of its tools are shown. A plain list, as Copilot writes it, is the same as `allow`."),
+    .describe("Filter of its tools. A plain list, as Copilot writes it, is the same as `allow`."),
   disabledTools: globs
     .default([])
     .describe("More globs for `tools.deny`, as Windsurf and Cursor write them."),
   prompts: nameFilter(OWN_NAMES)
     .default({ allow: ["*"], deny: [] })
-    .describe("Which of its prompts are shown."),
+    .describe("Filter of its prompts."),
   resources: nameFilter("the server's own URIs and URI templates")
     .default({ allow: ["*"], deny: [] })
-    .describe("Which of its resources and resource templates are shown."),
+    .describe("Filter of its resources and resource templates."),
   checks: checksSchema
     .exactOptional()
-    .describe("What is looked at in calls of its tools and in their results. Default: nothing."),
+    .describe("Validation of arguments and results of its tools. Default: none."),
   overrides: overridesSchema
     .exactOptional()
-    .describe("How single tools are shown and called, by the server's own names for them."),
+    .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),
 });
 
 /** One server as the file has it. */

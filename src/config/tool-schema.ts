@@ -9,20 +9,18 @@ export const checksSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Whether the arguments of a call must be what the tool's input schema asks for; if not, the server never hears of it.",
+      "Whether arguments must match the tool's input schema; a call with others is refused before it reaches the server.",
     ),
   results: z
     .boolean()
     .default(false)
-    .describe("Whether a result must be what the tool's output schema promises; if not, it is withheld."),
+    .describe("Whether results must match the tool's output schema; others are withheld."),
   maxArgumentBytes: bytes
     .exactOptional()
-    .describe(
-      "The most bytes that the arguments of a call may have as JSON. Default: what the body may have.",
-    ),
+    .describe("The maximum size of the arguments as JSON, in bytes. Default: that of the body."),
   maxResultBytes: bytes
     .exactOptional()
-    .describe("The most bytes that a result may have as JSON; a longer one is withheld. Default: no limit."),
+    .describe("The maximum size of a result as JSON, in bytes; a larger one is withheld. Default: no limit."),
 });
 
 /** Shown names may hold anything that can be seen. */
@@ -33,11 +31,11 @@ const values = z.record(z.string().min(1), z.unknown());
 const toolArguments = z.strictObject({
   defaults: values
     .default({})
-    .describe("What an argument is when a host leaves it out. The host's schema asks for it no more."),
+    .describe("Values of arguments that a host omits. They are optional in the schema that hosts see."),
   fixed: values
     .default({})
     .describe(
-      "What an argument always is. It disappears from the schema that hosts see, and a host that sends it all the same is not listened to.",
+      "Values that always apply. These arguments are removed from the schema that hosts see; values that a host sends are ignored.",
     ),
 });
 
@@ -52,14 +50,12 @@ export const overridesSchema = z.record(
         .min(1)
         .max(128)
         .exactOptional()
-        .describe(
-          "The name in place of its own; the prefix comes before it. Rules and limits go by this one.",
-        ),
-      title: z.string().min(1).exactOptional().describe("The title in place of its own."),
-      description: z.string().exactOptional().describe("The description in place of its own."),
+        .describe("Replaces its name, after the prefix. Rules and limits match this name."),
+      title: z.string().min(1).exactOptional().describe("Replaces its title."),
+      description: z.string().exactOptional().describe("Replaces its description."),
       arguments: toolArguments
         .exactOptional()
-        .describe("Arguments that the config gives. Rules judge the call as its server gets it, with these."),
+        .describe("Arguments from the config. Rules are evaluated with them."),
     })
     .meta({ id: "override" }),
 );
