@@ -66,7 +66,7 @@ function processorTime(work) {
 
 await row("L17", "texts, schemas and conditions that keep native code busy", async (row) => {
   const { Redactor } = await import("../dist/telemetry/redact.js");
-  const { formatTest } = await import("../dist/policy/json-schema/formats.js");
+  const { formatTest } = await import("../dist/policy/json-schema/scalars.js");
   const { compile } = await import("../dist/policy/json-schema/compile.js");
   const { compileExpression } = await import("../dist/policy/rules/expression.js");
   const { glob } = await import("../dist/patterns/globs.js");

@@ -1,10 +1,8 @@
 /** What the config says about one server's names: its prefix and which of its things are shown. */
 
 import { LISTS, type ListKind } from "../core/lists.js";
-import { type NameFilter, nameMatcher } from "../patterns/globs.js";
-import { uriTest } from "../patterns/uri-globs.js";
-import type { JsonObject } from "../wire/json.js";
-import { stringAt } from "../wire/json.js";
+import { type NameFilter, nameMatcher, uriTest } from "../patterns/globs.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
 import { type UriNamespace, uriNamespace } from "./uri-namespace.js";
 

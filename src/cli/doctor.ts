@@ -2,7 +2,7 @@
 import type { ServerConfig } from "../config/config.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
-import { escapeHidden } from "../telemetry/escape.js";
+import { escapeHidden } from "../telemetry/log-format.js";
 import { type CommandContext, write } from "./command-context.js";
 import { type Diagnosis, diagnose } from "./diagnose.js";
 import { EXIT } from "./exit.js";

@@ -4,7 +4,7 @@
  */
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
-import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secret-names.js";
+import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
 
 /** The secret values of a config, to be redacted from logs. */
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {

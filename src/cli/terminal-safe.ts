@@ -1,5 +1,5 @@
 /** Text from servers as it may be shown on a terminal: nothing in it steers the terminal or hides. */
-import { escapeHidden } from "../telemetry/escape.js";
+import { escapeHidden } from "../telemetry/log-format.js";
 
 /** Line breaks and tabs stay; every other control or hidden character is shown as an escape. */
 export function terminalSafe(text: string): string {

@@ -7,7 +7,7 @@ import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js"
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import type { SharedStreamQuota } from "../downstream/stream-quota.js";
-import { followTasks } from "../routing/follow-tasks.js";
+import { followTasks } from "../routing/task-notifications.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveConfig } from "./live-config.js";
 import type { GatewayParts } from "./parts.js";

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
 import { PidFileRegistry } from "../upstream/transport/pid-file-registry.js";
-import type { Orphan } from "../upstream/transport/process-registry.js";
+import type { Orphan } from "../upstream/transport/process-group.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -8,7 +8,13 @@ import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { type Approvals, supportsFormElicitation } from "./approvals.js";
-import { evaluateQuestions, type InputRequired, type QuestionEvaluator, withRefusals } from "./questions.js";
+import {
+  evaluateQuestions,
+  type InputRequired,
+  type QuestionEvaluator,
+  TaskQuestions,
+  withRefusals,
+} from "./questions.js";
 import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
 import { redaction } from "./redaction/redaction.js";
 import { evaluateMethodYielding } from "./rules/method-inputs.js";
@@ -19,7 +25,6 @@ import {
   type RedactingRule,
   redacts,
 } from "./rules/policy-input.js";
-import { TaskQuestions } from "./task-questions.js";
 
 /** Consecutive rounds of refused questions before the call fails. */
 const MAX_REFUSED_ROUNDS = 8;

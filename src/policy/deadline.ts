@@ -4,7 +4,7 @@ import type { Call, Handler, Middleware, Notice, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { Stop } from "../core/stop.js";
 import { CoarseTimers } from "../runtime/coarse-timers.js";
-import { isSafeToRepeat } from "./repeatable.js";
+import { isSafeToRepeat } from "./retry.js";
 
 /** The timeouts of one server, in ms. */
 export interface DeadlineSettings {

@@ -5,8 +5,7 @@ import type { Call, Route } from "../core/call.js";
 import type { Logger } from "../core/logger.js";
 import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
 import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
-import type { Decision } from "./rules/policy-input.js";
-import { nameForRules } from "./rules/route-readings.js";
+import { type Decision, nameForRules } from "./rules/policy-input.js";
 
 /** One row of `/api/v1/decisions`: who wanted what, and which rule said what to it. Arguments stay out. */
 export interface DecisionRow {

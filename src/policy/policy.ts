@@ -18,8 +18,7 @@ import { Limits } from "./limits/limits.js";
 import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
-import { argsOf, type Decision } from "./rules/policy-input.js";
-import { nameForRules } from "./rules/route-readings.js";
+import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
 import type { PolicyFault } from "./rules/rule.js";
 import { compileRules, RuleSet } from "./rules/rule-set.js";
 

@@ -5,7 +5,7 @@ import { canonicalDigest } from "../runtime/canonical-digest.js";
 import { objectAt, without } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { Payload } from "../wire/payload.js";
-import { isRead } from "./repeatable.js";
+import { isRead } from "./retry.js";
 
 interface CachedReply {
   readonly result: Payload;

@@ -1,10 +1,11 @@
-/** Which failed calls are made a second time, and how many? Only calls that are safe to repeat, within a retry budget. */
+/** Which calls are safe to repeat, and how many that failed are made a second time? Those within a retry budget. */
 import type { Call, Handler, Middleware, Notice, Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
-import { isSafeToRepeat } from "./repeatable.js";
+import { LIST_METHODS } from "../core/lists.js";
+import { objectAt } from "../wire/json.js";
 
 /** Where retries come from. */
-export interface RetrySettings {
+interface RetrySettings {
   readonly budget: RetryBudget;
   /** Called for each retry. */
   readonly onRetry?: () => void;
@@ -85,4 +86,34 @@ export class RetryBudget {
   get #most(): number {
     return this.#settings.perSecond * MAX_SAVED_SECONDS;
   }
+}
+
+/** Methods without side effects. Unknown methods may have some. */
+const READS: ReadonlySet<string> = new Set([
+  ...LIST_METHODS.keys(),
+  "prompts/get",
+  "resources/read",
+  "resources/directory/read",
+  "completion/complete",
+  "skills/list",
+  "skills/get",
+  "tasks/list",
+  "tasks/get",
+  "tasks/result",
+]);
+
+/**
+ * True for what only asks, and for tools that call themselves read-only or idempotent. The server's word is taken
+ * for it: a server that lies here harms its own data (spec: server/tools, "Tool Annotations").
+ */
+export function isSafeToRepeat(call: Call): boolean {
+  if (call.method !== "tools/call") return READS.has(call.method);
+  const annotations = objectAt(call.route?.item, "annotations");
+  return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
+}
+
+/** Reads of resources, and calls of tools that are marked read-only. */
+export function isRead(call: Call): boolean {
+  if (call.method === "resources/read") return true;
+  return call.method === "tools/call" && objectAt(call.route?.item, "annotations")?.readOnlyHint === true;
 }

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, stringAt, without } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import type { Send } from "./send.js";
+import type { Send } from "./router.js";
 
 /** One request for a merged list. */
 export interface MergedListOptions {

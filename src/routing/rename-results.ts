@@ -1,8 +1,53 @@
-/** How resource URIs in the messages of a server become the URIs that hosts see; everything else stays. */
+/** How do resource URIs and task ids in the messages of a server become those that its client knows? Everything else stays. */
+import type { Catalog } from "../catalog/catalog.js";
 import { mapItems, mapKey, mapUiReferences, UI_MARKERS, type UriMap } from "../catalog/ui-references.js";
-import type { Notice, Reply } from "../core/call.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { isWebAddress } from "../catalog/uri-namespace.js";
+import type { CatalogView } from "../catalog/view.js";
+import type { Call, Notice, Reply } from "../core/call.js";
+import type { Client } from "../core/client.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import { META } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
+
+type RenamingCatalog = Pick<Catalog, "view" | "learnUri">;
+
+/** Built once per view and server; a call only looks it up. */
+export class RenamingCache {
+  readonly #catalog: RenamingCatalog;
+  readonly #made = new WeakMap<CatalogView, Map<string, Renaming | undefined>>();
+
+  constructor(catalog: RenamingCatalog) {
+    this.#catalog = catalog;
+  }
+
+  /** Undefined where no URI changes or is remembered, as in the view of a single server. */
+  of(client: Client, server: string): Renaming | undefined {
+    const view = this.#catalog.view(client);
+    const made = this.#made.get(view) ?? new Map<string, Renaming | undefined>();
+    this.#made.set(view, made);
+    if (!made.has(server)) made.set(server, this.#make(view, client, server));
+    return made.get(server);
+  }
+
+  #make(view: CatalogView, client: Client, server: string): Renaming | undefined {
+    const { namespaces } = view.endpoint;
+    const space = namespaces.find(({ name }) => name === server);
+    if (space === undefined || (namespaces.length === 1 && space.uris === undefined)) return undefined;
+    const bare = namespaces.filter(({ uris }) => uris === undefined).length;
+    // A URI that several servers could have returned must lead back to the one that did.
+    const unclear = (own: string): boolean =>
+      namespaces.length > 1 && (isWebAddress(own) || (space.uris === undefined && bare > 1));
+    const uri = (own: string): string => {
+      if (unclear(own)) this.#catalog.learnUri(client, own, server);
+      return space.uris?.expose(own) ?? own;
+    };
+    const page = (own: string): string | undefined =>
+      space.passes("resources", own) && view.leadsTo(server, space.uris?.expose(own) ?? own)
+        ? uri(own)
+        : undefined;
+    return { uri, page };
+  }
+}
 
 /** A result without any of these has no URI to rename. */
 const MARKERS = ['"uri"', ...UI_MARKERS];
@@ -100,13 +145,73 @@ function renameRequests(requests: JsonObject, { uri }: Renaming): JsonObject {
 }
 
 /** `object` with the object at `key` mapped; the very same object where there is none or it stays. */
-export function mapObject(
-  object: JsonObject,
-  key: string,
-  map: (inner: JsonObject) => JsonObject,
-): JsonObject {
+function mapObject(object: JsonObject, key: string, map: (inner: JsonObject) => JsonObject): JsonObject {
   const inner = objectAt(object, key);
   if (inner === undefined) return object;
   const mapped = map(inner);
   return mapped === inner ? object : { ...object, [key]: mapped };
 }
+
+/** The handle of the server's task `id`; undefined for an unknown task. */
+export type TaskMap = (id: string) => string | undefined;
+
+/** `reply` to `call` with its tasks renamed; the very same object where there are none. */
+export function renameTasks(call: Pick<Call, "method" | "params">, reply: Reply, task: TaskMap): Reply {
+  switch (reply.kind) {
+    case "result": {
+      if (!reply.result.mayContain('"taskId"')) return reply;
+      const renamed = renameInResult(call, reply.result.object, task);
+      return renamed === reply.result.object ? reply : { ...reply, result: Payload.ofObject(renamed) };
+    }
+    case "input_required": {
+      const renamed = Object.keys(reply.requests).reduce(
+        (all, key) =>
+          mapObject(all, key, (request) => mapObject(request, "params", (it) => renameRelatedTask(it, task))),
+        reply.requests,
+      );
+      return renamed === reply.requests ? reply : { ...reply, requests: renamed };
+    }
+    case "error":
+      return reply;
+  }
+}
+
+/** A notification during a call, renamed likewise. */
+export function renameTaskNotice(notice: Notice, task: TaskMap): Notice {
+  if (notice.params === undefined) return notice;
+  const about = notice.method.startsWith("notifications/tasks")
+    ? renameTaskId(notice.params, task)
+    : notice.params;
+  const params = renameRelatedTask(about, task);
+  return params === notice.params ? notice : { ...notice, params };
+}
+
+/** Renames the related task in `_meta`; the reference to an unknown task is removed. */
+export const renameRelatedTask = (object: JsonObject, task: TaskMap): JsonObject =>
+  mapObject(object, "_meta", (meta) => {
+    const id = stringAt(objectAt(meta, META.relatedTask), "taskId");
+    if (id === undefined) return meta;
+    const known = task(id) !== undefined;
+    return known
+      ? mapObject(meta, META.relatedTask, (it) => renameTaskId(it, task))
+      : without(meta, [META.relatedTask]);
+  });
+
+function renameInResult(
+  { method, params }: Pick<Call, "method" | "params">,
+  result: JsonObject,
+  task: TaskMap,
+) {
+  const renamed = renameRelatedTask(result, task);
+  if (method === "tools/call") {
+    // Both forms of a task result. A tool result may have any members.
+    if (renamed.resultType === "task") return renameTaskId(renamed, task);
+    return Object.hasOwn(params, "task")
+      ? mapObject(renamed, "task", (it) => renameTaskId(it, task))
+      : renamed;
+  }
+  // The result of a task is the unchanged result of its tool.
+  return method === "tasks/result" ? renamed : renameTaskId(renamed, task);
+}
+
+const renameTaskId = (object: JsonObject, task: TaskMap): JsonObject => mapKey(object, "taskId", task);

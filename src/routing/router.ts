@@ -1,18 +1,32 @@
-/** How a call reaches the server that owns its target, under the server's own name for it. */
+/** How does a call reach the server that owns its target, under the server's own names? Lists are answered from the catalog. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Handler, Middleware, Reply, Route } from "../core/call.js";
+import { type Cursor, readCursor } from "../catalog/pagination.js";
+import type { Call, Handler, Middleware, Notice, Reply, Route } from "../core/call.js";
 import { ambiguousTarget, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";
-import { LIST_METHODS } from "../core/lists.js";
-import { methodRoute, retarget, TARGETED_METHODS, TASK_METHODS, targetOf } from "../core/methods.js";
-import { type JsonObject, numberOf, objectAt } from "../wire/json.js";
+import { LIST_METHODS, type ListKind } from "../core/lists.js";
+import {
+  methodRoute,
+  retarget,
+  supportsTaskCalls,
+  supportsTasks,
+  TARGETED_METHODS,
+  TASK_METHODS,
+  targetOf,
+} from "../core/methods.js";
+import { type JsonObject, numberOf, objectAt, without } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
-import { listHandler } from "./list-handler.js";
+import { SKILL_METHODS, skills } from "./extensions.js";
 import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
-import { type Send, sender } from "./send.js";
-import { SKILL_METHODS, skills } from "./skills.js";
-import { taskCalls } from "./task-calls.js";
-import type { Tasks } from "./tasks.js";
+import {
+  RenamingCache,
+  renameNotice,
+  renameReply,
+  renameTaskNotice,
+  renameTasks,
+  type TaskMap,
+} from "./rename-results.js";
+import { type Tasks, taskCalls } from "./tasks.js";
 
 /** What the router reads and calls. */
 export interface RouterOptions {
@@ -139,4 +153,82 @@ function truncateCompletions(reply: Reply): Reply {
     hasMore: true,
   };
   return { ...reply, result: Payload.ofObject({ ...reply.result.object, completion: cut }) };
+}
+
+/** What a sender reads and calls. */
+interface SenderOptions {
+  readonly catalog: Pick<Catalog, "view" | "capabilities" | "learnUri">;
+  /** The stack of each server, by its key in the config. */
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly tasks: Pick<Tasks, "expose">;
+}
+
+/**
+ * Runs a call at `server` with `params`, which carry the server's own names.
+ *
+ * @throws GatewayError when the server is not configured any more, or what its stack throws.
+ */
+export type Send = (server: string, call: Call, params: JsonObject) => Promise<Reply>;
+
+/** A `Send` over the stacks of the servers. */
+function sender({ catalog, handlers, tasks }: SenderOptions): Send {
+  const renamings = new RenamingCache(catalog);
+
+  return function send(server, call, params) {
+    const handler = handlers.get(server);
+    if (handler === undefined) return Promise.reject(serverGone(server));
+    const renaming = renamings.of(call.client, server);
+    const ofTasks = call.method === "tools/call" || TASK_METHODS.has(call.method);
+    const capabilities = ofTasks ? catalog.capabilities(server, call.client) : undefined;
+    const task = supportsTasks(capabilities) ? taskMap(call, server) : undefined;
+    // The `task` member goes only to servers that run calls as tasks: another server of the view advertised
+    // them.
+    const wishes = ofTasks && Object.hasOwn(params, "task");
+    const own = wishes && !supportsTaskCalls(capabilities) ? without(params, ["task"]) : params;
+    if (renaming === undefined && task === undefined) return handler({ ...call, params: own });
+    const notify = (notice: Notice): void => {
+      const named = renaming === undefined ? notice : renameNotice(notice, renaming);
+      call.notify(task === undefined ? named : renameTaskNotice(named, task));
+    };
+    return handler({ ...call, params: own, notify }).then((reply) => {
+      const named = renaming === undefined ? reply : renameReply(call.method, reply, renaming);
+      return task === undefined ? named : renameTasks({ method: call.method, params: own }, named, task);
+    });
+  };
+
+  function taskMap({ client, route }: Call, server: string): TaskMap {
+    return (id) => tasks.expose(client, { server, id, tool: route?.target ?? "" });
+  }
+}
+
+const serverGone = (server: string): GatewayError =>
+  new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, { server });
+
+/** @throws GatewayError with -32602 for a cursor that this gateway did not write. */
+export function listHandler(catalog: Pick<Catalog, "view" | "prepare" | "freshness">): Handler {
+  return async function answerLists(call) {
+    const kind = LIST_METHODS.get(call.method);
+    if (kind === undefined) throw new TypeError(`${call.method} is not a list`);
+    const cursor = cursorOf(kind, call.params);
+    await catalog.prepare(call.client);
+    return {
+      kind: "result",
+      result: catalog.view(call.client).list(kind).page(cursor),
+      freshness: catalog.freshness(call.client, kind),
+    };
+  };
+}
+
+/**
+ * An empty cursor is a cursor (2026-07-28: server/utilities/pagination), which the gateway never issues; it
+ * means the first page.
+ */
+function cursorOf(kind: ListKind, params: JsonObject): Cursor | undefined {
+  const text = Object.hasOwn(params, "cursor") ? params.cursor : undefined;
+  if (text === undefined || text === null || text === "") return undefined;
+  const cursor = typeof text === "string" ? readCursor(text) : undefined;
+  if (cursor?.kind === kind) return cursor;
+  throw new GatewayError("bad_request", "downstream", "this cursor was not given out for this list", {
+    rpc: CODE.invalidParams,
+  });
 }

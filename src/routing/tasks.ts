@@ -1,9 +1,79 @@
-/** Which client owns a task of a server, and under which handle. */
-import type { KeyObject } from "node:crypto";
+/** Which client owns a task of a server, under which handle, and how do task methods reach that server? */
+
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  timingSafeEqual,
+} from "node:crypto";
 import { LRUCache } from "lru-cache";
+import type { Catalog } from "../catalog/catalog.js";
+import type { Call, Handler, Reply } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
+import { GatewayError, unknownMethod } from "../core/errors.js";
+import { taskFlaw } from "../core/list-entries.js";
+import { supportsTaskList, supportsTasks } from "../core/methods.js";
+import { withoutWorkerPrefix, withWorkerPrefix } from "../core/worker-identity.js";
 import { entryAndKeyLimit } from "../runtime/cache-limits.js";
-import { type Task, TaskHandles } from "./task-handles.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
+import { mergedList } from "./merged-list.js";
+import type { Send } from "./router.js";
+
+interface TaskCallsOptions {
+  readonly catalog: Pick<Catalog, "prepare" | "capabilities" | "reachable">;
+  readonly tasks: Pick<Tasks, "find" | "handleInList" | "serversOf">;
+  readonly send: Send;
+  /** Sends the request for one server's part of a list. */
+  readonly sendEach: Send;
+}
+
+/** The task methods. */
+interface TaskCalls {
+  /** For the methods of `TASK_METHODS`; `locate` has set the route. */
+  readonly request: Handler;
+  readonly list: Handler;
+}
+
+/** @throws GatewayError for an unknown task, and where no visible server has tasks. */
+export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions): TaskCalls {
+  const serversWith = (call: Call, has: (capabilities: JsonObject | undefined) => boolean) => {
+    const reachable = catalog.reachable(call.client, call.method);
+    const servers = reachable.filter((name) => has(catalog.capabilities(name, call.client)));
+    if (servers.length === 0) throw unknownMethod(call.method);
+    return servers;
+  };
+
+  async function ask(call: Call): Promise<Reply> {
+    const task = tasks.find(call.client, stringAt(call.params, "taskId") ?? "");
+    if (task !== undefined && call.route !== undefined) {
+      return send(task.server, call, { ...call.params, taskId: task.id });
+    }
+    serversWith(call, supportsTasks);
+    // A task of another client and one that never existed get the same error.
+    throw new GatewayError("unknown_target", "downstream", "there is no such task");
+  }
+
+  async function list(call: Call): Promise<Reply> {
+    await catalog.prepare(call.client);
+    const owning = tasks.serversOf(call.client);
+    // Only servers with known tasks of this client are queried, so that none is connected in vain.
+    const servers = serversWith(call, supportsTaskList).filter((server) => owning.has(server));
+    // A host validates the list as a whole, so a malformed task is left out. A server that shares one
+    // connection lists the tasks of other clients as well; they are left out too.
+    const show = (server: string, item: JsonObject): JsonObject | undefined => {
+      const id = stringAt(item, "taskId");
+      const taskId = id === undefined ? undefined : tasks.handleInList(call.client, server, id);
+      return taskId === undefined || taskFlaw(item) !== undefined ? undefined : { ...item, taskId };
+    };
+    return mergedList({ call, servers, member: "tasks", send: sendEach, show });
+  }
+
+  return { request: ask, list };
+}
 
 /** A task that was reported to a client. */
 interface KnownTask {
@@ -74,3 +144,87 @@ const withoutClientInfo = ({ principal, affinity, session, endpoint }: Client): 
 });
 
 const keyOf = (server: string, id: string): string => `${server}\0${id}`;
+
+/** A task as its server knows it. */
+export interface Task {
+  /** The server, by its key in the config. */
+  readonly server: string;
+  /** The server's own id. */
+  readonly id: string;
+  /** The server's own name of the tool whose call began it; "" where that is not known. */
+  readonly tool: string;
+}
+
+/** Version of the format. */
+const PREFIX = "task1.";
+const CIPHER = "aes-256-ctr";
+const TAG_BYTES = 16;
+/** Upper bound (characters) of the handles of plausible task ids. */
+const MAX_HANDLE_LENGTH = 8192;
+
+/**
+ * Seals and opens handles. One task always has the same handle, because clients compare handles. So the
+ * encryption is deterministic: the authentication tag is the initialization vector (SIV, RFC 5297, with
+ * HMAC-SHA-256), which reveals nothing but the equality of two tasks.
+ */
+export class TaskHandles {
+  readonly #encryption: KeyObject;
+  readonly #authentication: KeyObject;
+
+  /**
+   * @param key a secret of 32 bytes, the same in every process that serves task methods
+   * @param worker the number of this worker, where there are others; the handle carries it
+   * @throws RangeError when the key is not 32 bytes long.
+   */
+  constructor(
+    key: KeyObject,
+    private readonly worker?: number,
+  ) {
+    if (key.symmetricKeySize !== 32)
+      throw new RangeError("the key that seals task handles must be 32 bytes long");
+    this.#encryption = derived(key, "cardea task handles: encryption");
+    this.#authentication = derived(key, "cardea task handles: authentication");
+  }
+
+  /** The handle of `task` for clients like `client`. */
+  seal(task: Task, client: Client): string {
+    const clear = Buffer.from(writeJson([task.server, task.id, task.tool]), "utf8");
+    const tag = this.#tagOf(clear, client);
+    const cipher = createCipheriv(CIPHER, this.#encryption, tag);
+    const sealed = Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
+    return withWorkerPrefix(this.worker, PREFIX + sealed);
+  }
+
+  /** The task of a handle; undefined for a forged handle, and for one of another client. */
+  open(issued: string, client: Client): Task | undefined {
+    const handle = this.worker === undefined ? issued : withoutWorkerPrefix(issued);
+    const text =
+      handle.startsWith(PREFIX) && handle.length <= MAX_HANDLE_LENGTH ? handle.slice(PREFIX.length) : "";
+    const bytes = Buffer.from(text, "base64url");
+    // Node's decoder skips invalid characters, so several texts could decode to the same bytes.
+    if (bytes.length <= TAG_BYTES || bytes.toString("base64url") !== text) return undefined;
+    const tag = bytes.subarray(0, TAG_BYTES);
+    const decipher = createDecipheriv(CIPHER, this.#encryption, tag);
+    const clear = Buffer.concat([decipher.update(bytes.subarray(TAG_BYTES)), decipher.final()]);
+    if (!timingSafeEqual(tag, this.#tagOf(clear, client))) return undefined;
+    const [server = "", id = "", tool = ""] = parseJson(clear.toString("utf8")) as readonly string[];
+    return { server, id, tool };
+  }
+
+  #tagOf(clear: Buffer, client: Client): Buffer {
+    const binding = Buffer.from(writeJson(bindingOf(client)), "utf8");
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(binding.length);
+    const mac = createHmac("sha256", this.#authentication).update(length).update(binding).update(clear);
+    return mac.digest().subarray(0, TAG_BYTES);
+  }
+}
+
+/**
+ * What a handle is bound to. Not the session: clients keep handles across restarts. Tasks of clients with
+ * sessions and of those without differ on the wire, so neither can use the handles of the other.
+ */
+const bindingOf = ({ principal, endpoint, session }: Client) => [principal.id, endpoint, session];
+
+const derived = (key: KeyObject, purpose: string): KeyObject =>
+  createSecretKey(Buffer.from(hkdfSync("sha256", key, "", purpose, 32)));

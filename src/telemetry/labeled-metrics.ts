@@ -57,7 +57,7 @@ class MetricSeries {
   }
 }
 
-/** All series of one metric, by three label values; the caller bounds the number of values (`labels.ts`). */
+/** All series of one metric, by three label values; the caller bounds the number of values (`finished-calls.ts`). */
 export class LabeledMetric {
   readonly #settings: LabeledMetricOptions;
   readonly #series = new Map<string, Map<string, Map<string, MetricSeries>>>();

@@ -1,5 +1,4 @@
-/** How is a log line shown in a terminal? Time, level, sentence, fields; in colour where supported. */
-import { escapeHidden } from "./escape.js";
+/** How is a log line shown in a terminal? Time, level, sentence, fields; in colour where supported, hidden characters escaped. */
 
 /** A parsed JSON line. */
 export interface LogLine {
@@ -42,4 +41,21 @@ export function wantsColour(terminal: boolean, env: Readonly<Record<string, stri
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR !== undefined) return env.FORCE_COLOR !== "0" && env.FORCE_COLOR !== "false";
   return terminal && env.TERM !== "dumb";
+}
+
+/**
+ * Controls (C0, C1, DEL), format characters (zero-width, bidirectional, tags, byte order mark), and the line
+ * and paragraph separators.
+ */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** The text with every hidden character as `\uXXXX`; the text of a valid JSON string stays valid. */
+export function escapeHidden(text: string): string {
+  return text.replace(INVISIBLE, (found) =>
+    // JSON escapes characters beyond the first plane as two units.
+    Array.from(
+      { length: found.length },
+      (_, unit) => `\\u${found.charCodeAt(unit).toString(16).padStart(4, "0")}`,
+    ).join(""),
+  );
 }

@@ -1,8 +1,7 @@
 /** How are log lines written? As JSON to stderr, or readable on a terminal; redacted, and with escapes escaped. */
 import { destination, pino } from "pino";
 import type { Logger } from "../core/logger.js";
-import { escapeHidden } from "./escape.js";
-import { formatLogLine, type LogLine, wantsColour } from "./log-format.js";
+import { escapeHidden, formatLogLine, type LogLine, wantsColour } from "./log-format.js";
 import { Redactor } from "./redact.js";
 
 const LOGGER_LEVELS = ["error", "warn", "info", "debug", "silent"] as const;

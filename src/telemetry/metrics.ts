@@ -4,9 +4,9 @@ import type { ListKind } from "../core/lists.js";
 import type { QuestionKind } from "../core/methods.js";
 import type { LoadShedKind } from "../core/pressure.js";
 import type { RestartReason } from "../core/upstream.js";
+import { CappedLabel, type Outcome } from "./finished-calls.js";
 import { GAUGES, type GaugeLabels } from "./gauges.js";
 import { LabeledMetric } from "./labeled-metrics.js";
-import { CappedLabel, type Outcome } from "./labels.js";
 
 /** Buckets that OpenTelemetry recommends for MCP durations, in seconds. */
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];

@@ -8,7 +8,7 @@ import type { StopSignal } from "../core/stop.js";
 import { entryLimit } from "../runtime/cache-limits.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import { serverLabel } from "./labels.js";
+import { serverLabel } from "./finished-calls.js";
 import type { InputKind, Metrics } from "./metrics.js";
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;

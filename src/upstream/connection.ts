@@ -1,9 +1,9 @@
-/** What can be done over one open connection to a server? Both eras implement it. */
-
+/** What can be done over one open connection to a server, and what is it given? Both eras implement it. */
 import type { Handler, Notice } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
+import type { Logger } from "../core/logger.js";
 import type { TaskListener, TaskSubscription } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
 import type { ServerFacts, ServerList } from "../core/upstream.js";
@@ -49,4 +49,26 @@ export interface Connection {
 export interface ConnectionObserver {
   listChanged(kind: ListKind): void;
   resourceUpdated(uri: string): void;
+}
+
+/** The part of a connection's settings that both eras use. */
+export interface ProtocolSettings {
+  /** The server's key in the config, for messages. */
+  readonly server: string;
+  /** The `clientInfo` of requests that the gateway sends for no client. */
+  readonly gateway: { readonly name: string; readonly version: string };
+  /** Whether clients see other servers beside this one, so that questions must name their server. */
+  readonly isAggregated: () => boolean;
+  readonly observer: ConnectionObserver;
+  readonly log: Logger;
+}
+
+const FIRST_MS = 1_000;
+const LONGEST_MS = 60_000;
+const JITTER = 0.2;
+
+/** The wait (ms) after `failures` failed attempts in a row; `random` gives numbers from 0 up to 1. */
+export function backoff(failures: number, random: () => number): number {
+  const wait = Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), LONGEST_MS);
+  return wait * (1 + JITTER * (2 * random() - 1));
 }

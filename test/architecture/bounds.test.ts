@@ -58,7 +58,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "upstream/leases.test.ts",
     title: "one principal that uses all it can get leaves room for others, who are not disturbed",
   },
-  "upstream/leases/resource-subscriptions.ts": {
+  "upstream/leases/upstream-events.ts": {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },
@@ -158,7 +158,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return () => budget.count();
     },
   },
-  "policy/checks/tool-schemas.ts": {
+  "policy/schema-checks.ts": {
     file: "policy/json-schema/pattern.test.ts",
     title: "never has more instructions than estimated",
   },

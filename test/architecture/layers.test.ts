@@ -33,8 +33,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["core", "wire", "runtime", "config", "telemetry", "patterns", "policy/json-schema/compile.ts"],
   ],
   // The public file of a validator that knows neither calls nor policies.
-  "policy/json-schema/compile.ts": ["policy/json-schema"],
-  "policy/json-schema": ["core", "wire", "runtime", "patterns"],
+  "policy/json-schema/compile.ts": ["core", "wire", "runtime", "patterns", "policy/json-schema"],
+  "policy/json-schema": ["core", "wire", "runtime", "patterns", "policy/json-schema/compile.ts"],
   routing: ["core", "wire", "runtime", "catalog"],
   "downstream/edge.ts": ["core", "wire"],
   "downstream/in-flight.ts": ["core", "wire"],

@@ -1,7 +1,7 @@
 /** What one principal may see says nothing of, and gives nothing to, another. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Client, Principal } from "../../src/core/client.js";
-import { listHandler } from "../../src/routing/list-handler.js";
+import { listHandler } from "../../src/routing/router.js";
 import { fakeCall } from "../support/fake-call.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, tool } from "./support.js";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { handleOrphans } from "../../src/operator/orphans.js";
-import type { Orphan } from "../../src/upstream/transport/process-registry.js";
+import type { Orphan } from "../../src/upstream/transport/process-group.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { uriTest } from "../../src/patterns/uri-globs.js";
+import { uriTest } from "../../src/patterns/globs.js";
 
 const ALL = ["*"];
 

@@ -1,8 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../src/core/call.js";
-import { concurrency } from "../../src/policy/concurrency.js";
-import { Semaphore } from "../../src/policy/semaphore.js";
+import { concurrency, Semaphore } from "../../src/policy/concurrency.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 import fc from "../support/fast-check.js";
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CallIds, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import type { TaskListener, TaskSubscription } from "../../src/core/methods.js";
-import { followTasks } from "../../src/routing/follow-tasks.js";
+import { followTasks } from "../../src/routing/task-notifications.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { tool } from "../catalog/support.js";
 import {

@@ -2,7 +2,7 @@ import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
 import { workerOf } from "../../src/core/worker-identity.js";
-import { type Task, TaskHandles } from "../../src/routing/task-handles.js";
+import { type Task, TaskHandles } from "../../src/routing/tasks.js";
 import { fakeClient } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
 

@@ -3,7 +3,7 @@ import { type Call, compose, observerMiddleware, type Reply } from "../../src/co
 import { GatewayError } from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
-import { accessLog } from "../../src/telemetry/access-log.js";
+import { accessLog } from "../../src/telemetry/finished-calls.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
 
 async function linesOf(call: Call, handler: () => Promise<Reply>, skipsDebug = false) {

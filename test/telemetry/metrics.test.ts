@@ -3,7 +3,7 @@ import { type Call, compose, observerMiddleware, type Reply } from "../../src/co
 import { GatewayError } from "../../src/core/errors.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
-import { callMetrics, upstreamMetrics } from "../../src/telemetry/call-metrics.js";
+import { callMetrics, upstreamMetrics } from "../../src/telemetry/finished-calls.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
 

@@ -1,7 +1,7 @@
 /** What do the keywords about arrays demand: number of elements, their schemas, and that they differ? */
 import { atPath, type CheckResult, UNKNOWN, violation } from "./check-result.js";
-import type { Keyword } from "./compiler.js";
-import { fingerprint } from "./equality.js";
+import type { Keyword } from "./compile.js";
+import { fingerprint } from "./scalars.js";
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 

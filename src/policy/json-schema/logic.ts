@@ -9,7 +9,7 @@ import {
   type Violation,
   violation,
 } from "./check-result.js";
-import type { Keyword } from "./compiler.js";
+import type { Keyword } from "./compile.js";
 
 const reference: Keyword = ({ $ref }, compiler) =>
   $ref === undefined ? undefined : compiler.reference($ref);

@@ -9,7 +9,7 @@ import {
   UNKNOWN,
   violation,
 } from "./check-result.js";
-import type { Compiler, Keyword, PatternHolder } from "./compiler.js";
+import type { Compiler, Keyword, PatternHolder } from "./compile.js";
 
 const required: Keyword = ({ required: given }) => {
   // In draft 3 and OpenAPI a boolean `required` stands in the member's schema and demands nothing of this object.

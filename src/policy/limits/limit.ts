@@ -1,15 +1,12 @@
-/** One limit of the config: its purses and its lines, one for each of those who share it. */
+/** What does one limit of the config count? Token buckets, quotas and semaphores, by the key of its `per`. */
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 import { boundedKey, entryLimit } from "../../runtime/cache-limits.js";
-import { compileMatcher, type Matcher } from "../rules/matcher.js";
-import { hasUri } from "../rules/route-readings.js";
-import type { PolicyFault } from "../rules/rule.js";
-import { Semaphore } from "../semaphore.js";
-import type { CallBudget } from "./call-budgets.js";
-import { Quota, TokenBucket } from "./call-budgets.js";
+import { Semaphore } from "../concurrency.js";
+import { hasUri } from "../rules/policy-input.js";
+import { compileMatcher, type Matcher, type PolicyFault } from "../rules/rule.js";
 
 /** The queue length where the config sets `concurrency` without `queue`. */
 const DEFAULT_QUEUE = 100;
@@ -118,4 +115,92 @@ export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFaul
     }
     return faults;
   });
+}
+
+/** Calls that may be spent. */
+export interface CallBudget {
+  /** Ms until a call is left, by a monotonic clock; 0 when one is. */
+  readonly waitMs: number;
+  /** Spends one call; check `waitMs` first. The returned function refunds it. */
+  spend(): () => void;
+}
+
+/** A rate and its burst. */
+interface TokenBucketSettings {
+  /** How many it holds, and has when it is new. */
+  readonly capacity: number;
+  /** How many come back in a millisecond. */
+  readonly perMs: number;
+}
+
+/** A token bucket on a monotonic clock. */
+export class TokenBucket implements CallBudget {
+  #tokens: number;
+  #at: number;
+  readonly #settings: TokenBucketSettings;
+
+  constructor(settings: TokenBucketSettings) {
+    this.#settings = settings;
+    this.#tokens = settings.capacity;
+    this.#at = performance.now();
+  }
+
+  get waitMs(): number {
+    this.#fill();
+    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#settings.perMs;
+  }
+
+  spend(): () => void {
+    this.#fill();
+    this.#tokens -= 1;
+    return () => {
+      this.#tokens = Math.min(this.#settings.capacity, this.#tokens + 1);
+    };
+  }
+
+  #fill(): void {
+    const now = performance.now();
+    const { capacity, perMs } = this.#settings;
+    // Sums of fractions fall short of whole numbers by less than this; a call that has waited must not wait again.
+    const filled = this.#tokens + (now - this.#at) * perMs + 1e-9;
+    this.#tokens = Math.min(capacity, filled);
+    this.#at = now;
+  }
+}
+
+/** How many calls per window. */
+interface QuotaSettings {
+  readonly count: number;
+  readonly windowMs: number;
+}
+
+/** A fixed-window counter on a monotonic clock. */
+export class Quota implements CallBudget {
+  readonly #settings: QuotaSettings;
+  #used = 0;
+  /** When the time that is running began. */
+  #since = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: QuotaSettings) {
+    this.#settings = settings;
+  }
+
+  get waitMs(): number {
+    const left = this.#since + this.#settings.windowMs - performance.now();
+    return left <= 0 || this.#used < this.#settings.count ? 0 : left;
+  }
+
+  spend(): () => void {
+    const now = performance.now();
+    if (now - this.#since >= this.#settings.windowMs) {
+      this.#since = now;
+      this.#used = 0;
+    }
+    this.#used += 1;
+    const since = this.#since;
+    return () => {
+      // What was spent in a time that is over is no use to the one that is running.
+      if (since === this.#since) this.#used -= 1;
+    };
+  }
 }

@@ -1,14 +1,17 @@
-/** Every limit that is about a call applies to it: rates, places, time-outs. */
+/** Which limits apply to a call, and what does it spend of them? A call that resumes a paid round spends nothing. */
 import { isDeepStrictEqual } from "node:util";
+import { LRUCache } from "lru-cache";
 import type { InteractionKind, LimitConfig } from "../../config/config.js";
 import type { Call, Handler, Middleware, Route } from "../../core/call.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import { TASK_METHODS } from "../../core/methods.js";
+import { entryLimit } from "../../runtime/cache-limits.js";
+import { canonicalDigest } from "../../runtime/canonical-digest.js";
 import type { Metrics } from "../../telemetry/metrics.js";
-import { restrictsAnyReading } from "../rules/matcher.js";
-import type { CallBudget } from "./call-budgets.js";
-import { Limit } from "./limit.js";
-import { PaidRounds } from "./paid-rounds.js";
+import { methodArguments } from "../rules/method-inputs.js";
+import { argsOf } from "../rules/policy-input.js";
+import { restrictsAnyReading } from "../rules/rule.js";
+import { type CallBudget, Limit } from "./limit.js";
 
 /** Refusals that never reached a server: the call that got one is not charged for it. */
 const NOT_CHARGED: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
@@ -165,7 +168,7 @@ export class Limits {
 }
 
 /** A limit, and what of a call it is about. */
-export interface AppliedLimit {
+interface AppliedLimit {
   readonly limit: Limit;
   readonly route: Route;
 }
@@ -198,4 +201,36 @@ function cancelledInQueue(cause: unknown): never {
   throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
     cause,
   });
+}
+
+const MAX_CALLS = 10_000;
+
+/**
+ * A client's claim that a call is a later round is checked: each round that ended in a question is good
+ * for one call with answers, of the same principal to the same target with the same arguments.
+ */
+class PaidRounds {
+  /** Until evicted; the seal of the round state limits how long an answer is valid. */
+  readonly #rounds = new LRUCache<string, number>(entryLimit(MAX_CALLS));
+
+  async grant(call: Call, route: Route): Promise<void> {
+    const key = await keyOf(call, route);
+    this.#rounds.set(key, (this.#rounds.get(key) ?? 0) + 1);
+  }
+
+  /** Uses up one; resolves to false when there is none. */
+  async use(call: Call, route: Route): Promise<boolean> {
+    const key = await keyOf(call, route);
+    const left = this.#rounds.get(key);
+    if (left === undefined) return false;
+    if (left > 1) this.#rounds.set(key, left - 1);
+    else this.#rounds.delete(key);
+    return true;
+  }
+}
+
+function keyOf(call: Call, route: Route): string | Promise<string> {
+  const given = route.kind === "methods" ? methodArguments(call.params) : argsOf(call);
+  const what = [call.client.principal.id, call.method, route.upstream, route.target];
+  return canonicalDigest([...what, given ?? null]);
 }

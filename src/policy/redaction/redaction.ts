@@ -4,15 +4,17 @@ import { runAtOnce, runSteps, type Steps, Work } from "../../runtime/cooperative
 import { ExactNumber, type JsonObject } from "../../wire/json.js";
 import { compilePattern } from "../rules/patterns.js";
 import {
+  compilePaths,
+  descend,
   isBinaryMember,
   isDisplayText,
   isProtocolKey,
+  isTarget,
   type MessagePart,
+  type PathNodes,
   partOfMember,
-} from "./message-parts.js";
-import { mirroredJson } from "./mirrored-json.js";
-import { compilePaths, descend, isTarget, type PathNodes } from "./paths.js";
-import { removedValues, withoutValues } from "./removed-values.js";
+} from "./positions.js";
+import { mirroredJson, removedValues, withoutValues } from "./text-copies.js";
 import { TextRedactor } from "./text-redactor.js";
 
 /** What one rule takes out, in one direction. */

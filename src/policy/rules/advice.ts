@@ -1,7 +1,10 @@
 /** Which rules and limits can never apply? Valid by themselves, and most likely mistakes. */
-import type { RuleConfig } from "../../config/config.js";
+
+import { namePrefix, uriPrefix } from "../../config/collisions.js";
+import type { Config, MatcherConfig, RuleConfig, ServerConfig } from "../../config/config.js";
+import { LIST_METHODS } from "../../core/lists.js";
+import { TARGETED_METHODS, TASK_METHODS } from "../../core/methods.js";
 import { glob } from "../../patterns/globs.js";
-import { type AdvisedConfig, deadMatchers } from "./dead-matchers.js";
 import { compileExpression } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
@@ -78,4 +81,125 @@ function contains(wide: string, narrow: string): boolean {
   if (!/[*?{]/.test(narrow)) return glob(wide)(narrow);
   const [stem = "", ...rest] = wide.split("*");
   return rest.length === 1 && rest[0] === "" && !/[?{]/.test(stem) && narrow.startsWith(stem);
+}
+
+/** What of a config there is to know for it. */
+export type AdvisedConfig = Pick<Config, "policy" | "limits" | "naming" | "auth"> & {
+  readonly servers: readonly Pick<ServerConfig, "name" | "prefix">[];
+};
+
+/** Empty in case of doubt; `path` is that of the rule or limit in the config. */
+const deadMatchers = (
+  subject: MatcherConfig,
+  path: PolicyFault["path"],
+  config: AdvisedConfig,
+): readonly PolicyFault[] => [
+  ...unmatchedNames(subject, path, config),
+  ...unmatchedMethods(subject, path),
+  ...unmatchedGroupsAndScopes(subject, path, config),
+];
+
+/** Methods that rules never match: their target is evaluated instead. */
+const unmatchedMethods = (
+  { methods = [] }: MatcherConfig,
+  path: PolicyFault["path"],
+): readonly PolicyFault[] =>
+  methods.flatMap((pattern, at): readonly PolicyFault[] => {
+    const message =
+      NEVER_EVALUATED.get(pattern) ??
+      (/[^\x21-\x7e]/.test(pattern)
+        ? "no method is like this: their names are of printable ASCII, without blanks"
+        : undefined);
+    return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
+  });
+
+const NEVER_EVALUATED: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(TARGETED_METHODS).map(([method, targeted]): readonly [string, string] => {
+    const kind = targeted.read({ name: "x", uri: "x", ref: { uri: "x" } })?.kind ?? "resources";
+    const key = method === "completion/complete" ? "prompts or resources" : kind;
+    return [method, `${method} is judged by what it is about: write ${key}`];
+  }),
+  ...[...LIST_METHODS.keys()].map((method): readonly [string, string] => [
+    method,
+    `${method} is answered by the gateway, with what the caller may see: a rule that hides takes out of it`,
+  ]),
+  ...[...TASK_METHODS].map((method): readonly [string, string] => [
+    method,
+    `${method} is part of the call that began its task, and is not judged again`,
+  ]),
+  ...["initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen"].map(
+    (method): readonly [string, string] => [
+      method,
+      `${method} is answered by the gateway and reaches no server`,
+    ],
+  ),
+]);
+
+function unmatchedNames(
+  subject: MatcherConfig,
+  path: PolicyFault["path"],
+  { servers, naming }: AdvisedConfig,
+): readonly PolicyFault[] {
+  const tests = subject.servers?.map(glob);
+  const prefixes = servers
+    .filter(({ name }) => tests === undefined || tests.some((matches) => matches(name)))
+    .map(({ prefix }) => prefix);
+  // Servers without a prefix have whatever names they like.
+  if (prefixes.length === 0 || prefixes.includes("")) return [];
+  // A longer prefix is cut.
+  const names = prefixes.map((prefix) => namePrefix(prefix, naming).slice(0, naming.maxLength - 9));
+  const uris = [...prefixes.map((prefix) => `${uriPrefix(prefix)}+`), ...KEPT_SCHEMES];
+  const { tools = [], prompts = [], resources = [] } = subject;
+  const dead = (kind: string, at: number, message: string) => ({ path: [...path, kind, at], message });
+  const deadNames = (kind: string, patterns: readonly string[]) =>
+    patterns.flatMap((pattern, at): readonly PolicyFault[] => {
+      if (!names.some((start) => canBeginWith(pattern, start))) {
+        return [dead(kind, at, `no name is like this: they begin with ${names.join(", ")}`)];
+      }
+      return INVALID_NAME_GLOB.test(pattern)
+        ? [dead(kind, at, "no name is like this: whatever is not one of A-Z a-z 0-9 _ - becomes _ in them")]
+        : [];
+    });
+  return [
+    ...deadNames("tools", tools),
+    ...deadNames("prompts", prompts),
+    ...resources.flatMap((pattern, at): readonly PolicyFault[] =>
+      uris.some((start) => canBeginWith(pattern.toLowerCase(), start))
+        ? []
+        : [dead("resources", at, `no URI is like this: they begin with ${uris.join(", ")}`)],
+    ),
+  ];
+}
+
+/** Schemes that URIs keep, whichever server has them. */
+const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
+
+/** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */
+const INVALID_NAME_GLOB = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;
+
+function canBeginWith(pattern: string, start: string): boolean {
+  const wild = pattern.search(/[*?{]/);
+  const stem = wild === -1 ? pattern : pattern.slice(0, wild);
+  return stem.startsWith(start) || (wild !== -1 && start.startsWith(stem));
+}
+
+/** Groups that no key has and scopes that no token grants, where keys are all there is. */
+function unmatchedGroupsAndScopes(
+  { groups = [], scopes = [] }: MatcherConfig,
+  path: PolicyFault["path"],
+  { auth }: AdvisedConfig,
+): readonly PolicyFault[] {
+  if (auth?.jwt !== undefined) return [];
+  const known = new Set(auth?.keys.flatMap((key) => key.groups));
+  return [
+    ...groups.flatMap((group, at): readonly PolicyFault[] =>
+      known.has(group)
+        ? []
+        : [{ path: [...path, "groups", at], message: "nobody is in this group: no key of auth has it" }],
+    ),
+    ...scopes.map((_, at) => ({
+      path: [...path, "scopes", at],
+      message: "nobody has this scope: scopes are of tokens, and auth takes none",
+    })),
+  ];
 }

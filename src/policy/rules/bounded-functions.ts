@@ -1,7 +1,6 @@
 /** CEL's own functions on texts, lists and maps, each made to count its work. */
 import type { CelFunc, CelInput, CelList, CelValue } from "@bufbuild/cel";
-import type { Library } from "./cel.js";
-import { readCost, scanCost, searchCost, work } from "./work.js";
+import { type Library, readCost, scanCost, searchCost, work } from "./cel.js";
 
 /** Longer texts are no numbers, times or addresses, and to find that out could take long. */
 const MAX_NUMBER_LENGTH = 64;

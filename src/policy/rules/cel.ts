@@ -1,4 +1,8 @@
-/** How is the CEL library loaded? With the first rule that needs it: it is large, and most configs have no such rule. */
+/**
+ * How is the CEL library loaded, and how much work may a condition be? It is loaded with the first rule that needs it: it is
+ * large, and most configs have no such rule. It has no bound of its own on work, so each function that can take long counts
+ * its work here, and stops when that is too much. One evaluation is counted at a time, as none waits for anything.
+ */
 import { createRequire } from "node:module";
 import type * as Cel from "@bufbuild/cel";
 import type * as Extensions from "@bufbuild/cel/ext";
@@ -22,3 +26,55 @@ export function loadLibrary(): Library {
 export class ExpressionError extends Error {
   override readonly name = "ExpressionError";
 }
+
+/** Steps of one evaluation, some 100 ns each: at most about 25 ms. */
+export const MAX_STEPS = 250_000;
+
+/** The condition is more work than one may be. Rules take it as a condition that cannot be answered. */
+export class WorkLimitError extends RangeError {
+  override readonly name = "TooMuchWork";
+}
+
+/** The work of the evaluation under way, or of the last one. */
+class EvaluationWork {
+  #spent = 0;
+  #limit = MAX_STEPS;
+
+  /** Begins an evaluation of at most `steps` steps. */
+  begin(most: number): void {
+    this.#spent = 0;
+    this.#limit = most;
+  }
+
+  /**
+   * Counts work before it is done.
+   *
+   * @throws TooMuchWork when there is none left
+   */
+  spend(steps: number): void {
+    this.#spent += steps;
+    if (this.isExceeded) throw new WorkLimitError("the condition is too much work to be answered");
+  }
+
+  get spent(): number {
+    return Math.min(this.#spent, this.#limit);
+  }
+
+  /** CEL goes on behind an error where its answer does not hang on it; what was cut short is no answer all the same. */
+  get isExceeded(): boolean {
+    return this.#spent > this.#limit;
+  }
+}
+
+/** What conditions have for their work; shared, as they are evaluated one after the other. */
+export const work = new EvaluationWork();
+
+/** What it takes to go through a text with the machine's own means, such as comparing. */
+export const scanCost = (length: number): number => 1 + length / 64;
+/** The same for code of ours. */
+export const readCost = (length: number): number => 1 + length / 8;
+/** To look for one text in another may take the product of both. */
+export const searchCost = (length: number, sought: number): number => 1 + (length * Math.max(1, sought)) / 64;
+/** To match a pattern may touch each instruction of its program at each character. */
+export const matchCost = (length: number, programSize: number): number =>
+  1 + (length * Math.max(16, programSize)) / 64;

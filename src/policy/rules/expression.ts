@@ -1,10 +1,9 @@
 /** A `when` expression: compiled and checked once, then asked about one call after another. */
-import { ExpressionError, loadLibrary } from "./cel.js";
+import { ExpressionError, loadLibrary, MAX_STEPS, matchCost, WorkLimitError, work } from "./cel.js";
 import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
 import { compilePattern } from "./patterns.js";
 import { conjuncts, type KnownMembers, translate } from "./translate.js";
-import { MAX_STEPS, matchCost, WorkLimitError, work } from "./work.js";
 
 /** What an expression may look at, as JSON. */
 export interface Facts {

@@ -1,9 +1,8 @@
 /** The functions of `when`: CEL's own, made to know what to do with things that are not there, and bounded. */
 import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
 import { boundedFunctions } from "./bounded-functions.js";
-import type { Library } from "./cel.js";
+import { type Library, readCost, work } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
-import { readCost, work } from "./work.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
 const MAX_TEXT_LENGTH = 131_072;

@@ -4,7 +4,7 @@ import type { CelInput, CelMap } from "@bufbuild/cel";
 import { toBigInt } from "../../wire/decimal.js";
 import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { readCost, work } from "./work.js";
+import { readCost, work } from "./cel.js";
 
 /** Conversion of JSON values for CEL. */
 export interface JsonValues {

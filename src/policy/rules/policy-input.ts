@@ -1,11 +1,12 @@
-/** What does the policy evaluate, and what does it decide? The input of rules, its facts, and the decision. */
+/** What does the policy evaluate, and what does it decide? The input of rules, in each reading of its URI, and the decision. */
 import type { InteractionKind, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
+import { isUriList } from "../../core/lists.js";
 import { PARAMS } from "../../core/members.js";
+import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Facts } from "./expression.js";
-import { nameForRules } from "./route-readings.js";
 
 /** What the policy decides on one input. */
 export interface Decision {
@@ -62,3 +63,45 @@ export function factsOf({ route, client, args, request }: PolicyInput): Facts {
     request: request ?? {},
   };
 }
+
+/** As `UriReadings`, with a route in the place of each URI. */
+export interface RouteReadings {
+  /** The first is the route itself. */
+  readonly all: readonly Route[];
+  readonly alike: readonly Route[];
+  readonly complete: boolean;
+}
+
+/** The name that rules are written against. */
+export const nameForRules = (route: Route): string => route.aggregateName ?? route.exposed;
+
+/** Whether a route is found by a URI. */
+export const hasUri = ({ kind }: Route): boolean => isUriList(kind);
+
+const made = new WeakMap<Route, RouteReadings>();
+const originalNames = new WeakMap<Route, string>();
+
+/** Undefined where there is one reading, as of nearly all. */
+export function readingsOfRoute(route: Route): RouteReadings | undefined {
+  const { unambiguousName } = route;
+  if (unambiguousName === undefined && !hasUri(route)) return undefined;
+  const name = nameForRules(route);
+  if (unambiguousName === undefined && hasSingleReading(name)) return undefined;
+  const known = made.get(route);
+  if (known !== undefined) return known;
+  const { all, alike, complete } =
+    unambiguousName === undefined
+      ? readingsOf(name)
+      : { all: [name, unambiguousName], alike: [], complete: true };
+  const as = (reading: string): Route => {
+    const read: Route = { ...route, aggregateName: reading };
+    originalNames.set(read, name);
+    return read;
+  };
+  const readings = { all: [route, ...all.slice(1).map(as)], alike: alike.map(as), complete };
+  made.set(route, readings);
+  return readings;
+}
+
+/** The URI of which `route` is another reading; undefined where the route is one by itself. */
+export const originalNameOf = (route: Route): string | undefined => originalNames.get(route);

@@ -4,10 +4,16 @@ import type { Route } from "../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../core/client.js";
 import { cooperativeYield } from "../../runtime/cooperative-yield.js";
 import type { ConditionResult } from "./expression.js";
-import { namesKinds } from "./matcher.js";
-import { type Decision, factsOf, type PolicyInput, type RedactingRule, redacts } from "./policy-input.js";
-import { type RouteReadings, readingsOfRoute } from "./route-readings.js";
-import { compileRule, type PolicyFault, type Rule } from "./rule.js";
+import {
+  type Decision,
+  factsOf,
+  type PolicyInput,
+  type RedactingRule,
+  type RouteReadings,
+  readingsOfRoute,
+  redacts,
+} from "./policy-input.js";
+import { compileRule, namesKinds, type PolicyFault, type Rule } from "./rule.js";
 
 /** The result of one rule, for `explain`. */
 export interface RuleExplanation {
@@ -27,7 +33,7 @@ export function compileRules(rules: readonly RuleConfig[]): {
   };
 }
 
-/** The remaining work of conditions, in steps of about 100 ns (`work.ts`). */
+/** The remaining work of conditions, in steps of about 100 ns (`cel.ts`). */
 export interface WorkBudget {
   steps: number;
   /** Whether a condition that exceeds the budget can be evaluated again later. */

@@ -1,10 +1,13 @@
-/** One rule of the policy, compiled. */
-import type { RuleConfig } from "../../config/config.js";
+/** What is a rule about (or a limit): which targets, and whose calls? One rule of the policy, compiled. */
+import type { MatcherConfig, RuleConfig } from "../../config/config.js";
+import type { Route } from "../../core/call.js";
+import { type Principal, tokenScopes } from "../../core/client.js";
+import { glob, type NameMatcher, UriGlobs } from "../../patterns/globs.js";
+import { objectAt } from "../../wire/json.js";
 import { ExpressionError } from "./cel.js";
-import type { Expression } from "./expression.js";
-import { compileExpression } from "./expression.js";
-import { compileMatcher, type Matcher } from "./matcher.js";
+import { compileExpression, type Expression } from "./expression.js";
 import { compilePattern } from "./patterns.js";
+import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./policy-input.js";
 
 /** A compiled rule. */
 export interface Rule {
@@ -92,4 +95,100 @@ function badPatterns({ redact }: RuleConfig, path: PolicyFault["path"]): PolicyF
       }
     }),
   );
+}
+
+/** Which targets and principals a rule or limit is about. */
+export interface Matcher {
+  /** Whether the URI of a resource matters. */
+  readonly namesUris: boolean;
+  /** Whether it is about what the route leads to, whatever its name is. */
+  matchesIgnoringName(route: Route): boolean;
+  /**
+   * Whether it is about the route, in the one reading that it stands for.
+   * @param restricts whether it takes something away; what allows a URI must allow all of its readings
+   */
+  matchesRoute(route: Route, restricts: boolean): boolean;
+  matchesPrincipal(principal: Principal): boolean;
+  /** Whether it may be about something of this server. */
+  mayMatchServer(server: string): boolean;
+}
+
+/** Compiled once, so that a call costs only the matching. */
+export function compileMatcher(config: MatcherConfig): Matcher {
+  const { tools, prompts, resources, methods } = config;
+  const anyName = !namesKinds(config);
+  const isTool = tools === undefined ? undefined : anyOf(tools);
+  const isPrompt = prompts === undefined ? undefined : anyOf(prompts);
+  const isMethod = methods === undefined ? undefined : anyOf(methods);
+  const uris = resources === undefined ? undefined : new UriGlobs(resources);
+  const isServer = config.servers === undefined ? undefined : anyOf(config.servers);
+  const isPrincipal = config.principals === undefined ? undefined : anyOf(config.principals);
+  const hints = Object.entries(config.annotations ?? {});
+  const matchesIgnoringName = (route: Route): boolean => {
+    if (isServer !== undefined && !isServer(route.upstream)) return false;
+    return !hints.some(([hint, wanted]) => hintOf(route, hint) !== wanted);
+  };
+  return {
+    namesUris: uris !== undefined,
+    matchesIgnoringName,
+    matchesRoute(route, restricts) {
+      if (!matchesIgnoringName(route)) return false;
+      if (anyName) return true;
+      const name = nameForRules(route);
+      if (hasUri(route)) return uris !== undefined && coversUri(uris, name, restricts, originalNameOf(route));
+      const { kind } = route;
+      const matches = kind === "tools" ? isTool : kind === "prompts" ? isPrompt : isMethod;
+      if (matches?.(name) === true) return true;
+      const written = restricts ? undefined : originalNameOf(route);
+      return written !== undefined && (kind === "tools" ? tools : prompts)?.includes(written) === true;
+    },
+    mayMatchServer: (server) => isServer?.(server) ?? true,
+    matchesPrincipal(principal) {
+      if (isPrincipal !== undefined && !isPrincipal(principal.id)) return false;
+      if (config.groups !== undefined && !config.groups.some((group) => principal.groups.includes(group))) {
+        return false;
+      }
+      if (config.scopes === undefined) return true;
+      const granted = tokenScopes(principal);
+      return config.scopes.every((scope) => granted.has(scope));
+    },
+  };
+}
+
+/** Whether it restricts the call in one of the readings of its URI. */
+export function restrictsAnyReading(matcher: Matcher, route: Route): boolean {
+  const readings = matcher.namesUris ? readingsOfRoute(route) : undefined;
+  if (readings === undefined) return matcher.matchesRoute(route, true);
+  if (!readings.complete) return matcher.matchesIgnoringName(route);
+  return [...readings.all, ...readings.alike].some((reading) => matcher.matchesRoute(reading, true));
+}
+
+function coversUri(uris: UriGlobs, name: string, restricts: boolean, written: string | undefined): boolean {
+  if (restricts) return uris.restricts(name);
+  if (written === undefined) return uris.allows(name);
+  return uris.has(written) || (uris.allows(written) && uris.allowsReading(name));
+}
+
+/** Whether it is about certain kinds of targets alone; it is about all of them where it names none. */
+export const namesKinds = ({ tools, prompts, resources, methods }: MatcherConfig): boolean =>
+  (tools ?? prompts ?? resources ?? methods) !== undefined;
+
+const anyOf = (patterns: readonly string[]): NameMatcher => {
+  const tests = patterns.map(glob);
+  return (name) => tests.some((matches) => matches(name));
+};
+
+/** The defaults of absent annotations (2026-07-28: schema, "ToolAnnotations"). */
+const DEFAULT_HINTS: Readonly<Record<string, boolean>> = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+};
+
+function hintOf({ kind, item }: Route, hint: string): unknown {
+  if (kind !== "tools") return undefined;
+  const said = objectAt(item, "annotations");
+  if (said !== undefined && Object.hasOwn(said, hint)) return said[hint];
+  return Object.hasOwn(DEFAULT_HINTS, hint) ? DEFAULT_HINTS[hint] : undefined;
 }

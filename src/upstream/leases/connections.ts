@@ -21,9 +21,8 @@ import {
   requestListScope,
   SESSION_LIST_SCOPE,
 } from "./lease.js";
-import { ClientSubscriptions, ConnectionSubscriptions } from "./resource-subscriptions.js";
 import { SessionChoice } from "./session-choice.js";
-import type { UpstreamEvents } from "./upstream-events.js";
+import { ClientSubscriptions, ConnectionSubscriptions, type UpstreamEvents } from "./upstream-events.js";
 
 /** An open connection and the supervisor that keeps it. */
 export interface SupervisedConnection {

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { capabilityClass, includesClientFeatures } from "../protocol/advertised-capabilities.js";
 import type { Supervisor } from "../supervision/supervisor.js";
-import { ConnectionSubscriptions } from "./resource-subscriptions.js";
+import { ConnectionSubscriptions } from "./upstream-events.js";
 
 /** The clients that a connection is kept for. */
 export interface LeaseKey {

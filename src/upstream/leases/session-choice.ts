@@ -7,7 +7,7 @@ import type { StopSignal } from "../../core/stop.js";
 import { type ListScope, type ServerFacts, SHARED_SCOPE } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
-import { HandshakeRefused } from "../legacy/handshake.js";
+import { HandshakeRefused } from "../legacy/session.js";
 import { declaresClientFeatures } from "../protocol/advertised-capabilities.js";
 import { type Connected, NoSessionError } from "../supervision/connect.js";
 import { type EraCache, pinOf } from "../supervision/era-cache.js";

@@ -6,18 +6,13 @@ import { Stop, type StopSignal } from "../../core/stop.js";
 import { codeOf, type Envelope, type MessageId } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
-import { CLIENT_CANCELLED, cancelReason } from "../protocol/cancel-reason.js";
 import { nextId } from "../protocol/ids.js";
-import { OpenCalls } from "../protocol/open-calls.js";
-import type { Presentation } from "../protocol/questions.js";
-import { invalidQuestionError, readUrlElicitations } from "../protocol/read-questions.js";
-import { awaitTask, type Exchange, needsTask } from "./awaited-task.js";
+import { CLIENT_CANCELLED, cancelReason, OpenCalls } from "../protocol/open-calls.js";
+import { invalidQuestionError, type Presentation, readUrlElicitations } from "../protocol/questions.js";
+import { readReply, urlElicitationReply, writeCall } from "./messages.js";
 import { callIdentity, type ParkableCall, type ParkedCalls } from "./parked-calls.js";
-import { readReply } from "./read-reply.js";
 import { RunningCall } from "./running-call.js";
-import { progressTargetOf, type TaskProgress } from "./task-progress.js";
-import { urlElicitationReply } from "./url-elicitation.js";
-import { writeCall } from "./write-call.js";
+import { awaitTask, type Exchange, needsTask, progressTargetOf, type TaskProgress } from "./tasks.js";
 
 /** What calls need of their connection. */
 export interface LegacyCallsSettings {

@@ -15,23 +15,19 @@ import { type StopSignal, unlessAborted } from "../../core/stop.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
-import type { Connection } from "../connection.js";
+import type { Connection, ProtocolSettings } from "../connection.js";
 import { nextId } from "../protocol/ids.js";
 import { listAllPages } from "../protocol/pagination.js";
-import { displayNameOf, type Presentation } from "../protocol/questions.js";
-import { isAmbiguous } from "../protocol/read-questions.js";
-import type { ProtocolSettings } from "../protocol/settings.js";
+import { displayNameOf, isAmbiguous, type Presentation } from "../protocol/questions.js";
 import type { Channel, ChannelResponse } from "../transport/channel.js";
 import { cancelled, LegacyCalls, sendCancelled } from "./calls.js";
-import { ConnectionLogLevel } from "./log-level.js";
-import { NotificationRouter } from "./notifications.js";
+import { requireConsent, VisitedLinks } from "./messages.js";
 import type { ParkedCalls } from "./parked-calls.js";
 import type { RunningCall } from "./running-call.js";
-import { type RefusedQuestion, ServerRequests } from "./server-requests.js";
+import { NotificationRouter, type RefusedQuestion, ServerRequests } from "./server-messages.js";
 import { Session } from "./session.js";
-import { ResourceSubscriptions } from "./subscriptions.js";
-import { TaskProgress } from "./task-progress.js";
-import { requireConsent, VisitedLinks } from "./url-elicitation.js";
+import { ConnectionLogLevel, ResourceSubscriptions } from "./session-state.js";
+import { TaskProgress } from "./tasks.js";
 
 /** How the questions of a server are answered. */
 export interface QuestionSettings {

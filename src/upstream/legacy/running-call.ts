@@ -5,14 +5,13 @@ import { questionKind } from "../../core/methods.js";
 import { type Envelope, type IdKey, idKey, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
-import { OpenCall } from "../protocol/open-calls.js";
+import { OpenCall, releaseParams, type SentRequest } from "../protocol/open-calls.js";
 import {
   INTERACTIVE_METHODS,
   type Presentation,
   presentQuestion,
   withoutHopMetadata,
 } from "../protocol/questions.js";
-import { releaseParams, type SentRequest } from "../protocol/sent-request.js";
 
 /** The next step of a call: its end, or questions that the client must answer first. */
 export type CallStep = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };

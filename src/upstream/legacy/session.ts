@@ -1,26 +1,25 @@
-/** What happens when a server forgets a session? A new handshake, and the request is sent once more. */
+/** What is agreed with a legacy server (`initialize`), and what happens when it forgets the session? A new handshake. */
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Request } from "../../wire/envelope.js";
-import { backoff } from "../protocol/backoff.js";
-import { isModernRefusal } from "../protocol/hop-errors.js";
-import { isReleased as isForgottenRequest } from "../protocol/sent-request.js";
+import type { ServerFacts } from "../../core/upstream.js";
+import type { Request, RpcError } from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { HEADER, LEGACY_REVISIONS, OWN_META } from "../../wire/names.js";
+import { backoff } from "../connection.js";
+import { nextId } from "../protocol/ids.js";
+import { isReleased as isForgottenRequest, isModernRefusal } from "../protocol/open-calls.js";
 import {
   type Channel,
   type ChannelResponse,
   type ExchangeOptions,
+  type Headers,
   HttpStatusError,
 } from "../transport/channel.js";
-import {
-  HandshakeRefused,
-  type HandshakeSettings,
-  type NegotiatedSession,
-  performHandshake,
-} from "./handshake.js";
 
 /** How sessions are opened, and who is notified of a new or lost one. */
-export interface SessionSettings extends Omit<HandshakeSettings, "signal"> {
+interface SessionSettings extends Omit<HandshakeSettings, "signal"> {
   readonly log: Logger;
   /** The timeout (ms) of a new handshake after the session was lost. */
   readonly handshakeTimeoutMs: number;
@@ -172,4 +171,104 @@ const respondsUnknownSession = (
 function failedWithUnknownSession(negotiated: NegotiatedSession, error: unknown): boolean {
   const cause = error instanceof GatewayError ? error.cause : undefined;
   return cause instanceof HttpStatusError && isUnknownSession(negotiated, cause.status, cause.body);
+}
+
+/** What `initialize` carries. */
+interface HandshakeSettings {
+  readonly server: string;
+  readonly gateway: { readonly name: string; readonly version: string };
+  /** The revision to offer; the server may answer with an older one. */
+  readonly revision: string;
+  readonly capabilities: JsonObject;
+  readonly signal: StopSignal;
+}
+
+/** The result of the handshake, and the headers that every later message of the session carries. */
+interface NegotiatedSession {
+  readonly facts: ServerFacts;
+  readonly revision: string;
+  readonly sessionId: string | undefined;
+  readonly headers: Headers;
+}
+
+/** The server answered `initialize` with an error. */
+export class HandshakeRefused extends Error {
+  override readonly name = "HandshakeRefused";
+  constructor(
+    readonly error: RpcError,
+    readonly status: number,
+  ) {
+    super(`initialize was refused: ${error.message}`);
+  }
+}
+
+/** A revision before the first published one, which some old servers answer with; the differences do not matter here. */
+const OLDEST_KNOWN = "2024-10-07";
+
+/**
+ * Performs the handshake. An abort only ends the wait: `initialize` must not be cancelled by a notification
+ * (2025-11-25, basic/utilities/cancellation).
+ *
+ * @throws HandshakeRefused, or a GatewayError of the channel.
+ */
+async function performHandshake(channel: Channel, settings: HandshakeSettings): Promise<NegotiatedSession> {
+  const answer = await channel.exchange(
+    {
+      jsonrpc: "2.0",
+      id: nextId(),
+      method: "initialize",
+      params: {
+        protocolVersion: settings.revision,
+        capabilities: settings.capabilities,
+        clientInfo: settings.gateway,
+      },
+    },
+    { signal: settings.signal },
+  );
+  if (answer.message.error !== undefined) throw new HandshakeRefused(answer.message.error, answer.status);
+  const result = answer.message.result ?? {};
+  const revision = stringAt(result, "protocolVersion") ?? "no version";
+  if (revision !== OLDEST_KNOWN && !LEGACY_REVISIONS.some((known) => known === revision)) {
+    throw new GatewayError(
+      "upstream_unavailable",
+      "upstream",
+      `${settings.server} answered initialize with ${revision}, which the gateway does not support`,
+      { server: settings.server },
+    );
+  }
+  const sessionId = answer.header(HEADER.sessionId);
+  const headers: Headers = {
+    [HEADER.protocolVersion]: revision,
+    ...(sessionId !== undefined && { [HEADER.sessionId]: sessionId }),
+  };
+  await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }, { headers });
+  return { facts: factsOf(result, revision), revision, sessionId, headers };
+}
+
+function factsOf(result: JsonObject, revision: string): ServerFacts {
+  const instructions = stringAt(result, "instructions");
+  const instance = stringAt(objectAt(result, "_meta"), OWN_META.instance);
+  return {
+    capabilities: withCompletions(
+      knownCapabilities(objectAt(result, "capabilities") ?? {}, revision),
+      revision,
+    ),
+    serverInfo: objectAt(result, "serverInfo") ?? {},
+    ...(instructions !== undefined && { instructions }),
+    ...(instance !== undefined && { instance }),
+  };
+}
+
+/** Tasks came with 2025-11-25, and their extension belongs to the revisions after it (SEP-2663). */
+function knownCapabilities(capabilities: JsonObject, revision: string): JsonObject {
+  const known = revision < "2025-11-25" ? without(capabilities, ["tasks"]) : capabilities;
+  const extensions = objectAt(known, "extensions");
+  const kept = extensions && without(extensions, [TASKS_EXTENSION]);
+  return kept === extensions ? known : { ...known, extensions: kept };
+}
+
+/** 2024-11-05 had completions for prompts and resources, but no capability for them: such a server is tried. */
+function withCompletions(known: JsonObject, revision: string): JsonObject {
+  const may = Object.hasOwn(known, "prompts") || Object.hasOwn(known, "resources");
+  return may && revision < "2025-03-26" ? { completions: {}, ...known } : known;
 }

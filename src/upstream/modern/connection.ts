@@ -27,24 +27,30 @@ import { canonicalText } from "../../wire/json-text.js";
 import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import type { Connection } from "../connection.js";
-import { cancelReason } from "../protocol/cancel-reason.js";
-import { isModernRefusal } from "../protocol/hop-errors.js";
+import type { Connection, ProtocolSettings } from "../connection.js";
 import { nextId } from "../protocol/ids.js";
-import { OpenCall, OpenCalls } from "../protocol/open-calls.js";
+import { cancelReason, isModernRefusal, OpenCall, OpenCalls } from "../protocol/open-calls.js";
 import { listAllPages } from "../protocol/pagination.js";
-import { displayNameOf, presentQuestions } from "../protocol/questions.js";
-import { invalidQuestionError, isAmbiguous, readQuestions } from "../protocol/read-questions.js";
-import type { ProtocolSettings } from "../protocol/settings.js";
+import {
+  displayNameOf,
+  invalidQuestionError,
+  isAmbiguous,
+  presentQuestions,
+  readQuestions,
+} from "../protocol/questions.js";
 import type { Channel, ChannelResponse } from "../transport/channel.js";
-import { CapabilityCache } from "./capability-cache.js";
-import { ListenStreams } from "./listen-streams.js";
-import { withoutParamHeaders } from "./param-headers.js";
-import { readCapabilities, readFacts } from "./probe.js";
-import { readFreshness, readReply } from "./read-reply.js";
+import { ListenStreams, TaskStreams } from "./listen-streams.js";
+import {
+  type RequestIdentity,
+  readFreshness,
+  readReply,
+  type WrittenRequest,
+  withoutParamHeaders,
+  writeCall,
+  writeRequest,
+} from "./messages.js";
+import { CapabilityCache, readCapabilities, readFacts } from "./probe.js";
 import type { OpenStream } from "./subscriptions.js";
-import { TaskStreams } from "./task-streams.js";
-import { type RequestIdentity, type WrittenRequest, writeCall, writeRequest } from "./write-call.js";
 
 /** The capabilities that are advertised for one client: its own, of those that the gateway can relay. */
 export type AdvertisedFor = (client: Client) => JsonObject;

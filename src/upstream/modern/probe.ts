@@ -1,18 +1,20 @@
-/** Which era does a server belong to, as its answer to `server/discover` shows? */
+/** Which era does a server belong to, and what does it advertise to which clients, as its answers to `server/discover` show? */
+
+import { LRUCache } from "lru-cache";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { ServerFacts } from "../../core/upstream.js";
 import { codeOf, isRpcError, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
-import { parseJson } from "../../wire/json-text.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
 import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION, OWN_META } from "../../wire/names.js";
-import { isModernRefusal } from "../protocol/hop-errors.js";
 import { nextId } from "../protocol/ids.js";
+import { isModernRefusal } from "../protocol/open-calls.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
-import { writeRequest } from "./write-call.js";
+import { writeRequest } from "./messages.js";
 
 /** What the probe of a server needs. */
-export interface ProbeSettings {
+interface ProbeSettings {
   readonly server: string;
   readonly gateway: { readonly name: string; readonly version: string };
   readonly signal: StopSignal;
@@ -132,3 +134,46 @@ function errorIn(body: string): RpcError | undefined {
 
 const unavailable = (server: string, what: string): GatewayError =>
   new GatewayError("upstream_unavailable", "upstream", `${server} ${what}`, { server, retryable: true });
+
+/** The maximum number of combinations of client capabilities that are cached. */
+const MAX_CAPABILITY_CLASSES = 100;
+
+/** The server capabilities by client capabilities, of one connection. */
+export class CapabilityCache {
+  #base: JsonObject;
+  readonly #discover: (advertised: JsonObject) => Promise<JsonObject>;
+  readonly #cache = new LRUCache<string, Promise<JsonObject>>({ max: MAX_CAPABILITY_CLASSES });
+
+  /**
+   * @param base the capabilities for clients without capabilities
+   * @param discover sends `server/discover` with these client capabilities
+   */
+  constructor(base: JsonObject, discover: (advertised: JsonObject) => Promise<JsonObject>) {
+    this.#base = base;
+    this.#discover = discover;
+  }
+
+  /** The capabilities of the server have changed, perhaps for all clients. */
+  reset(base: JsonObject): void {
+    this.#base = base;
+    this.#cache.clear();
+  }
+
+  /** The capabilities for clients with `advertised`; those of `base` where the discovery fails. */
+  async capabilitiesFor(advertised: JsonObject): Promise<JsonObject> {
+    if (Object.keys(advertised).length === 0) return this.#base;
+    const kind = writeJson(advertised);
+    let offered = this.#cache.get(kind);
+    if (offered === undefined) {
+      offered = this.#discover(advertised);
+      this.#cache.set(kind, offered);
+    }
+    try {
+      return await offered;
+    } catch {
+      // The next list discovers again.
+      this.#cache.delete(kind);
+      return this.#base;
+    }
+  }
+}

@@ -1,8 +1,18 @@
-/** Which calls are running on a connection, and to which of them does a message on a shared pipe belong? */
+/** Which calls are running on a connection, to which of them does a message belong, and how do they end at client and server? */
 import { type Call, severityOf } from "../../core/call.js";
-import { idKey, isProgressToken, type MessageId, type Notification } from "../../wire/envelope.js";
+import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
+import {
+  codeOf,
+  idKey,
+  isProgressToken,
+  type MessageId,
+  type Notification,
+  type Request,
+  type RpcError,
+} from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
-import { META } from "../../wire/names.js";
+import { CODE, META } from "../../wire/names.js";
 
 /**
  * Late log messages of a call may arrive after its end. For this time (ms) after a call of another client has ended, a
@@ -152,4 +162,51 @@ function meetsLogLevel(call: Call, params: JsonObject | undefined): boolean {
   if (call.logLevel === undefined || !isObject(params)) return true;
   const level = severityOf(params.level);
   return level < 0 || level >= severityOf(call.logLevel);
+}
+
+/** The id is needed until the response; the parameters only while the request may have to be sent again. */
+export interface SentRequest extends Request {
+  params?: JsonObject;
+}
+
+const RELEASED: JsonObject = Object.freeze({});
+
+/** Drops the parameters, which may be megabytes; the request cannot be sent again. */
+export function releaseParams(request: SentRequest): void {
+  request.params = RELEASED;
+}
+
+/** Whether the parameters were dropped. */
+export const isReleased = ({ params }: Request): boolean => params === RELEASED;
+
+/** The reason where the client gave none. */
+export const CLIENT_CANCELLED = "the client gave up";
+
+/** The message of the GatewayError that aborted the call; otherwise that of a client's cancellation. */
+export const cancelReason = ({ reason }: StopSignal): string =>
+  reason instanceof GatewayError ? reason.message : CLIENT_CANCELLED;
+
+/** Whether the code is one with which only a 2026-07-28 server refuses the form of a request. */
+export function isModernRefusal(error: RpcError): boolean {
+  const code = codeOf(error);
+  return (
+    code === CODE.headerMismatch ||
+    code === CODE.missingClientCapability ||
+    code === CODE.unsupportedProtocolVersion
+  );
+}
+
+/**
+ * The error as the client gets it. Codes that the specification reserves for the hop between two peers
+ * (-32099 … -32020) describe the gateway's own request and become an internal error (2026-07-28, basic/index,
+ * "Error Codes"); all others pass unchanged.
+ */
+export function errorForClient(server: string, error: RpcError): RpcError {
+  const code = codeOf(error);
+  if (code < -32099 || code > -32020) return error;
+  return {
+    code: CODE.internalError,
+    message: `${server} refused the request of the gateway: ${error.message}`,
+    data: { upstreamError: error },
+  };
 }

@@ -5,7 +5,7 @@ import type { Logger } from "../../core/logger.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { openHttpChannel } from "../transport/http.js";
 import { HttpPool } from "../transport/http-pool.js";
-import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "../transport/process-registry.js";
+import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "../transport/process-group.js";
 import { openSseChannel } from "../transport/sse.js";
 import { openStdioChannel } from "../transport/stdio.js";
 import type { OpenChannel } from "./connect.js";

@@ -5,13 +5,12 @@ import { inBackground } from "../../core/logger.js";
 import { type Settled, type StopSignal, settle, unlessAborted, withTimeout } from "../../core/stop.js";
 import type { JsonObject } from "../../wire/json.js";
 import { LEGACY_REVISIONS } from "../../wire/names.js";
-import type { Connection } from "../connection.js";
+import type { Connection, ProtocolSettings } from "../connection.js";
 import { LegacyConnection, type LegacySettings } from "../legacy/connection.js";
-import { HandshakeRefused } from "../legacy/handshake.js";
+import { HandshakeRefused } from "../legacy/session.js";
 import { type AdvertisedFor, ModernConnection } from "../modern/connection.js";
 import { type ProbeResult, probe } from "../modern/probe.js";
 import { capabilitiesForRevision } from "../protocol/advertised-capabilities.js";
-import type { ProtocolSettings } from "../protocol/settings.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
 import { type EraCache, type Pin, pinOf, type TransportKind } from "./era-cache.js";
 

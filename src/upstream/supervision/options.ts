@@ -5,7 +5,7 @@ import { type Logger, SILENT } from "../../core/logger.js";
 import type { RestartReason } from "../../core/upstream.js";
 import type { QuestionSettings } from "../legacy/connection.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
-import type { ProcessRegistry } from "../transport/process-registry.js";
+import type { ProcessRegistry } from "../transport/process-group.js";
 import { channelFactory } from "./channel-factory.js";
 import type { OpenChannel } from "./connect.js";
 import { SpawnLimiter } from "./spawn-limiter.js";

@@ -3,7 +3,7 @@ import { GatewayError } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { RestartReason, UpstreamState } from "../../core/upstream.js";
-import { backoff } from "../protocol/backoff.js";
+import { backoff } from "../connection.js";
 import type { Connected } from "./connect.js";
 import { watchHealth } from "./health-check.js";
 

@@ -3,10 +3,9 @@ import type { GatewayError } from "../../core/errors.js";
 import { type Envelope, isResponse } from "../../wire/envelope.js";
 import { deliverSafely, type Headers, type UnmatchedHandlers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
-import { type HttpReceiver, HttpRequest } from "./http-request.js";
+import { type HttpReceiver, HttpRequest, isEventStream, type ResponseHeaders } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import { MessageStream } from "./message-stream.js";
-import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 /** What a stream needs, and the callbacks that it calls. */
 export interface EventStreamSettings {

@@ -15,18 +15,24 @@ import {
   type UnmatchedHandlers,
 } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
-import { type HttpReceiver, HttpRequest } from "./http-request.js";
+import {
+  type HttpReceiver,
+  HttpRequest,
+  headerOf,
+  isEventStream,
+  NO_HEADERS,
+  type ResponseHeaders,
+} from "./http-request.js";
+import type { HttpTarget } from "./http-target.js";
 import {
   HttpResponse,
   type ResponseDocument,
   readDocument,
   readDocumentInSteps,
   responseTo,
-} from "./http-response.js";
-import type { HttpTarget } from "./http-target.js";
+  textOf,
+} from "./message-bodies.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
-import { textOf } from "./message-text.js";
-import { headerOf, isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
 
 /** The channel of an exchange. */
 export interface ExchangeOwner {

@@ -7,9 +7,8 @@ import type { Channel, ChannelResponse, ExchangeOptions, Headers, UnmatchedHandl
 import { HttpEventStream } from "./http-event-stream.js";
 import { type ExchangeOwner, HttpExchange } from "./http-exchange.js";
 import { HttpPool } from "./http-pool.js";
-import { type PendingSend, send } from "./http-send.js";
-import { type HttpServer, HttpTarget } from "./http-target.js";
-import { textOf } from "./message-text.js";
+import { type HttpServer, HttpTarget, type PendingSend, send } from "./http-target.js";
+import { textOf } from "./message-bodies.js";
 
 /** A server, the handlers of unusable messages, and shared connections. */
 export interface HttpOptions extends HttpServer, UnmatchedHandlers {

@@ -1,5 +1,4 @@
-/** How a server process is spawned and ended together with its descendants: as a process group. */
-
+/** How is a server process spawned, recorded, and ended together with its descendants? As a process group. */
 import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
@@ -7,7 +6,7 @@ import spawn from "cross-spawn";
 import { withTimeout } from "../../core/stop.js";
 
 /** What to spawn. */
-export interface Command {
+interface Command {
   readonly command: string;
   readonly args: readonly string[];
   /** The whole environment; see `childEnvironment`. */
@@ -204,4 +203,80 @@ function spawnErrorMessage({ command, cwd }: Command, error: NodeJS.ErrnoExcepti
     default:
       return `could not run ${command} (${code || error.message})`;
   }
+}
+
+const POSIX = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"]);
+
+const WINDOWS = new Set([
+  "PATH",
+  "PATHEXT",
+  "APPDATA",
+  "LOCALAPPDATA",
+  "PROGRAMDATA",
+  "PROGRAMFILES",
+  "PROGRAMFILES(X86)",
+  "HOMEDRIVE",
+  "HOMEPATH",
+  "USERNAME",
+  "USERPROFILE",
+  "SYSTEMDRIVE",
+  "SYSTEMROOT",
+  "WINDIR",
+  "COMSPEC",
+  "PROCESSOR_ARCHITECTURE",
+  "TEMP",
+  "TMP",
+]);
+
+type Environment = { readonly [name: string]: string | undefined };
+
+/** The allowed variables of `inherited`, overridden by `own`. Names are case-insensitive on Windows. */
+export function childEnvironment(
+  own: Readonly<Record<string, string>>,
+  inherited: Environment = process.env,
+  platform: NodeJS.Platform = process.platform,
+): Record<string, string> {
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(inherited)) {
+    // A value that begins with "()" is a function exported by an old bash, which another bash would run (Shellshock).
+    if (value !== undefined && !value.startsWith("()") && mayInherit(name, platform))
+      environment[name] = value;
+  }
+  for (const [name, value] of Object.entries(own)) {
+    if (platform === "win32") {
+      for (const twin of Object.keys(environment)) {
+        if (twin.toUpperCase() === name.toUpperCase()) delete environment[twin];
+      }
+    }
+    environment[name] = value;
+  }
+  return environment;
+}
+
+function mayInherit(name: string, platform: NodeJS.Platform): boolean {
+  return platform === "win32" ? WINDOWS.has(name.toUpperCase()) : POSIX.has(name) || name.startsWith("LC_");
+}
+
+/** Records the server processes of all gateways. */
+export interface ProcessRegistry {
+  /**
+   * Records that `pid` was started for `server`; the returned function removes the record after the exit. Neither throws;
+   * the promise of the function resolves when the record is removed, and never rejects.
+   */
+  register(pid: number, server: string, command: string): () => Promise<void>;
+  /** The orphans that run now. Never rejects. */
+  orphans(): Promise<readonly Orphan[]>;
+}
+
+/** Records nothing. */
+export const NO_PROCESS_REGISTRY: ProcessRegistry = {
+  register: () => async () => {},
+  orphans: async () => [],
+};
+
+/** A process that still runs although the gateway that started it does not. */
+export interface Orphan {
+  readonly pid: number;
+  readonly server: string;
+  readonly command: string;
 }

@@ -10,12 +10,17 @@ import {
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
 import { looksLikeMessage, readMessages } from "../../wire/message.js";
 import type { Channel, ChannelResponse, ExchangeOptions, UnmatchedHandlers } from "./channel.js";
-import { childEnvironment } from "./child-environment.js";
 import { LineWriter } from "./line-writer.js";
+import { lineOf } from "./message-bodies.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
-import { lineOf } from "./message-text.js";
-import { type Exit, type ProcessGroup, startProcessGroup } from "./process-group.js";
-import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "./process-registry.js";
+import {
+  childEnvironment,
+  type Exit,
+  NO_PROCESS_REGISTRY,
+  type ProcessGroup,
+  type ProcessRegistry,
+  startProcessGroup,
+} from "./process-group.js";
 import { printable, RecentOutput } from "./recent-output.js";
 
 /** The process to start, and what receives its other output. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { ToolSchemas } from "../../../src/policy/checks/tool-schemas.js";
+import { ToolSchemas } from "../../../src/policy/schema-checks.js";
 import { mostStepsInATurn } from "../../support/steps.js";
 import { validated } from "../json-schema/support.js";
 

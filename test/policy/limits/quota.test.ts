@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Quota } from "../../../src/policy/limits/call-budgets.js";
+import { Quota } from "../../../src/policy/limits/limit.js";
 import fc from "../../support/fast-check.js";
 
 beforeEach(() => void vi.useFakeTimers());

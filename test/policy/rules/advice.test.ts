@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConfig } from "../../../src/config/config.js";
-import { policyAdvice } from "../../../src/policy/rules/advice.js";
-import type { AdvisedConfig } from "../../../src/policy/rules/dead-matchers.js";
+import { type AdvisedConfig, policyAdvice } from "../../../src/policy/rules/advice.js";
 import { limit, rule } from "../support.js";
 
 type Given = Partial<RuleConfig> & Pick<RuleConfig, "effect">;

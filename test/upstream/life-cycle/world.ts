@@ -16,7 +16,7 @@ import { Metrics } from "../../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../../src/telemetry/pending-questions.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import { SpawnLimiter } from "../../../src/upstream/supervision/spawn-limiter.js";
-import { NO_PROCESS_REGISTRY } from "../../../src/upstream/transport/process-registry.js";
+import { NO_PROCESS_REGISTRY } from "../../../src/upstream/transport/process-group.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
 import { type FakeServer, legacyServer, modernServer } from "../../support/fake-channel.js";
 

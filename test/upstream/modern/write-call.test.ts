@@ -1,8 +1,8 @@
 /** A request to a 2026-07-28 server as text: what is kept of a client must say what would be written anew. */
 import { expect, test } from "vitest";
-import { type RequestIdentity, writeRequest } from "../../../src/upstream/modern/write-call.js";
+import { type RequestIdentity, writeRequest } from "../../../src/upstream/modern/messages.js";
 import { advertisedToModern } from "../../../src/upstream/protocol/advertised-capabilities.js";
-import { lineOf, textOf } from "../../../src/upstream/transport/message-text.js";
+import { lineOf, textOf } from "../../../src/upstream/transport/message-bodies.js";
 import { PREPARED_META } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import fc from "../../support/fast-check.js";

@@ -1,6 +1,6 @@
 /** Responses of one turn of the event loop. */
 import { expect, test } from "vitest";
-import { batchCompletion } from "../../../src/upstream/transport/batched-completions.js";
+import { batchCompletion } from "../../../src/upstream/transport/http-request.js";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,6 +1,6 @@
 /** What a child process sees of the environment of the gateway. */
 import { expect, test } from "vitest";
-import { childEnvironment } from "../../../src/upstream/transport/child-environment.js";
+import { childEnvironment } from "../../../src/upstream/transport/process-group.js";
 
 test("a child inherits what every program needs, and no more", () => {
   const inherited = {

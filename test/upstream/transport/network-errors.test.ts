@@ -1,6 +1,6 @@
 /** How network errors are explained. */
 import { expect, test } from "vitest";
-import { explainNetworkError } from "../../../src/upstream/transport/network-errors.js";
+import { explainNetworkError } from "../../../src/upstream/transport/http-errors.js";
 
 const coded = (code: string, cause?: unknown): Error => Object.assign(new Error("x", { cause }), { code });
 

@@ -1,11 +1,13 @@
-/** How are resources followed in a session? By `resources/subscribe` (2025-11-25, server/resources, "Subscriptions"). */
+/** What does a session keep at its server, to be set up again in a new one? Followed resources and the log level. */
+
+import { LOG_LEVELS, type LogLevel, severityOf } from "../../core/call.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 
 type SubscribeMethod = "resources/subscribe" | "resources/unsubscribe";
 
 /** How a session sends its subscriptions. */
-export interface SubscriptionSettings {
+interface SubscriptionSettings {
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;
   /** Sends one or the other, and resolves to the error that the server answers with; never rejects. */
@@ -61,5 +63,33 @@ export class ResourceSubscriptions {
     } finally {
       if (this.#pending.get(uri) === answer) this.#pending.delete(uri);
     }
+  }
+}
+
+/** The most verbose level that a call on the connection has needed. */
+export class ConnectionLogLevel {
+  #rank = Number.POSITIVE_INFINITY;
+  /** A session that set no level has called; it gets the messages of all levels. */
+  #unfiltered = false;
+
+  /**
+   * The level to set before a call with `level`; undefined when the current one is verbose enough. The level never
+   * gets less verbose: messages below the level of a call are filtered. A session without a level must not get fewer
+   * messages because another client set one; most servers send such a session all messages, so all are requested.
+   */
+  raise(level: LogLevel | undefined, session: boolean): LogLevel | undefined {
+    if (level === undefined && session) this.#unfiltered = true;
+    const untouched = this.#rank === Number.POSITIVE_INFINITY;
+    if (level === undefined && (untouched || !session)) return undefined;
+    const wanted = this.#unfiltered ? LOG_LEVELS[0] : level;
+    const rank = wanted === undefined ? this.#rank : severityOf(wanted);
+    if (rank >= this.#rank) return undefined;
+    this.#rank = rank;
+    return wanted;
+  }
+
+  /** The level to set in a new session; undefined when none was set. */
+  get current(): LogLevel | undefined {
+    return LOG_LEVELS[this.#rank];
   }
 }

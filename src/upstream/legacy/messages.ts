@@ -1,11 +1,55 @@
-/** How is a call continued that a server refuses until the user has visited a link (2025-11-25: error -32042)? */
+/**
+ * How is a call written for a server of a revision up to 2025-11-25, and which reply is its response? The error -32042
+ * becomes questions: the call continues when the user has visited its links.
+ */
 import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
-import { codeOf, type RpcError } from "../../wire/envelope.js";
+import { codeOf, type Envelope, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
-import { INTERACTIVE_METHODS, type Presentation, presentQuestions } from "../protocol/questions.js";
+import { Payload } from "../../wire/payload.js";
+import { errorForClient, withProgressToken } from "../protocol/open-calls.js";
+import {
+  INTERACTIVE_METHODS,
+  invalidQuestionError,
+  type Presentation,
+  presentQuestions,
+  resultFault,
+} from "../protocol/questions.js";
+
+/** The request for `call` under the gateway's own id, which is its progress token as well. */
+export function writeCall(call: Call, id: number): Request {
+  return { jsonrpc: "2.0", id, method: call.method, params: withProgressToken(call.params, id) };
+}
+
+/** The reply for `message`: a result or an error; these revisions have no other result types. */
+export function readReply(server: string, call: Call, message: Envelope): Reply {
+  if (call.method === "completion/complete" && message.error?.code === CODE.methodNotFound) {
+    return { kind: "result", result: NO_COMPLETIONS };
+  }
+  if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
+  const { result = {} } = message;
+  const fault = resultFault(result);
+  if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
+  if (!INPUT_MEMBERS.some((member) => Object.hasOwn(result, member))) {
+    return { kind: "result", result: Payload.ofResponse(message) };
+  }
+  return { kind: "result", result: Payload.ofObject(without(result, INPUT_MEMBERS)) };
+}
+
+// Hosts of 2026-07-28 would take these members for questions, which no policy has evaluated; here they mean nothing.
+const INPUT_MEMBERS = ["resultType", "inputRequests", "requestState"];
+
+// Servers of 2024-11-05 have no capability for completions.
+const NO_COMPLETIONS = Payload.ofObject({ completion: { values: [] } });
+
+// -32042 is a code of 2025-11-25 that clients of that revision know; the next revision forbids it, and its
+// clients have no session (basic/index, "Error Codes").
+function readError(server: string, { client }: Call, error: RpcError): RpcError {
+  const known = codeOf(error) === CODE.legacyUrlElicitationRequired && client.session;
+  return known ? error : errorForClient(server, error);
+}
 
 /** How long (ms) the server may take to send `notifications/elicitation/complete`. */
 const COMPLETION_TIMEOUT_MS = 120_000;

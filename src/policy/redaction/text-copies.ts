@@ -1,11 +1,42 @@
 /**
- * What a path takes out of `structuredContent` goes from the texts of the same result too, in whatever form they say it: a
- * block for each element, several documents, YAML, a sentence.
+ * How is what a path takes out of `structuredContent` found in the texts of the same result? Servers write it once more as
+ * JSON (2025-06-18 and later: server/tools, "Structured Content"), or in any other form: several documents, YAML, a sentence.
  */
 import type { Steps, Work } from "../../runtime/cooperative-yield.js";
+import { exceedsDepth } from "../../wire/depth.js";
 import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
-import { writeJson } from "../../wire/json-text.js";
-import { descend, isTarget, type PathNodes } from "./paths.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
+import { descend, isTarget, type PathNodes } from "./positions.js";
+
+/** A longer text that could be JSON is taken out as a whole: reading it would hold others up. */
+const MAX_LENGTH = 4 * 1024 * 1024;
+/** So is one that is nested deeper than messages are. */
+const MAX_DEPTH = 128;
+
+/** `text` as JSON without what `cut` takes out; the very same text where that is nothing, or it is no JSON. */
+export function* mirroredJson(
+  text: string,
+  replacement: string,
+  cut: (value: unknown) => Steps<unknown>,
+): Steps<string> {
+  if (!/^[\s\uFEFF]*[[{]/.test(text)) return text;
+  if (text.length > MAX_LENGTH || exceedsDepth(text, MAX_DEPTH)) return replacement;
+  const json = parsed(text);
+  if (json === undefined) return text;
+  const clean = yield* cut(json);
+  return clean === json ? text : writeJson(clean, indentOf(text));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text.replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As the server has it, with or without line breaks. */
+const indentOf = (text: string): number | undefined => /^\s*[[{]\r?\n([ \t]{1,10})/.exec(text)?.[1]?.length;
 
 /** A shorter value, such as `1` or `yes`, stands everywhere. In characters. */
 const MIN_LENGTH = 4;

@@ -1,0 +1,196 @@
+/** What do the access log and the metrics record of each finished call? Label values are from closed sets. */
+import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
+import { ERRORS, type ErrorCode } from "../core/errors.js";
+import { LIST_METHODS } from "../core/lists.js";
+import type { Logger } from "../core/logger.js";
+import { TARGETED_METHODS, targetOf } from "../core/methods.js";
+import { codeOf } from "../wire/envelope.js";
+import { isObject, objectAt, stringAt } from "../wire/json.js";
+import type { FinishedCall, Metrics } from "./metrics.js";
+
+/** Outcomes of normal operation, which are logged at `debug`. */
+const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);
+const MAX_TARGET_LENGTH = 200;
+
+/**
+ * Writes a line after each reply: at `debug` for expected outcomes, at `info` when the call was refused or failed.
+ * Arguments and results are not logged. Must be outside `errorBoundary`, which turns refusals into replies.
+ */
+export function accessLog(logger: Logger): Observer {
+  return {
+    onEnd(call, reply, ms) {
+      const outcome = outcomeOf(call, reply);
+      const isQuiet = EXPECTED_OUTCOMES.has(outcome);
+      if (isQuiet && logger.skipsDebug === true) return;
+      const line = {
+        call: call.id,
+        method: call.method.slice(0, MAX_TARGET_LENGTH),
+        target: targetName(call),
+        upstream: call.route?.upstream ?? unavailableServer(reply),
+        principal: call.client.principal.id,
+        outcome,
+        ms: Math.round(ms * 100) / 100,
+      };
+      if (isQuiet) logger.debug(line, "call");
+      else logger.info(line, "call");
+    },
+  };
+}
+
+const targetName = (call: Call): string | undefined =>
+  (call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(0, MAX_TARGET_LENGTH);
+
+/**
+ * Must be outside `errorBoundary`, which turns refusals into replies. A round that ends in `input_required` counts as
+ * a call; the time until the host resumes it is in no call.
+ */
+export function callMetrics(metrics: Metrics): Observer {
+  return {
+    onEnd(call, reply, ms) {
+      const outcome = outcomeOf(call, reply);
+      // A server's own error is counted as `tool_error` whatever its form: the label values are a closed, documented set.
+      const label = outcome === "error" ? "tool_error" : outcome;
+      metrics.callFinished(finishedCall(call, ms, serverSideError(reply, outcome), reply), label);
+    },
+  };
+}
+
+/** Times the calls to one server without queueing; must be the innermost middleware. */
+export function upstreamMetrics(metrics: Metrics): Middleware {
+  return (next: Handler): Handler =>
+    function upstreamMetrics(call) {
+      const start = performance.now();
+      const answered = (reply: Reply): Reply => {
+        metrics.upstreamCallFinished(
+          finishedCall(call, performance.now() - start, clientSideError(call, reply)),
+        );
+        return reply;
+      };
+      const failed = (error: unknown): never => {
+        metrics.upstreamCallFinished(finishedCall(call, performance.now() - start, "_OTHER"));
+        throw error;
+      };
+      return next(call).then(answered, failed);
+    };
+}
+
+function finishedCall(call: Call, ms: number, error: string | undefined, reply?: Reply): FinishedCall {
+  return {
+    method: methodLabel(call.method),
+    server: serverLabel(call, reply),
+    tool: call.method === "tools/call" ? (call.route?.target ?? "") : "",
+    seconds: ms / 1000,
+    ...(error !== undefined && { errorType: error }),
+  };
+}
+
+/** Codes of client errors, which a server does not count as its own (OpenTelemetry MCP conventions). */
+const CLIENT_ERROR_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
+
+function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
+  if (reply.kind === "error") {
+    const code = codeOf(reply.error);
+    return CLIENT_ERROR_CODES.has(code) ? undefined : errorType(code);
+  }
+  if (outcome === "ok" || outcome === "input_required") return undefined;
+  // A refusal in the form of a tool result is labelled by its code.
+  return outcome === "tool_error" || outcome === "error" ? "tool_error" : errorType(ERRORS[outcome].rpc);
+}
+
+function clientSideError(call: Call, reply: Reply): string | undefined {
+  if (reply.kind === "error") return errorType(codeOf(reply.error));
+  return outcomeOf(call, reply) === "tool_error" ? "tool_error" : undefined;
+}
+
+const METHODS: ReadonlySet<string> = new Set([
+  ...LIST_METHODS.keys(),
+  ...Object.keys(TARGETED_METHODS),
+  "initialize",
+  "ping",
+  "logging/setLevel",
+  "server/discover",
+  "subscriptions/listen",
+  "tasks/get",
+  "tasks/result",
+  "tasks/list",
+  "tasks/cancel",
+  "tasks/update",
+]);
+
+/** A method that MCP knows, or `other`. */
+const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
+
+/** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
+export const serverLabel = (call: Call, reply?: Reply): string =>
+  call.route?.upstream ?? unavailableServer(reply) ?? "none";
+
+/** The server that the gateway's own `upstream_unavailable` names: always a key of the config. */
+function unavailableServer(reply: Reply | undefined): string | undefined {
+  if (reply?.kind !== "error" || reply.refusal !== "upstream_unavailable") return undefined;
+  const { data } = reply.error;
+  return isObject(data) ? stringAt(objectAt(data, "cardea"), "server") : undefined;
+}
+
+/** Codes of the gateway, of JSON-RPC and of all MCP revisions. */
+const ERROR_TYPES: ReadonlySet<number> = new Set([
+  ...Object.values(ERRORS).map(({ rpc }) => rpc),
+  -32700,
+  -32603,
+  -32602,
+  -32601,
+  -32600,
+  -32042,
+  -32022,
+  -32021,
+  -32020,
+  -32002,
+]);
+
+/** `error.type` of the OpenTelemetry MCP conventions: the JSON-RPC code, or `_OTHER` for unknown ones. */
+const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code) : "_OTHER");
+
+/** Limit (characters) of a label value, which is repeated in every series. */
+const MAX_LABEL_LENGTH = 200;
+
+/** Keeps the first `limit` values per owner; later and overlong ones become `__other__`. */
+export class CappedLabel {
+  readonly #seen = new Map<string, Set<string>>();
+  constructor(readonly limit: number) {}
+
+  of(owner: string, value: string): string {
+    let seen = this.#seen.get(owner);
+    if (seen === undefined) {
+      seen = new Set();
+      this.#seen.set(owner, seen);
+    }
+    if (seen.has(value)) return value;
+    if (seen.size >= this.limit || value.length > MAX_LABEL_LENGTH) return "__other__";
+    seen.add(value);
+    return value;
+  }
+}
+
+/** How a call ended; see `outcomeOf`. */
+export type Outcome = "ok" | "tool_error" | "input_required" | "error" | ErrorCode;
+
+/**
+ * `ok`; `tool_error` (the result has `isError`); `input_required` (one round of several); `error` (a JSON-RPC error of
+ * the server, or a bug of the gateway); or the refusal word.
+ */
+function outcomeOf(call: Call, reply: Reply): Outcome {
+  if (reply.kind === "input_required") return "input_required";
+  if (reply.refusal !== undefined) return isErrorCode(reply.refusal) ? reply.refusal : "error";
+  if (reply.kind === "error") return "error";
+  return call.method === "tools/call" && saysIsError(reply) ? "tool_error" : "ok";
+}
+
+const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, word);
+
+function saysIsError({ result }: Extract<Reply, { kind: "result" }>): boolean {
+  if (result.parsed !== undefined) return result.parsed.isError === true;
+  if (!result.mayContain('"isError"')) return false;
+  // Many servers write `"isError":false` into every result, and parsing a large one would cost more than forwarding it.
+  // Serializers in use write no space or one after the colon.
+  if (!result.mayContain('"isError":true') && !result.mayContain('"isError": true')) return false;
+  return result.object.isError === true;
+}
