@@ -2,51 +2,49 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { importHostFile } from "../config/import/host-file.js";
+import { importText } from "../config/import/import-text.js";
 import { type Imported, withUniquePrefixes } from "../config/import/imported.js";
-import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
 import { readErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
-import { parse, readConfig } from "../config/read.js";
-import { plainValue } from "../config/tree.js";
+import { readConfig } from "../config/read.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
+import { copiedSecrets } from "./copied-secrets.js";
 import { EXIT } from "./exit.js";
 
 /** Prints a host's config as Cardea's. Returns the exit code. */
 export async function importConfig(file: string, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const name = file === "-" ? "standard input" : file;
-  if (/\.toml$/i.test(file)) {
-    log.error(
-      { file: name },
-      `${name} is TOML, which is not read here; write its servers as JSON under "mcpServers"`,
-    );
-    return EXIT.config;
-  }
   const source = await readSource(file, shell, log);
   if (source === undefined) return EXIT.failed;
-  const { tree, faults } = parse(source, file === "-" ? "" : file);
-  const places = new SourcePositions(name, source);
-  if (tree?.kind !== "object") {
-    const found = faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }];
-    for (const problem of places.problems(found)) log.error({}, formatProblem(problem));
-    return EXIT.config;
-  }
-  for (const problem of places.problems(faults)) log.warn({}, formatProblem(problem));
-  const entry = registryEntry(plainValue(tree));
-  const imported =
-    entry === undefined
-      ? importHostFile(tree, file === "-" ? undefined : resolve(shell.cwd, file))
-      : importRegistryEntry(entry);
+  const { imported, faults } = importText(source, file === "-" ? undefined : resolve(shell.cwd, file));
+  const problems = new SourcePositions(name, source).problems(faults);
   if (imported === undefined) {
-    log.error({ file: name }, `no servers are to be found in ${name}`);
+    for (const problem of problems) log.error({}, formatProblem(problem));
+    if (problems.length === 0) log.error({ file: name }, `no servers are to be found in ${name}`);
     return EXIT.config;
   }
+  for (const problem of problems) log.warn({}, formatProblem(problem));
   for (const note of imported.notes) log.warn({}, note);
   const output = format(imported, name);
   warnOfUnsupported(output, log);
+  warnOfSecrets(imported.servers, log);
   await write(shell.stdout, output);
   return EXIT.done;
+}
+
+/** Names each secret that stands in the imported servers as plain text. */
+function warnOfSecrets(servers: Imported["servers"], log: Log): void {
+  for (const [name, server] of servers) {
+    const places = copiedSecrets(server);
+    if (places.length === 0) continue;
+    const what =
+      places.length === 1 ? `the secret in ${places[0]} is` : `the secrets in ${places.join(", ")} are`;
+    log.warn(
+      { server: name },
+      `server ${JSON.stringify(name)}: ${what} copied as plain text; a variable keeps it out of the file: \${NAME} or \${file:/path}`,
+    );
+  }
 }
 
 async function readSource(file: string, shell: CommandContext, log: Log): Promise<string | undefined> {

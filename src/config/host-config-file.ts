@@ -1,9 +1,9 @@
 /** Files that belong to a host: which they are, and what of them is not Cardea's to read. */
 import { basename } from "node:path";
+import { isHostValue, normalizedKeys } from "./host-server-keys.js";
 import { SERVER_KEYS } from "./schema.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
-import { parseDuration } from "./units.js";
 
 /** The names under which hosts keep their servers. */
 const HOST_FILES: ReadonlySet<string> = new Set([
@@ -33,6 +33,23 @@ const HOST_KEYS: Readonly<Record<string, string>> = {
 /** Whether the file is the config of a host, by its name and keys. */
 export function isHostFile(file: string, tree: ObjectTree): boolean {
   return HOST_FILES.has(basename(file)) && !CARDEA_KEYS.some((key) => tree.members.has(key));
+}
+
+/**
+ * The faults of a file that may be a host's under a name that Cardea does not know: the first unknown key that is no slip
+ * of the pen names the command that reads it. `file` is its name as the person gave it.
+ */
+export function withImportHint(faults: readonly Fault[], file: string, tree: ObjectTree): readonly Fault[] {
+  if (CARDEA_KEYS.some((key) => tree.members.has(key))) return faults;
+  const strange = faults
+    .filter(({ message }) => / has an unknown key "[^"]*"$/.test(message))
+    .reduce<Fault | undefined>(
+      (first, fault) => (first && first.offset <= fault.offset ? first : fault),
+      undefined,
+    );
+  if (strange === undefined) return faults;
+  const hint = `; if this is the config of a host, "cardea import ${file}" turns it into Cardea's`;
+  return faults.map((fault) => (fault === strange ? { ...fault, message: fault.message + hint } : fault));
 }
 
 /** A host's config without the host's own keys, and what was left out. */
@@ -98,8 +115,8 @@ export const hasAddress = ({ members }: ObjectTree): boolean =>
 function stripServer(name: string, server: ObjectTree, warnings: Fault[]): ObjectTree {
   const members = new Map<string, Member>();
   for (const [key, member] of normalizedKeys(server)) {
-    const known = Object.hasOwn(serverSchema.shape, key);
-    if (known && !(key === "timeout" && isHostTimeout(member.value))) members.set(key, member);
+    const known = Object.hasOwn(serverSchema.shape, key) && !isHostValue(key, member.value);
+    if (known) members.set(key, member);
     else if (key !== "source" && key !== "name") {
       const meaning = Object.hasOwn(HOST_KEYS, key) ? HOST_KEYS[key] : "is the host's own and is ignored";
       warnings.push({
@@ -110,60 +127,6 @@ function stripServer(name: string, server: ObjectTree, warnings: Fault[]): Objec
   }
   return { ...server, members };
 }
-
-/** What hosts call differently: Goose, opencode, Gemini CLI, Crush. */
-const KEY_ALIASES: Readonly<Record<string, string>> = {
-  cmd: "command",
-  uri: "url",
-  envs: "env",
-  environment: "env",
-  includeTools: "tools",
-  excludeTools: "disabledTools",
-  disabled_tools: "disabledTools",
-};
-
-function normalizedKeys({ members }: ObjectTree): ReadonlyMap<string, Member> {
-  const result = new Map(members);
-  for (const [key, ours] of Object.entries(KEY_ALIASES)) {
-    const member = result.get(key);
-    if (member === undefined || result.has(ours)) continue;
-    result.delete(key);
-    result.set(ours, member);
-  }
-  // Cline and Continue.
-  for (const key of ["transportType", "transport"]) {
-    const member = result.get(key);
-    if (member?.value.kind !== "scalar" || result.has("type")) continue;
-    result.delete(key);
-    result.set("type", member);
-  }
-  const type = result.get("type");
-  if (type?.value.kind === "scalar") {
-    const value = { local: "stdio", remote: "http", streamable_http: "http" }[String(type.value.value)];
-    if (value !== undefined) result.set("type", { ...type, value: { ...type.value, value } });
-  }
-  // Older Zed: { "command": { "path": …, "args": …, "env": … } }
-  const command = result.get("command");
-  if (command?.value.kind === "object") {
-    result.delete("command");
-    for (const [key, member] of command.value.members) result.set(key === "path" ? "command" : key, member);
-  }
-  // opencode: the program and its arguments in one list.
-  if (command?.value.kind === "array" && !result.has("args")) {
-    const [program, ...items] = command.value.items;
-    if (program !== undefined) {
-      result.set("command", { ...command, value: program });
-      result.set("args", { ...command, value: { ...command.value, items } });
-    }
-  }
-  // null stands for "not given" in files that programs write.
-  for (const [key, { value }] of result)
-    if (value.kind === "scalar" && value.value === null) result.delete(key);
-  return result;
-}
-
-/** A timeout without a unit is a host's, in s or in ms; Cardea's have a unit. */
-const isHostTimeout = (value: Tree): boolean => parseDuration(text(value) ?? "") === undefined;
 
 const text = (tree: Tree | undefined): string | undefined =>
   tree?.kind === "scalar" && typeof tree.value === "string" ? tree.value : undefined;

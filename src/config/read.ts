@@ -6,7 +6,7 @@ import { completeAuth, completeLimits, completePolicy } from "./complete-section
 import type { Config } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { Findings } from "./findings.js";
-import { isHostFile, stripHostFile } from "./host-config-file.js";
+import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
@@ -116,7 +116,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
   if (findings.faults.length > 0 || shape === undefined || listen === undefined)
-    return bad(findings.faults, found);
+    return bad(host ? findings.faults : withImportHint(findings.faults, file, whole), found);
 
   return {
     ok: true,
@@ -141,10 +141,13 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   };
 }
 
+const IS_TOML = `a config is JSON or YAML, and TOML is a host's: "cardea import FILE" turns Codex's into Cardea's`;
+
 /** By the extension; without a known one, by the first character. */
 export function parse(text: string, file: string): ParseResult {
   const extension = extname(file).toLowerCase();
   if (extension === ".yaml" || extension === ".yml") return readYaml(text);
+  if (extension === ".toml") return { faults: [{ offset: 0, message: IS_TOML }] };
   if (extension === ".json" || extension === ".jsonc" || /^\s*[{[/]/.test(text)) return readJson(text);
   return readYaml(text);
 }

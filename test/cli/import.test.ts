@@ -18,8 +18,9 @@ test.each(files)("%s", async (file) => {
   const home = mkdtempSync(join(tmpdir(), "cardea-import-"));
   const shell = fakeShell({ cwd: home });
   try {
-    writeFileSync(join(home, "host.json"), source);
-    expect(await importConfig("host.json", shell)).toBe(0);
+    const host = `host.${/\.(\w+)\.txt$/.exec(file)?.[1] ?? "json"}`;
+    writeFileSync(join(home, host), source);
+    expect(await importConfig(host, shell)).toBe(0);
   } finally {
     rmSync(home, { recursive: true });
   }
@@ -55,12 +56,24 @@ describe("what is not a host's file", () => {
     );
   });
 
-  test("because it is TOML, as Codex has it, is refused in one line", async () => {
-    const shell = fakeShell();
-    expect(await runCommandLine(["import", "config.toml"], shell)).toBe(78);
-    expect(shell.said).toEqual([
-      'error: config.toml is TOML, which is not read here; write its servers as JSON under "mcpServers"',
-    ]);
+  test("from a pipe may be Codex's TOML, or the piece of JSON that a README shows", async () => {
+    const printed = `// Imported from standard input.\n${JSON.stringify({ mcpServers: { a: { command: "x" } } }, null, 2)}\n`;
+    for (const stdin of [
+      'model = "o3"\n[mcp_servers.a]\ncommand = "x"\n',
+      '"mcpServers": {\n  "a": { "command": "x" }\n},\n',
+      '"a": { "command": "x" }\n',
+      '{ "a": { "command": "x" } }',
+    ]) {
+      const shell = fakeShell({ stdin });
+      expect(await runCommandLine(["import", "-"], shell)).toBe(0);
+      expect(shell.out()).toBe(printed);
+    }
+  });
+
+  test("because it is not TOML is refused with the place, and without the text around it", async () => {
+    const shell = fakeShell({ stdin: '[mcp_servers.a]\nenv = { KEY = "s3cr3t" \n' });
+    expect(await runCommandLine(["import", "-"], shell)).toBe(78);
+    expect(shell.said).toEqual(["error: standard input:3:1: this is not TOML"]);
   });
 
   test("because it is not there is refused", async () => {

@@ -18,28 +18,38 @@ interface Source {
   readonly folder?: string;
 }
 
-/** `undefined` when no servers are to be found in it. `file` is absent when the text came from a pipe. */
-export function importHostFile(tree: ObjectTree, file: string | undefined): Imported | undefined {
-  const sources = [...sourcesIn(tree), ...projectSources(tree)];
+/**
+ * `undefined` when no servers are to be found in it. `file` is absent when the text came from a pipe. With `project`, of
+ * the servers that belong to single projects only those of that folder are taken.
+ */
+export function importHostFile(
+  tree: ObjectTree,
+  file: string | undefined,
+  project?: string,
+): Imported | undefined {
+  const listed = [...sourcesIn(tree), ...projectSources(tree, project)];
+  const sources = listed.length === 0 ? bareMap(tree) : listed;
   if (sources.length === 0) return undefined;
   const inputs = readInputs(tree);
+  const folder = file === undefined ? undefined : dirname(resolve(file));
   const workspace = file === undefined ? undefined : workspaceOf(file);
   const variables = new Map<string, NeededVariable>();
   const servers = new Map<string, ImportedServer>();
-  const warnings: Fault[] = [];
-  for (const { servers: found, folder } of sources) {
+  const warnings: Fault[] = unresolvedBlocks(tree);
+  for (const { servers: found, folder: project } of sources) {
     for (const [name, { value }] of stripServers(found, warnings).members) {
       if (value.kind !== "object") continue;
       const server = normalizeServer(plainValue(value), {
         inputs,
-        workspace: folder ?? workspace,
+        folder,
+        workspace: project ?? workspace,
         variables,
       });
       const placed =
-        folder === undefined || "url" in server || "cwd" in server ? server : { ...server, cwd: folder };
+        project === undefined || "url" in server || "cwd" in server ? server : { ...server, cwd: project };
       const same = servers.get(name);
       if (same !== undefined && JSON.stringify(same) === JSON.stringify(placed)) continue;
-      const label = same !== undefined && folder !== undefined ? `${name}-${basename(folder)}` : name;
+      const label = same !== undefined && project !== undefined ? `${name}-${basename(project)}` : name;
       servers.set(freeName(label, servers), placed);
     }
   }
@@ -48,13 +58,15 @@ export function importHostFile(tree: ObjectTree, file: string | undefined): Impo
 
 /**
  * At the top; in VS Code's settings also under `mcp` or `mcp.servers`; in Zed's under `context_servers`; in Amp's under
- * `amp.mcpServers`. Those of opencode and Crush stand in `mcp` itself and those of Goose in `extensions`, beside other things.
+ * `amp.mcpServers`; in Codex's TOML under `mcp_servers`. Those of opencode and Crush stand in `mcp` itself and those of
+ * Goose in `extensions`, beside other things.
  */
 function sourcesIn(tree: ObjectTree): readonly Source[] {
   const places = [
     ...SERVER_KEYS.map((key) => member(tree, key)),
     member(tree, "mcp.servers"),
     member(tree, "amp.mcpServers"),
+    member(tree, "mcp_servers"),
     ...SERVER_KEYS.map((key) => member(member(tree, "mcp"), key)),
   ].map((servers) => (servers?.kind === "array" ? named(servers.items) : servers));
   const among = ["mcp", "extensions"].map((key) => serversIn(member(tree, key)));
@@ -84,11 +96,30 @@ function serversIn(tree: Tree | undefined): ObjectTree | undefined {
   return members.length === 0 ? undefined : { ...tree, members: new Map(members) };
 }
 
+/** Warp and many a README: a map of servers and nothing around it. */
+function bareMap(tree: ObjectTree): readonly Source[] {
+  const values = [...tree.members.values()].map(({ value }) => value);
+  const isMap = values.length > 0 && values.every((value) => value.kind === "object" && hasAddress(value));
+  return isMap ? [{ servers: tree }] : [];
+}
+
+/** Continue: a server that is only named here, and kept in its hub. */
+function unresolvedBlocks(tree: ObjectTree): Fault[] {
+  const list = member(tree, "mcpServers");
+  return (list?.kind === "array" ? list.items : []).flatMap((item) => {
+    const block = text(member(item, "uses"));
+    if (block === undefined) return [];
+    const message = `${JSON.stringify(block)} is a block of Continue's hub, which only Continue can fetch; it is left out: write its command or url here`;
+    return { offset: item.offset, message };
+  });
+}
+
 /** Claude Code keeps servers of single projects under the project's folder. */
-function projectSources(tree: ObjectTree): readonly Source[] {
+function projectSources(tree: ObjectTree, only: string | undefined): readonly Source[] {
   const projects = member(tree, "projects");
   if (projects?.kind !== "object") return [];
   return [...projects.members].flatMap(([folder, { value }]) => {
+    if (only !== undefined && folder !== only) return [];
     const servers = member(value, "mcpServers");
     return servers?.kind === "object" && servers.members.size > 0 ? [{ servers, folder }] : [];
   });

@@ -1,4 +1,6 @@
 /** Writes one server of a host in Cardea's words, its secrets still as references. */
+import { homedir } from "node:os";
+import { resolve } from "node:path";
 import { SERVER_TYPES } from "../server-schema.js";
 import { type ImportedServer, type NeededVariable, variableName } from "./imported.js";
 
@@ -6,6 +8,8 @@ import { type ImportedServer, type NeededVariable, variableName } from "./import
 export interface NormalizeContext {
   /** What the host asks its person for, by id. */
   readonly inputs: ReadonlyMap<string, NeededVariable>;
+  /** The folder of the host's file; unknown when the text came from a pipe. */
+  readonly folder: string | undefined;
   /** What the host's `${workspaceFolder}` is; unknown when the text came from a pipe. */
   readonly workspace: string | undefined;
   /** Receives the variables that must be set. */
@@ -69,9 +73,10 @@ const withBracedVariables = (record: Readonly<Record<string, unknown>>): Record<
   );
 
 /** Hosts' own variables, the `{env:X}` of some and the `${{ secrets.X }}` of others become `${X}`. */
-function rewriteText(text: string, { inputs, workspace, variables }: NormalizeContext): string {
+function rewriteText(text: string, { inputs, folder, workspace, variables }: NormalizeContext): string {
   return text
     .replace(/(?<!\$)\{env:(\w+)\}/g, "$${$1}")
+    .replace(/(?<!\$)\{file:([^{}]+)\}/g, (_, path: string) => `\${file:${absoluteFile(path, folder)}}`)
     .replace(/\$\{\{\s*(?:secrets|inputs)\.(\w+)\s*\}\}/g, "$${$1}")
     .replace(/\$\{([^}]*)\}/g, (found, inside: string) => {
       const [, input] = /^input:(.+)$/.exec(inside) ?? [];
@@ -88,6 +93,12 @@ function rewriteText(text: string, { inputs, workspace, variables }: NormalizeCo
       if (fallback === undefined) variables.set(name, variables.get(name) ?? { name });
       return `\${${name}${fallback ?? ""}}`;
     });
+}
+
+/** opencode: relative to its file, or to the home folder. */
+function absoluteFile(path: string, folder: string | undefined): string {
+  if (path.startsWith("~/")) return homedir() + path.slice(1);
+  return folder === undefined ? path : resolve(folder, path);
 }
 
 const isType = (type: string): type is keyof typeof SERVER_TYPES => Object.hasOwn(SERVER_TYPES, type);
