@@ -10,11 +10,11 @@ import { parseArguments, withGateway } from "./with-gateway.js";
 /** `cardea call`: calls one tool and prints its result. Returns the exit code. */
 export async function call(
   name: string,
-  text: string | undefined,
+  words: readonly string[],
   flags: ConfigFlags & JsonFlag,
   shell: CommandContext,
 ): Promise<number> {
-  const args = parseArguments(text ?? "{}");
+  const args = parseArguments(words);
   const json = wantsJson(flags, shell.env);
   return withGateway(flags, shell, async (gateway, log) => {
     const reply = await gateway.call(name, args);

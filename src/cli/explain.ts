@@ -11,11 +11,11 @@ type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly u
 /** Returns the exit code. */
 export async function explain(
   name: string,
-  text: string | undefined,
+  words: readonly string[],
   flags: ConfigFlags & JsonFlag & AsFlags,
   shell: CommandContext,
 ): Promise<number> {
-  const args = parseArguments(text ?? "{}");
+  const args = parseArguments(words);
   const principal = principalFromFlags(flags, shell.env);
   const json = wantsJson(flags, shell.env);
   return withGateway(flags, shell, async (gateway, log) => {
@@ -44,6 +44,7 @@ function asText(name: string, explained: KnownTarget): string {
   const rest = rules.length - about.length;
   return [
     `${name} of server ${server}${target === name ? "" : ` (there ${target})`}, called by ${principalText(explained)}:`,
+    ...(explained.principal.unknown === undefined ? [] : [`  note: ${explained.principal.unknown}`]),
     ...(badArguments === undefined
       ? []
       : [`  the arguments are refused before any rule is asked: ${badArguments}`]),

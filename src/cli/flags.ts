@@ -52,10 +52,10 @@ export function withConfigFlag(command: Command): Command {
 export function withListenFlags(command: Command): Command {
   return command
     .option("--host <host>", "the address to listen on (CARDEA_HOST)", nonEmptyOption)
-    .option("--port <port>", "its port; 0 picks a free one (CARDEA_PORT)")
+    .option("--port <port>", "the port to listen on; 0 picks a free one (CARDEA_PORT)")
     .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", nonEmptyOption)
-    .option("--admin-port <port>", "its port; 0 picks a free one (CARDEA_ADMIN_PORT)")
-    .option("--workers <n>", "so many processes behind the port; default 1 (CARDEA_WORKERS)")
+    .option("--admin-port <port>", "the port of the admin listener; 0 picks a free one (CARDEA_ADMIN_PORT)")
+    .option("--workers <n>", "how many processes serve the port; default 1 (CARDEA_WORKERS)")
     .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
 }
 
@@ -129,6 +129,11 @@ const MAX_WORKERS = 128;
 /** @throws UsageError when the variable means neither yes nor no. */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
   return flags.json ?? booleanVariable(env, "CARDEA_JSON") ?? false;
+}
+
+/** Whether `cardea key` writes into the config. @throws UsageError when the variable means neither yes nor no. */
+export function wantsAdd(flags: { readonly add?: boolean }, env: Environment): boolean {
+  return flags.add ?? booleanVariable(env, "CARDEA_ADD") ?? false;
 }
 
 /** Such a flag may open the gateway to every client, so any other word is an error. */

@@ -4,20 +4,20 @@ import { readFileSync } from "node:fs";
 /** The text of `cardea --help`. */
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
-  cardea serve  [--config FILE] [--host H] [--port N] [--workers N] [--insecure]
-                [--admin-host H] [--admin-port N]    the gateway over HTTP
-  cardea stdio  [--config FILE]           the gateway as a stdio MCP server
+  cardea serve  [--port N] [--workers N] [--insecure]    the gateway over HTTP
+  cardea stdio                            the gateway as a stdio MCP server
   cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)
   cardea connect URL [--header 'K: V']... one HTTP server as stdio
-  cardea check  [--config FILE] [--json]  is the config right?
-  cardea doctor [--config FILE] [--json]  start each server once: what is wrong?
-  cardea list   [tools|prompts|resources|templates] [--config FILE] [--json]
-  cardea call   NAME [ARGS-JSON] [--config FILE] [--json]
-  cardea explain NAME [ARGS-JSON] [--as ID] [--groups A,B] [--json]  who may call
+  cardea check  [--json]                  is the config right?
+  cardea doctor [--json]                  start each server once: what is wrong?
+  cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
+  cardea call   NAME [k=v k:=JSON ...]    call a tool
+  cardea explain NAME [k=v ...] [--as ID] who may call, and why
   cardea import FILE|-                    a host's config, turned into Cardea's
   cardea schema                           the config's JSON Schema
-  cardea key    [--id ID] [--groups A,B] [--expires 90d] [--json]  a key for a host
-  cardea --help | --version               (cardea COMMAND --help says more)
+  cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
+  cardea completion bash|zsh|fish         completes all this in your shell
+  cardea --help | --version              (cardea COMMAND --help: flags and examples)
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.

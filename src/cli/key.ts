@@ -1,14 +1,17 @@
-/** `cardea key`: generates an API key, prints it once, and its hash for the config. */
+/** `cardea key`: generates an API key, prints it once, and its hash for the config or writes that hash into it. */
 import { hash, randomBytes } from "node:crypto";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type JsonFlag, wantsAdd, wantsJson } from "./flags.js";
+import { addKey } from "./key-file.js";
 
 /** The flags of `cardea key`. */
 export interface KeyFlags {
   readonly id?: string;
   readonly groups?: string;
   readonly expires?: string;
+  /** Writes the entry into the config. */
+  readonly add?: boolean;
 }
 
 /** So that scanners for secrets know one when they see it. */
@@ -21,9 +24,9 @@ const TIME_UNITS_MS: Readonly<Record<string, number>> = {
   y: 365 * DAY_MS,
 };
 
-/** The key stands on the first line, its entry for `auth.keys` on the second. */
-export async function key(flags: KeyFlags & JsonFlag, shell: CommandContext): Promise<number> {
-  const flag = (name: keyof KeyFlags): string | undefined => {
+/** The key stands on the first line, its entry for `auth.keys` on the second; with `--add` the key alone. */
+export async function key(flags: KeyFlags & ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
+  const flag = (name: "id" | "groups" | "expires"): string | undefined => {
     const value = flags[name] ?? shell.env[`CARDEA_${name.toUpperCase()}`];
     return value === "" ? undefined : value;
   };
@@ -31,8 +34,13 @@ export async function key(flags: KeyFlags & JsonFlag, shell: CommandContext): Pr
   if (id === "anonymous" || id.length > 200 || /\p{C}/u.test(id)) {
     throw new UsageError('--id takes 1 to 200 characters, none of them hidden, and not "anonymous"');
   }
+  const add = wantsAdd(flags, shell.env);
+  if (flags.config !== undefined && !add) {
+    throw new UsageError("--config goes with --add, which writes the key's hash into that file");
+  }
   const groups = (flag("groups") ?? "").split(",").flatMap((group) => group.trim() || []);
   const expires = flag("expires");
+  const json = wantsJson(flags, shell.env);
   const secret = `${PREFIX}${randomBytes(32).toString("base64url")}`;
   const entry = {
     id,
@@ -40,15 +48,21 @@ export async function key(flags: KeyFlags & JsonFlag, shell: CommandContext): Pr
     ...(groups.length > 0 && { groups }),
     ...(expires !== undefined && { expires: expiry(expires) }),
   };
-  const text = wantsJson(flags, shell.env)
-    ? JSON.stringify({ key: secret, entry }, null, 2)
-    : `${secret}\n${JSON.stringify(entry)}`;
+  const file = add ? await addKey(entry, flags, shell) : undefined;
+  if (typeof file === "number") return file;
+  const lines = file === undefined ? [secret, JSON.stringify(entry)] : [secret];
+  const text = json
+    ? JSON.stringify({ key: secret, entry, ...(file !== undefined && { file }) }, null, 2)
+    : lines.join("\n");
   await write(shell.stdout, `${text}\n`);
-  const hint =
-    "The first is the key: it is shown only now. The second goes into auth.keys of the config, and tells nobody the key.";
-  if (!wantsJson(flags, shell.env)) await write(shell.stderr, `${hint}\n`);
+  if (!json) await write(shell.stderr, `${file === undefined ? HINT : HINT_ADDED}\n`);
   return EXIT.done;
 }
+
+const HINT =
+  "The first line is the key: it is shown only now. The second goes into auth.keys of the config, and tells nobody the key.\n" +
+  "(cardea key --add writes it there.)";
+const HINT_ADDED = "This is the key: it is shown only now. Hosts send it as Authorization: Bearer KEY.";
 
 /** When `text` from now is, to the second, as the config wants it. */
 function expiry(text: string): string {

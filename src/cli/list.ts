@@ -1,11 +1,14 @@
 /** `cardea list`: what a host will see, and from which server. */
+import { closest } from "../config/closest.js";
+import { ANONYMOUS } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
 import type { Gateway } from "../gateway/gateway.js";
+import { unknownPrincipal } from "../operator/explain.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type AsFlags, type ConfigFlags, type JsonFlag, principalFromFlags, wantsJson } from "./flags.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
 import { withGateway } from "./with-gateway.js";
 
@@ -24,21 +27,26 @@ const MAX_NAME_LENGTH = 64 - "mcp__cardea__".length;
 /** Prints the merged lists. Returns the exit code. */
 export async function list(
   word: string | undefined,
-  flags: ConfigFlags & JsonFlag,
+  flags: ConfigFlags & JsonFlag & AsFlags,
   shell: CommandContext,
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {
-    throw new UsageError(
-      `there is no list of ${writeJson(word)}; choose one of ${Object.keys(KINDS).join(", ")}`,
-    );
+    const near = closest(word, Object.keys(KINDS));
+    const hint =
+      near === undefined ? `choose one of ${Object.keys(KINDS).join(", ")}` : `did you mean ${near}?`;
+    throw new UsageError(`there is no list of ${writeJson(word)}; ${hint}`);
   }
   const json = wantsJson(flags, shell.env);
   const words = word === undefined ? Object.keys(KINDS) : [word];
-  return withGateway(flags, shell, async (gateway, log) => {
+  const principal = principalFromFlags(flags, shell.env);
+  const as = isHost(principal) ? undefined : principal;
+  return withGateway(flags, shell, async (gateway, log, { auth }) => {
+    const unknown = as === undefined ? undefined : unknownPrincipal(as.as, auth);
+    if (unknown !== undefined) log.warn({}, unknown);
     const lists = new Map<string, Entries>();
     for (const each of words) {
       const kind = KINDS[each];
-      if (kind !== undefined) lists.set(each, await gateway.lists(kind));
+      if (kind !== undefined) lists.set(each, await gateway.lists(kind, as));
     }
     await write(shell.stdout, json ? asJson(lists, word) : asText(lists));
     const long = (lists.get("tools") ?? []).filter(
@@ -53,6 +61,10 @@ export async function list(
     return EXIT.done;
   });
 }
+
+/** Whether no flag and no variable names another caller than a host without credentials. */
+const isHost = ({ as, groups = [], scopes }: ReturnType<typeof principalFromFlags>): boolean =>
+  as === ANONYMOUS.id && groups.length + scopes.length === 0;
 
 /** One list is an array; all of them are an object of arrays. */
 function asJson(lists: ReadonlyMap<string, Entries>, word: string | undefined): string {

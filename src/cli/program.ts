@@ -1,7 +1,9 @@
 /** The command line: which words and flags there are, and which command each of them runs. */
-import { Command, CommanderError } from "commander";
+import { Argument, Command, CommanderError } from "commander";
 import { closest } from "../config/closest.js";
 import { type CommandContext, write } from "./command-context.js";
+import { completion, SHELLS } from "./completion.js";
+import { EXAMPLES } from "./examples.js";
 import { EXIT, UsageError } from "./exit.js";
 import {
   type AsFlags,
@@ -33,9 +35,11 @@ export async function runCommandLine(argv: readonly string[], shell: CommandCont
       writeOut: (text) => printed.push(text),
       writeErr: (text) => complaints.push(text),
     });
-  for (const inner of program.commands) inner.copyInheritedSettings(program);
+  for (const inner of [...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
+    inner.copyInheritedSettings(program);
+  }
   try {
-    checkOrder(words, program);
+    checkWords(words, program);
     await program.parseAsync([...words], { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) code = error.exitCode === 0 ? EXIT.done : EXIT.usage;
@@ -53,22 +57,65 @@ export async function runCommandLine(argv: readonly string[], shell: CommandCont
 function splitCommand(argv: readonly string[]): { words: readonly string[]; command?: readonly string[] } {
   const at = argv.indexOf("--");
   const first = argv[0] ?? "";
-  if (at === -1 || !(first === "serve" || first.startsWith("-"))) return { words: argv };
+  if (at === -1 || !(first === "serve" || first.startsWith("-"))) return { words: withHelpWord(argv) };
   const before = argv.slice(first === "serve" ? 1 : 0, at);
   return { words: ["serve", ...before], command: argv.slice(at + 1) };
 }
 
+/** `cardea help [COMMAND]` is what other programs call `--help`. */
+const withHelpWord = ([first, ...rest]: readonly string[]): readonly string[] =>
+  first === "help" ? [...rest, "--help"] : first === undefined ? [] : [first, ...rest];
+
+/** @throws UsageError where the first word is no command, or the second none of its subcommands; it names the nearest. */
+function checkWords([first = "", second = ""]: readonly string[], { commands }: Command): void {
+  const command = commands.find((each) => each.name() === first);
+  if (command === undefined) {
+    if (first.startsWith("-")) checkOrder(first, commands);
+    else if (first !== "") throw unknownCommand(first, commands);
+  } else if (command.commands.length > 0 && second !== "" && !second.startsWith("-")) {
+    const names = command.commands.map((each) => each.name());
+    if (names.includes(second)) return;
+    const near = closest(second, names);
+    const hint = near === undefined ? `cardea ${first} --help lists them` : `did you mean ${first} ${near}?`;
+    throw new UsageError(`there is no command ${JSON.stringify(`${first} ${second}`)}\n(${hint})`);
+  }
+}
+
+/** What other programs call the same thing. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  ...{ run: "serve", start: "serve", up: "serve", proxy: "connect", bridge: "connect" },
+  ...{ validate: "check", lint: "check", verify: "check", test: "doctor", diagnose: "doctor" },
+  ...{ ls: "list", tools: "list tools", prompts: "list prompts", resources: "list resources" },
+  ...{ invoke: "call", why: "explain", keys: "key list", completions: "completion", version: "--version" },
+};
+
+function unknownCommand(word: string, commands: readonly Command[]): UsageError {
+  const names = commands.map((each) => each.name());
+  const near = Object.hasOwn(SYNONYMS, word) ? SYNONYMS[word] : closest(word, names);
+  const hint = /^https?:/.test(word)
+    ? "did you mean connect URL?"
+    : /\.(jsonc?|ya?ml)$/.test(word)
+      ? "did you mean serve --config FILE?"
+      : near === undefined
+        ? HINT
+        : `did you mean ${near}?`;
+  return new UsageError(`there is no command ${JSON.stringify(word)}\n(${hint})`);
+}
+
 /** @throws UsageError for a flag of some command that stands where the command should. */
-function checkOrder([first = ""]: readonly string[], { commands }: Command): void {
+function checkOrder(first: string, commands: readonly Command[]): void {
   const flag = first.split("=", 1)[0] ?? "";
   const takers = commands.filter(({ options }) => options.some(({ long }) => long === flag));
   const [taker, other] = takers.map((command) => command.name());
   if (taker === undefined) return;
-  const hint = other === undefined ? `(did you mean ${taker}?)` : HINT;
-  throw new UsageError(`a command is missing before ${flag}\n${hint}`);
+  const hint = other === undefined ? `did you mean ${taker}?` : HINT;
+  throw new UsageError(`a command is missing before ${flag}\n(${hint})`);
 }
 
-const HINT = "(cardea --help lists the commands)";
+const HINT = "cardea --help lists the commands";
+
+const LIST_WORDS = ["tools", "prompts", "resources", "templates"];
+const ARGUMENTS = "name=text and name:=json, or one JSON object";
 
 type Finish = (work: Promise<number>) => Promise<void>;
 
@@ -76,16 +123,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
   const program = new Command("cardea")
     .helpCommand(false)
     .version(packageVersion(), "-V, --version")
-    .showHelpAfterError(HINT);
+    .showHelpAfterError(`(${HINT})`);
   program.helpInformation = () => HELP;
-  program.argument("[command]").action((word: string | undefined) => {
-    if (word === undefined) {
-      throw new UsageError(`a command is missing\n\n${HELP}`);
-    }
-    const names = program.commands.map((known) => known.name());
-    const near = closest(word, names);
-    const hint = near === undefined ? HINT : `(did you mean ${near}?)`;
-    throw new UsageError(`there is no command ${JSON.stringify(word)}\n${hint}`);
+  program.action(() => {
+    throw new UsageError(`a command is missing\n\n${HELP}`);
   });
 
   withReapFlag(withListenFlags(withConfigFlag(program.command("serve"))))
@@ -123,26 +164,29 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
     );
 
-  withJsonFlag(withConfigFlag(program.command("list")))
+  withJsonFlag(withAsFlags(withConfigFlag(program.command("list"))))
     .description("Show what a host will see, and from which server.")
-    .argument("[kind]", "tools, prompts, resources or templates; all of them when left out")
-    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag) =>
+    .addArgument(
+      // A wrong word is refused by the command, which names the nearest.
+      new Argument("[kind]", "all four when left out").choices(LIST_WORDS).argParser((word) => word),
+    )
+    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags) =>
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 
   withJsonFlag(withConfigFlag(program.command("call")))
     .description("Call one tool and print its answer.")
     .argument("<name>", "the tool's name as a host sees it")
-    .argument("[arguments]", "a JSON object")
-    .action((name: string, args: string | undefined, flags: ConfigFlags & JsonFlag) =>
+    .argument("[arguments...]", ARGUMENTS)
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag) =>
       finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
     );
 
   withJsonFlag(withAsFlags(withConfigFlag(program.command("explain"))))
     .description("Say what would become of a call, and why: every rule and limit. Calls nothing.")
     .argument("<name>", "the tool's name as a host sees it")
-    .argument("[arguments]", "a JSON object")
-    .action((name: string, args: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags) =>
+    .argument("[arguments...]", ARGUMENTS)
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags) =>
       finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 
@@ -159,14 +203,51 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .description("Print the config's JSON Schema.")
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
 
-  withJsonFlag(program.command("key"))
-    .description("Make an API key: print it once, and its entry for auth.keys of the config.")
+  addKeyCommands(program, shell, finish);
+
+  program
+    .command("completion")
+    .description("Print a script that completes commands and flags in your shell.")
+    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS).argParser((word) => word))
+    .action((word: string) => finish(completion(word, program, shell)));
+
+  for (const each of program.commands) addExamples(each, []);
+  return program;
+}
+
+/** `key` makes one; `key list` and `key revoke` read and edit the config. */
+function addKeyCommands(program: Command, shell: CommandContext, finish: Finish): void {
+  const key = withJsonFlag(withConfigFlag(program.command("key")))
+    .description("Make an API key for a host: print it once, and its entry for auth.keys of the config.")
     .option("--id <id>", "the principal who comes with it (CARDEA_ID)")
     .option("--groups <groups>", "its groups, with commas between them (CARDEA_GROUPS)")
     .option("--expires <time>", "when it expires: 12h, 90d, 1y or a date (CARDEA_EXPIRES)")
-    .action((flags: KeyFlags & JsonFlag) => finish(import("./key.js").then(({ key }) => key(flags, shell))));
+    .option("--add", "write the entry into the config, whose comments stay (CARDEA_ADD)")
+    .helpCommand(false)
+    .action((flags: KeyFlags & ConfigFlags & JsonFlag) =>
+      finish(import("./key.js").then(({ key: make }) => make(flags, shell))),
+    );
+  withJsonFlag(withConfigFlag(key.command("list")))
+    .description("Show the keys in the config: whose, their groups, when they expire.")
+    .action((_: ConfigFlags & JsonFlag, command: Command) =>
+      finish(import("./key-file.js").then(({ listKeys }) => listKeys(command.optsWithGlobals(), shell))),
+    );
+  withJsonFlag(withConfigFlag(key.command("revoke")))
+    .description("Take every key of a principal out of the config, which keeps its comments.")
+    .argument("<id>", "the principal, as key list shows it")
+    .action((id: string, _: ConfigFlags & JsonFlag, command: Command) =>
+      finish(
+        import("./key-file.js").then(({ revokeKey }) => revokeKey(id, command.optsWithGlobals(), shell)),
+      ),
+    );
+}
 
-  return program;
+/** Puts the examples of a command and of its subcommands below their help. */
+function addExamples(command: Command, before: readonly string[]): void {
+  const words = [...before, command.name()];
+  const examples = EXAMPLES[words.join(" ")] ?? [];
+  command.addHelpText("after", ["", "Examples:", ...examples.map((line) => `  ${line}`)].join("\n"));
+  for (const inner of command.commands) addExamples(inner, words);
 }
 
 async function runServe(

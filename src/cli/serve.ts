@@ -45,7 +45,9 @@ export async function serve(
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
   // Of several workers it is the first process that looks after what earlier ones left behind.
   const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
-  return run(gateway, shell, own, () => watchAndReload(gateway, opened, shell, log));
+  return run(gateway, { shell, log: own, listen: config.listen }, () =>
+    watchAndReload(gateway, opened, shell, log),
+  );
 }
 
 /** One stdio server as HTTP, with its own names. */
@@ -62,7 +64,7 @@ export async function serveCommand(
   const orphans = orphanPolicyFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
   const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
-  return run(gateway, shell, log, () => () => {});
+  return run(gateway, { shell, log, listen: config.listen }, () => () => {});
 }
 
 const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
@@ -73,7 +75,9 @@ async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log:
   const obstacle = workersConflict(order.config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const primary = await shell.createPrimary(order, log);
-  return run(primary, shell, log, () => shell.signals.onHangup(() => primary.reload()));
+  return run(primary, { shell, log, listen: order.config.listen }, () =>
+    shell.signals.onHangup(() => primary.reload()),
+  );
 }
 
 function refuseWorkers(obstacle: string, log: Log): number {
@@ -87,10 +91,15 @@ const asWorker = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => (
   loaded: { ...opened.loaded, config: { ...opened.loaded.config, listen } },
 });
 
+interface RunContext {
+  readonly shell: CommandContext;
+  readonly log: Log;
+  readonly listen: ListenConfig;
+}
+
 async function run(
   served: Runnable,
-  shell: CommandContext,
-  log: Log,
+  { shell, log, listen }: RunContext,
   follow: () => () => void,
 ): Promise<number> {
   const stopped = untilStopped(served, shell, log);
@@ -105,7 +114,7 @@ async function run(
     if (early !== undefined) return early;
   } catch (error) {
     // For errors with known advice the stack is left out.
-    const hint = hintFor(error);
+    const hint = hintFor(error, listen);
     log.error(
       hint === undefined ? { error } : {},
       `the gateway cannot start: ${messageOf(error)}${hint ?? ""}`,
@@ -131,9 +140,19 @@ const HINTS: ReadonlyMap<unknown, string> = new Map([
   ["ENOTFOUND", "there is no such host"],
 ]);
 
-/** Our own refusals say it themselves. */
-function hintFor(error: unknown): string | undefined {
+/** What to do about it; undefined for an error that is not known. GatewayErrors say it themselves. */
+function hintFor(error: unknown, listen: ListenConfig): string | undefined {
   if (error instanceof GatewayError) return "";
-  const hint = error instanceof Error && "code" in error ? HINTS.get(error.code) : undefined;
-  return hint && `; ${hint}`;
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  const hint = HINTS.get(error.code);
+  if (hint === undefined) return undefined;
+  const port = "port" in error ? error.port : undefined;
+  const flag = error.code === "EADDRINUSE" ? portFlag(port, listen) : undefined;
+  return `; ${hint}${flag === undefined ? "" : ` ${flag} N takes another port, 0 a free one`}`;
+}
+
+/** The flag of the listener that wants the port; both flags where it is the port of neither. */
+function portFlag(port: unknown, { http, admin }: ListenConfig): string {
+  if (port === admin.port && port !== http.port) return "--admin-port";
+  return port === http.port ? "--port" : "--port or --admin-port";
 }

@@ -50,10 +50,14 @@ async function stopOnSignal(
   const signal = await shell.signals.next();
   begin();
   log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
-  const drained = gateway.stop().then(() => EXIT.done);
+  const drained = gateway.stop().then(() => {
+    log.info({ signal }, "stopped");
+    return EXIT.done;
+  });
   const second = shell.signals.next().then(async (again) => {
     log.warn({ signal: again }, `${again} again: stopping at once`);
     await withTimeout(IMMEDIATE_STOP_MS, settle(gateway.stop({ immediate: true })));
+    log.info({ signal: again }, "stopped; calls that were under way are cut off");
     return 128 + constants.signals[again];
   });
   return Promise.race([drained, second]);

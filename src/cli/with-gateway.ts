@@ -1,4 +1,5 @@
 /** How does a command call the servers of the config? In a gateway of its own that opens no listener. */
+import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { settle, withTimeout } from "../core/stop.js";
 import type { Gateway } from "../gateway/gateway.js";
@@ -21,7 +22,7 @@ const SHUTDOWN_MS = 5_000;
 export async function withGateway(
   flags: ConfigFlags,
   shell: CommandContext,
-  work: (gateway: Gateway, log: Log) => Promise<number>,
+  work: (gateway: Gateway, log: Log, config: Config) => Promise<number>,
 ): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
@@ -31,7 +32,7 @@ export async function withGateway(
   const gateway = await shell.createGateway(opened.loaded.config, quiet);
   const interrupted = shell.signals.next().then(() => EXIT.failed);
   try {
-    return await Promise.race([work(gateway, log), interrupted]);
+    return await Promise.race([work(gateway, log, opened.loaded.config), interrupted]);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     log.error({ code: error.code }, error.message);
@@ -42,17 +43,45 @@ export async function withGateway(
 }
 
 /**
- * The arguments of a tool, as a person writes them on a command line.
+ * The arguments of a tool, as a person writes them on a command line: one JSON object, or `name=text` and `name:=json`.
  *
- * @throws UsageError when the text is no JSON object.
+ * @throws UsageError when they are neither
  */
-export function parseArguments(text: string): JsonObject {
+export function parseArguments(words: readonly string[]): JsonObject {
+  const [first, ...more] = words;
+  if (first === undefined) return {};
+  if (more.length === 0 && (/^\s*[{[]/.test(first) || !first.includes("="))) return parseObject(first);
+  const members = new Map<string, unknown>();
+  for (const word of words) {
+    const [, name, sign, text = ""] = /^([^=]+?)(:?=)(.*)$/s.exec(word) ?? [];
+    if (name === undefined) {
+      throw new UsageError(`${JSON.stringify(word)} is no argument; write name=text or name:=json`);
+    }
+    if (members.has(name)) throw new UsageError(`the argument ${JSON.stringify(name)} is given twice`);
+    members.set(name, sign === "=" ? text : parseValue(name, text));
+  }
+  return Object.fromEntries(members);
+}
+
+function parseObject(text: string): JsonObject {
   let value: unknown;
   try {
     value = parseJson(text);
   } catch {
-    throw new UsageError('the arguments are not JSON; write them as one word: \'{"name": "value"}\'');
+    throw new UsageError(
+      'the arguments are not JSON; write name=text and name:=json, or one word: \'{"name": "value"}\'',
+    );
   }
   if (!isObject(value)) throw new UsageError("the arguments must be a JSON object");
   return value;
+}
+
+function parseValue(name: string, text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    throw new UsageError(
+      `what follows ${name}:= is not JSON; text is written ${name}=text, and quotes need quotes around them: '${name}:="text"'`,
+    );
+  }
 }

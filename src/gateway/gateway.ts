@@ -12,7 +12,7 @@ import type { ListKind } from "../core/lists.js";
 import { principalNamed } from "../downstream/authenticate/api-keys.js";
 import { checkExposure } from "../downstream/http-listener.js";
 import { cliCall, cliExplain, cliLists } from "../operator/cli-calls.js";
-import type { ExplainQuery } from "../operator/explain.js";
+import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
 import type { JsonObject } from "../wire/json.js";
 import { createEdges } from "./edges.js";
@@ -36,8 +36,14 @@ export interface Gateway {
   stop(options?: { readonly immediate?: boolean }): Promise<void>;
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal. Default: anonymous. */
   stdio(input: Readable, output: Writable, as?: string): Promise<void>;
-  /** What a host sees, with the server of each entry, once every server is connected or its first attempt failed. */
-  lists(kind: ListKind): Promise<readonly { readonly server: string; readonly item: JsonObject }[]>;
+  /**
+   * What a host sees, or one of the principal `as`, with the server of each entry, once every server is connected or
+   * its first attempt failed.
+   */
+  lists(
+    kind: ListKind,
+    as?: PrincipalQuery,
+  ): Promise<readonly { readonly server: string; readonly item: JsonObject }[]>;
   /** Calls a tool by the name a host would use. */
   call(name: string, args: JsonObject): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
@@ -78,7 +84,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       const { auth } = liveConfig.pipeline.config;
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
-    lists: (kind) => cliLists(liveConfig.pipeline, kind),
+    lists: (kind, as) => cliLists(liveConfig.pipeline, kind, as),
     call: (name, args) => cliCall(liveConfig.pipeline, callIds.next(), name, args),
     explain: (query) => cliExplain(liveConfig.pipeline, query),
     async reload(next) {

@@ -7,15 +7,18 @@ import type { Pipeline } from "../gateway/pipeline.js";
 import type { ServerRuntime } from "../gateway/server-runtime.js";
 import { requiredServers } from "../gateway/status.js";
 import type { JsonObject } from "../wire/json.js";
-import { type ExplainQuery, explainCall } from "./explain.js";
+import { type ExplainQuery, explainCall, type PrincipalQuery, supposedClient } from "./explain.js";
 
-/** What a host sees, with the server of each entry, once every server is connected or its first attempt failed. */
+/** What a host sees, or one of the principal `as`, with the server of each entry, once every server is connected or its first attempt failed. */
 export async function cliLists(
   pipeline: Pipeline,
   kind: ListKind,
+  as?: PrincipalQuery,
 ): Promise<readonly { readonly server: string; readonly item: JsonObject }[]> {
   await awaitServers(pipeline);
-  const { entries } = pipeline.catalog.view(CLI_CLIENT).list(kind);
+  const client = as === undefined ? CLI_CLIENT : supposedClient(as, pipeline.config.auth);
+  if (as !== undefined) await pipeline.catalog.prepare(client);
+  const { entries } = pipeline.catalog.view(client).list(kind);
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
 }
 

@@ -1,9 +1,12 @@
 /** Why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
 import { BadQuery } from "../admin/pages.js";
 import type { Catalog } from "../catalog/catalog.js";
+import { closest } from "../config/closest.js";
+import type { AuthConfig } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
-import type { Client } from "../core/client.js";
+import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
+import { LIST_KINDS } from "../core/lists.js";
 import { principalNamed } from "../downstream/authenticate/api-keys.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { Explanation } from "../policy/policy.js";
@@ -13,18 +16,22 @@ import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
-/** A supposed call. */
-export interface ExplainQuery {
-  /** The tool, prompt or resource by the name or URI a host would use; else a method that has no target. */
-  readonly name: string;
-  /** The arguments of the call; of a method its parameters. */
-  readonly args: JsonObject;
+/** A supposed caller. */
+export interface PrincipalQuery {
   /** The id of the calling principal. */
   readonly as: string;
   /** Default: the groups that the config gives to the keys of that principal. */
   readonly groups?: readonly string[];
   /** The scopes of its token. */
   readonly scopes: readonly string[];
+}
+
+/** A supposed call. */
+export interface ExplainQuery extends PrincipalQuery {
+  /** The tool, prompt or resource by the name or URI a host would use; else a method that has no target. */
+  readonly name: string;
+  /** The arguments of the call; of a method its parameters. */
+  readonly args: JsonObject;
 }
 
 /** What the policy would decide, and where the call would go. */
@@ -36,6 +43,8 @@ export interface ExplainResult extends Explanation {
     readonly id: string;
     readonly groups: readonly string[];
     readonly scopes: readonly string[];
+    /** Why no host comes as this principal, as far as the config shows; absent where one may. */
+    readonly unknown?: string;
   };
   /** Why the arguments fail their check, which comes before the rules; absent where they pass. */
   readonly badArguments?: string;
@@ -44,16 +53,10 @@ export interface ExplainResult extends Explanation {
 /** Explains a supposed call; no server receives it and no budget is charged. */
 export async function explainCall(
   pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "schemas" | "tasks">,
-  { name, args, as, scopes, ...said }: ExplainQuery,
+  { name, args, ...caller }: ExplainQuery,
 ): Promise<ExplainResult | { readonly unknown: string }> {
-  const { groups = principalNamed(as, pipeline.config.auth).groups } = said;
-  const client: Client = {
-    principal: { id: as, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
-    affinity: `explain ${writeJson([as, groups, scopes])}`,
-    session: false,
-    endpoint: "",
-    capabilities: {},
-  };
+  const { auth } = pipeline.config;
+  const client = supposedClient(caller, auth);
   const hypotheticalCall = (message: Pick<Call, "method" | "params">, route?: Route): Call => ({
     id: 0,
     ...message,
@@ -66,20 +69,64 @@ export async function explainCall(
     targetRoute(pipeline.catalog, client, name) ??
     methodRouteOf(pipeline, hypotheticalCall({ method: name, params: args }));
   if (found === undefined) {
-    return { unknown: `there is no tool, prompt or resource ${name} for ${as}` };
+    const near = closest(name, exposedNames(pipeline.catalog, client));
+    const hint = near === undefined ? "" : `; did you mean ${near}?`;
+    return { unknown: `there is no tool, prompt or resource ${name} for ${caller.as}${hint}` };
   }
   if (found instanceof GatewayError) return { unknown: found.message };
   const route = found;
   const call = withConfiguredArguments(hypotheticalCall(requestFor(route, name, args), route));
+  const unknown = unknownPrincipal(caller.as, auth);
   const badArguments = await argumentsFault(pipeline, call, route);
   return {
     server: route.upstream,
     target: route.target,
-    principal: { id: as, groups, scopes },
+    principal: {
+      id: caller.as,
+      groups: client.principal.groups,
+      scopes: caller.scopes,
+      ...(unknown !== undefined && { unknown }),
+    },
     ...pipeline.policy.explain(call),
     ...(badArguments !== undefined && { badArguments }),
   };
 }
+
+/** The client of a supposed caller. It declares no capabilities. */
+export function supposedClient(
+  { as, groups: given, scopes }: PrincipalQuery,
+  auth: AuthConfig | undefined,
+): Client {
+  const groups = given ?? principalNamed(as, auth).groups;
+  return {
+    principal: { id: as, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
+    affinity: `explain ${writeJson([as, groups, scopes])}`,
+    session: false,
+    endpoint: "",
+    capabilities: {},
+  };
+}
+
+/** Why no host comes as the principal `id`, with the nearest one that the config knows; undefined where one may. */
+export function unknownPrincipal(id: string, auth: AuthConfig | undefined): string | undefined {
+  if (id === ANONYMOUS.id || auth?.jwt !== undefined) return undefined;
+  if (auth === undefined) {
+    return `no host comes as ${id} over HTTP: without "auth" in the config every host is ${ANONYMOUS.id}`;
+  }
+  const ids = auth.keys.map((key) => key.id);
+  if (ids.includes(id)) return undefined;
+  const near = closest(id, ids);
+  return `no key in auth.keys is that of ${id}${near === undefined ? "" : `; did you mean ${near}?`}`;
+}
+
+/** All exposed names and URIs, hidden ones too. */
+const exposedNames = (catalog: Pick<Catalog, "unfilteredView">, client: Client): readonly string[] =>
+  LIST_KINDS.flatMap((kind) =>
+    catalog
+      .unfilteredView(client)
+      .list(kind)
+      .entries.map(({ route }) => route.exposed),
+  );
 
 /** The route of the name in the client's view, else in the unfiltered view, so that the hiding rule can be named. */
 function targetRoute(

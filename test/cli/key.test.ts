@@ -1,4 +1,7 @@
 import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import { readConfig } from "../../src/config/read.js";
@@ -82,5 +85,129 @@ describe("key", () => {
     expect(await runCommandLine(["key", "--json", "--id", "ci"], shell)).toBe(0);
     const { key, entry } = JSON.parse(shell.out()) as { key: string; entry: Entry };
     expect([key.length, entry.id, shell.said]).toEqual([50, "ci", []]);
+  });
+});
+
+describe("the keys of a config file", () => {
+  const ALICE = `sha256:${"a".repeat(64)}`;
+  const CONFIG = `{
+  // who may come
+  "auth": {
+    "keys": [
+      // the people
+      { "id": "alice", "hash": "${ALICE}", "groups": ["staff"] }, // since May
+      { "id": "bob", "hash": "sha256:${"b".repeat(64)}", "expires": "2026-01-01" },
+      { "id": "alice", "hash": "sha256:${"c".repeat(64)}", "expires": "2027-01-01" },
+    ],
+  },
+  "mcpServers": { "a": { "command": "x", "env": { "T": "\${UNSET}" } } },
+}
+`;
+  let folder: string;
+  const file = () => join(folder, "cardea.jsonc");
+  const text = () => readFileSync(file(), "utf8");
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "cardea-key-"));
+    writeFileSync(file(), CONFIG);
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const run = async (...args: readonly string[]) => {
+    const shell = fakeShell({ cwd: folder, env: { HOME: folder, XDG_CONFIG_HOME: folder } });
+    const code = await runCommandLine(["key", ...args], shell);
+    return { code, out: shell.out(), said: shell.said };
+  };
+
+  test("--add appends one, prints the key alone, and the comments stay", async () => {
+    const { code, out, said } = await run("--add", "--id", "ci", "--groups", "robots", "--expires", "90d");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^cardea_[\w-]{43}\n$/);
+    const hash = createHash("sha256").update(out.trim()).digest("hex");
+    const line = `      { "id": "ci", "hash": "sha256:${hash}", "groups": ["robots"], "expires": "2027-02-18T12:00:00Z" },\n`;
+    expect(
+      text().replace(
+        /\{\s+("id": "ci",.*?)\s+\},/s,
+        (_, inner: string) => `{ ${inner.replace(/\s+/g, " ")} },`,
+      ),
+    ).toBe(CONFIG.replace("    ],\n", `${line}    ],\n`));
+    expect(said[0]).toBe(
+      'Added to auth.keys of cardea.jsonc as "ci". A running gateway takes the change over by itself.',
+    );
+  });
+
+  test("--add makes auth where there is none, and says what that means", async () => {
+    writeFileSync(file(), '{ "mcpServers": {} }');
+    const { code, said, out } = await run("--add", "--id", "ci", "--json");
+    const { entry, file: where } = JSON.parse(out) as { entry: Entry; file: string };
+    expect([code, where]).toEqual([0, "cardea.jsonc"]);
+    expect(JSON.parse(text())).toEqual({ mcpServers: {}, auth: { keys: [entry] } });
+    expect(said).toContain("It is the first: from now on every host over HTTP needs a key.");
+  });
+
+  test("list shows whose they are and when they expire, not the whole hash", async () => {
+    expect((await run("list")).out).toBe(
+      "alice  staff      never expires       sha256:aaaaaaaa\n" +
+        "bob    no groups  EXPIRED 2026-01-01  sha256:bbbbbbbb\n" +
+        "alice  no groups  expires 2027-01-01  sha256:cccccccc\n",
+    );
+    const rows = JSON.parse((await run("list", "--json")).out) as unknown[];
+    expect(rows[0]).toEqual({ id: "alice", groups: ["staff"], hash: ALICE, expired: false });
+    expect(rows[1]).toMatchObject({ id: "bob", expires: "2026-01-01", expired: true });
+  });
+
+  test("revoke takes all of a principal out, and the other comments stay", async () => {
+    const { code, said } = await run("revoke", "alice");
+    expect([code, said]).toEqual([
+      0,
+      ['Revoked 2 keys of "alice" in cardea.jsonc. A running gateway takes the change over by itself.'],
+    ]);
+    expect(text()).toBe(
+      CONFIG.split("\n")
+        .filter((line) => !line.includes('"alice"'))
+        .join("\n"),
+    );
+  });
+
+  test("revoke names the nearest where there is none of that name", async () => {
+    expect(await run("revoke", "alicia")).toEqual({
+      code: 1,
+      out: "",
+      said: ['error: there is no key of "alicia" in cardea.jsonc; did you mean "alice"?'],
+    });
+  });
+
+  test("revoke leaves the last one, without which the config would be refused", async () => {
+    await run("revoke", "alice");
+    const before = text();
+    const { code, said } = await run("revoke", "bob");
+    expect(code).toBe(1);
+    expect(said[0]).toContain('error: "bob" has the only key in cardea.jsonc');
+    expect(text()).toBe(before);
+  });
+
+  test("may be those of a YAML file", async () => {
+    writeFileSync(
+      join(folder, "c.yaml"),
+      `auth:\n  keys:\n    # people\n    - id: bob\n      hash: ${ALICE}\n`,
+    );
+    expect((await run("--add", "--id", "ci", "--config", "c.yaml")).code).toBe(0);
+    expect((await run("revoke", "bob", "--config", "c.yaml")).code).toBe(0);
+    expect((await run("list", "--config", "c.yaml")).out).toMatch(/^ci {2}no groups {2}never expires/);
+  });
+
+  test.each([
+    ["{ ", "cardea.jsonc", "error: cardea.jsonc:1:3: a closing } is missing"],
+    ["[]", "cardea.jsonc", "error: cardea.jsonc:1:1: a config is an object"],
+    ['{ "auth": { "keys": {} } }', "cardea.jsonc", "error: cardea.jsonc is left as it was: "],
+    [
+      '{ "mcpServers": {} }',
+      "mcp.json",
+      "error: mcp.json:1:1: this is a host's own file, which holds no keys",
+    ],
+  ])("--add leaves %s in %s alone", async (content, name, message) => {
+    writeFileSync(join(folder, name), content);
+    const { code, out, said } = await run("--add", "--config", name);
+    expect([code === 0, out]).toEqual([false, ""]);
+    expect(said[0]).toContain(message);
+    expect(readFileSync(join(folder, name), "utf8")).toBe(content);
   });
 });

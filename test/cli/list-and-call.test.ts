@@ -57,6 +57,34 @@ templates (1)
     expect(shell.events).toEqual(["stop at once"]);
   });
 
+  test.each([
+    [
+      ["--as", "ci"],
+      {},
+      { as: "ci", scopes: [] },
+      ["warn: no key in auth.keys is that of ci; did you mean cli?"],
+    ],
+    [["--as", "cli", "--groups", "a"], {}, { as: "cli", groups: ["a"], scopes: [] }, []],
+    [[], { CARDEA_AS: "cli" }, { as: "cli", scopes: [] }, []],
+    [[], {}, undefined, []],
+  ] as [string[], Record<string, string>, unknown, string[]][])(
+    "%j %j asks for the lists of that principal, and warns where none comes so",
+    async (flags, env, as, warnings) => {
+      const file = join(folder, "keys.json");
+      const keys = [{ id: "cli", hash: `sha256:${"0".repeat(64)}` }];
+      writeFileSync(file, JSON.stringify({ auth: { keys }, mcpServers: { a: { command: "x" } } }));
+      const asked: unknown[] = [];
+      const remember: Gateway["lists"] = async (...given) => {
+        asked.push(given);
+        return [];
+      };
+      const shell = shellWith({ lists: remember }, env);
+      expect(await runCommandLine(["list", "tools", "--config", file, ...flags], shell)).toBe(0);
+      expect(asked).toEqual([["tools", as]]);
+      expect(shell.said.filter((line) => line.startsWith("warn"))).toEqual(warnings);
+    },
+  );
+
   test("prints one list as an array, entries whole", async () => {
     const shell = shellWith({ lists });
     expect(await runCommandLine(["list", "resources", "--json"], shell)).toBe(0);
@@ -89,6 +117,31 @@ templates (1)
     const shell = shellWith({ lists: () => Promise.reject(error) });
     expect(await runCommandLine(["list"], shell)).toBe(69);
     expect(shell.said.at(-1)).toBe("error: a is not there");
+  });
+});
+
+describe("the arguments of a call", () => {
+  test.each([
+    [[], {}],
+    [['{"a": {"b": 9007199254740993}}'], { a: { b: expect.anything() } }],
+    [["path=README.md", "head:=10"], { path: "README.md", head: 10 }],
+    [["url=https://x.example/?a=b&c:=d"], { url: "https://x.example/?a=b&c:=d" }],
+    [
+      ["a=", 'b:={"c": [1]}', "d:=null", 'e:="1"', "f=1", "g={"],
+      { a: "", b: { c: [1] }, d: null, e: "1", f: "1", g: "{" },
+    ],
+    [["__proto__=x"], JSON.parse('{"__proto__":"x"}')],
+    [["a b=c"], { "a b": "c" }],
+  ] as [string[], unknown][])("%j are %j", async (words, args) => {
+    const asked: unknown[] = [];
+    const shell = shellWith({
+      explain: async ({ args: given }) => {
+        asked.push(given);
+        return { unknown: "" };
+      },
+    });
+    await runCommandLine(["explain", "t", ...words], shell);
+    expect(asked).toEqual([args]);
   });
 });
 

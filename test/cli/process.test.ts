@@ -136,7 +136,7 @@ test("a port that is taken ends it with 1, and one line says what to do", async 
   const { time: _, ...last } = linesOf(run.stderr).at(-1) ?? {};
   expect(last).toEqual({
     level: "error",
-    msg: `the gateway cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}; is it running already?`,
+    msg: `the gateway cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}; is it running already? --port N takes another port, 0 a free one`,
   });
 });
 

@@ -30,17 +30,34 @@ describe("help", () => {
     expect(shell.said).toEqual([]);
   });
 
-  test.each(["serve", "stdio", "connect", "check", "doctor", "list", "call", "explain", "import", "schema"])(
-    "%s has its own, and stands in that of all",
-    async (command) => {
-      const shell = fakeShell();
-      expect(await runCommandLine([command, "--help"], shell)).toBe(0);
-      expect(shell.out()).toContain(`Usage: cardea ${command}`);
-      const all = fakeShell();
-      await runCommandLine(["--help"], all);
-      expect(all.out()).toContain(`cardea ${command}`);
-    },
-  );
+  test("comes with the word help as well", async () => {
+    const shell = fakeShell();
+    expect(await runCommandLine(["help", "key"], shell)).toBe(0);
+    expect(shell.out()).toContain("Usage: cardea key");
+  });
+
+  test.each([
+    "serve",
+    "stdio",
+    "connect",
+    "check",
+    "doctor",
+    "list",
+    "call",
+    "explain",
+    "import",
+    "schema",
+    "key",
+    "completion",
+  ])("%s has its own with examples, and stands in that of all", async (command) => {
+    const shell = fakeShell();
+    expect(await runCommandLine([command, "--help"], shell)).toBe(0);
+    expect(shell.out()).toContain(`Usage: cardea ${command}`);
+    expect(shell.out()).toMatch(new RegExp(`\nExamples:\n.*cardea ${command}`));
+    const all = fakeShell();
+    await runCommandLine(["--help"], all);
+    expect(all.out()).toContain(`cardea ${command}`);
+  });
 
   test.each(["--version", "-V"])("%s is the package's version", async (flag) => {
     const shell = fakeShell();
@@ -52,6 +69,16 @@ describe("help", () => {
 describe("wrong usage ends with 2, says what was wrong, and prints no data", () => {
   test.each([
     [["chekc"], 'there is no command "chekc"', "(did you mean check?)"],
+    [["complet", "bash"], 'there is no command "complet"', "(did you mean completion?)"],
+    [["frob", "a", "--b"], 'there is no command "frob"', "(cardea --help lists the commands)"],
+    [["run"], 'there is no command "run"', "(did you mean serve?)"],
+    [["https://x.example/mcp"], "there is no command", "(did you mean connect URL?)"],
+    [["cardea.jsonc"], "there is no command", "(did you mean serve --config FILE?)"],
+    [["help", "srve"], 'there is no command "srve"', "(did you mean serve?)"],
+    [["key", "revok", "x"], 'there is no command "key revok"', "(did you mean key revoke?)"],
+    [["key", "--config", "x"], "--config goes with --add", undefined],
+    [["completion"], "missing required argument 'shell'", undefined],
+    [["completion", "bsh"], 'there is no completion for "bsh"', "(did you mean bash?)"],
     [["serve", "--prot", "1"], "unknown option '--prot'", "(Did you mean --port?)"],
     [["serve", "--port", "http"], "--port must be a whole number from 0 to 65535", undefined],
     [["serve", "--port", "65536"], "--port must be a whole number from 0 to 65535", undefined],
@@ -67,10 +94,14 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     [["--port", "8081", "--", "node"], "listen.http and listen.admin would both be at port 8081", undefined],
     [["--frob"], "unknown option '--frob'", undefined],
     [["serve", "extra"], "too many arguments for 'serve'. Expected 0 arguments but got 1.", undefined],
-    [["list", "toolz"], 'there is no list of "toolz"', undefined],
+    [["list", "toolz"], 'there is no list of "toolz"; did you mean tools?', undefined],
     [["call"], "missing required argument 'name'", undefined],
     [["call", "t", "{"], "the arguments are not JSON", undefined],
     [["call", "t", "[]"], "the arguments must be a JSON object", undefined],
+    [["call", "t", "a=1", "b"], '"b" is no argument; write name=text or name:=json', undefined],
+    [["call", "t", "a=1", "a:=2"], 'the argument "a" is given twice', undefined],
+    [["call", "t", "a:=b"], "what follows a:= is not JSON; text is written a=text", undefined],
+    [["explain", "t", "=b"], '"=b" is no argument', undefined],
     [["import"], "missing required argument 'file'", undefined],
     [["connect", "nonsense"], 'a "url" that is not a complete address', undefined],
     [

@@ -37,6 +37,7 @@ describe("serve", () => {
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
     expect(shell.events).toEqual(["start", "stop"]);
+    expect(shell.said.at(-1)).toBe("info: stopped");
     expect(shell.said.filter((line) => line.includes("http://"))).toEqual([READY]);
     expect(shell.out()).toBe("");
     expect(shell.secrets).toEqual(["s3cret"]);
@@ -89,14 +90,18 @@ describe("serve", () => {
     expect(shell.events).toEqual(["stop"]);
   });
 
-  test("ends with 1 when it cannot listen, and says why", async () => {
-    const error = Object.assign(new Error("listen EADDRINUSE: address already in use 127.0.0.1:8080"), {
+  test.each([
+    [8080, "--port"],
+    [8081, "--admin-port"],
+  ])("ends with 1 when it cannot listen at %i, and says why and which flag helps", async (port, flag) => {
+    const error = Object.assign(new Error(`listen EADDRINUSE: address already in use 127.0.0.1:${port}`), {
       code: "EADDRINUSE",
+      port,
     });
     const { shell, ended } = serving({ gateway: { start: () => Promise.reject(error) } });
     expect(await ended).toBe(1);
     expect(shell.said.at(-1)).toBe(
-      `error: the gateway cannot start: ${error.message}; is it running already?`,
+      `error: the gateway cannot start: ${error.message}; is it running already? ${flag} N takes another port, 0 a free one`,
     );
     expect(shell.events).toEqual(["stop at once"]);
   });

@@ -1,6 +1,6 @@
 /** Why a call would be let through or not, asked of the status API. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readExplainQuery } from "../../src/operator/explain.js";
+import { readExplainQuery, unknownPrincipal } from "../../src/operator/explain.js";
 import { openStage } from "../scenarios/stage.js";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 
@@ -56,8 +56,28 @@ describe("an explanation", () => {
       visible: true,
     });
     expect(await explain("legacy-http__ecco", "ann")).toEqual({
-      unknown: "there is no tool, prompt or resource legacy-http__ecco for ann",
+      unknown:
+        "there is no tool, prompt or resource legacy-http__ecco for ann; did you mean legacy-http__echo?",
     });
+  });
+
+  test("says when no host comes as that principal, and names the nearest", async () => {
+    const explain = await started();
+    const principal = async (as: string) =>
+      ((await explain("legacy-http__echo", as)) as { principal: unknown }).principal;
+    expect(await principal("anne")).toEqual({
+      id: "anne",
+      groups: [],
+      scopes: [],
+      unknown: "no key in auth.keys is that of anne; did you mean ann?",
+    });
+    expect(await principal("ann")).toEqual({ id: "ann", groups: ["ops"], scopes: [] });
+    expect(await principal("anonymous")).not.toHaveProperty("unknown");
+    const auth = { keys: [], requiredScopes: [] };
+    expect(unknownPrincipal("x", { ...auth, jwt: {} as never })).toBeUndefined();
+    expect(unknownPrincipal("x", undefined)).toBe(
+      'no host comes as x over HTTP: without "auth" in the config every host is anonymous',
+    );
   });
 
   test("is there for resources too", async () => {

@@ -1,0 +1,73 @@
+/** `cardea completion`: writes a script that completes commands, flags and files in a shell. */
+import type { Command } from "commander";
+import { closest } from "../config/closest.js";
+import { type CommandContext, write } from "./command-context.js";
+import { bashScript, fishScript, zshScript } from "./completion-scripts.js";
+import { EXIT, UsageError } from "./exit.js";
+
+/** One command as shells complete it. */
+export interface CompletedCommand {
+  /** The words that lead to it: `["key", "revoke"]`. */
+  readonly words: readonly string[];
+  readonly description: string;
+  readonly flags: readonly CompletedFlag[];
+  /** The words that may come next: choices of an argument and the names of subcommands. */
+  readonly choices: readonly string[];
+  /** Whether an argument is a file. */
+  readonly takesFile: boolean;
+}
+
+/** One flag of a command. */
+export interface CompletedFlag {
+  /** With its dashes. */
+  readonly long: string;
+  readonly description: string;
+  /** What its value is; undefined for a flag without one. */
+  readonly value: "file" | "other" | undefined;
+}
+
+const SCRIPTS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/** The shells that there is a script for. */
+export const SHELLS: readonly string[] = Object.keys(SCRIPTS);
+
+/** Prints the script for one shell. Returns the exit code. @throws UsageError for another shell */
+export async function completion(shell: string, program: Command, context: CommandContext): Promise<number> {
+  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+  if (script === undefined) {
+    const near = closest(shell, SHELLS);
+    const hint = near === undefined ? `choose one of ${SHELLS.join(", ")}` : `did you mean ${near}?`;
+    throw new UsageError(`there is no completion for ${JSON.stringify(shell)} (${hint})`);
+  }
+  await write(context.stdout, script(completedCommands(program)));
+  return EXIT.done;
+}
+
+/** Every command below `program`, and the program itself first. */
+function completedCommands(command: Command, words: readonly string[] = []): readonly CompletedCommand[] {
+  const args = command.registeredArguments;
+  const own: CompletedCommand = {
+    words,
+    description: command.description(),
+    flags: [
+      ...command.options.flatMap(({ long, description, required, optional, flags, hidden }) =>
+        long === undefined || long === null || hidden
+          ? []
+          : [{ long, description, value: required || optional ? valueKind(flags) : undefined }],
+      ),
+      { long: "--help", description: "Show help with examples.", value: undefined },
+    ],
+    choices: [
+      ...command.commands.map((inner) => inner.name()),
+      ...args.flatMap(({ argChoices = [] }) => argChoices),
+    ],
+    takesFile: args.some((argument) => argument.name() === "file"),
+  };
+  return [own, ...command.commands.flatMap((inner) => completedCommands(inner, [...words, inner.name()]))];
+}
+
+const valueKind = (flags: string): "file" | "other" => (/<file>/.test(flags) ? "file" : "other");

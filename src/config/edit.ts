@@ -1,0 +1,116 @@
+/** Edits a config file: changes single values, keeps comments and layout, and never leaves a broken file. */
+import { randomBytes } from "node:crypto";
+import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { editJson } from "./edit-json.js";
+import { parse } from "./read.js";
+import { type Path, plainValue } from "./tree.js";
+
+/** One change of a config. */
+export interface ConfigEdit {
+  readonly path: Path;
+  /** The new value; `undefined` removes the entry. An index equal to the length of its array appends. */
+  readonly value: unknown;
+}
+
+/** A file that cannot be edited safely; the message says why. */
+export class EditError extends Error {
+  override readonly name = "EditError";
+}
+
+/**
+ * The text of a config with the edits applied in order. Comments stay; so does all other text of JSON, while YAML may be
+ * indented anew.
+ *
+ * @param file by whose extension the text is parsed
+ * @throws EditError when the text is not valid, or an edit would change anything else
+ */
+export function editConfig(text: string, file: string, edits: readonly ConfigEdit[]): string {
+  const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  return edits
+    .reduce((before, edit) => applyEdit(before, file, edit), text.slice(bom.length))
+    .replace(/^/, bom);
+}
+
+/** Replaces the file by one with `text` in one step; a symbolic link stays one, and the permissions stay. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  const target = await realpath(file);
+  const { mode } = await stat(target);
+  const draft = join(dirname(target), `.${basename(target)}.${randomBytes(4).toString("hex")}`);
+  try {
+    await writeFile(draft, text, { mode: mode & 0o777, flag: "wx" });
+    await rename(draft, target);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Edits the file at `file` in place. @throws EditError, or the error of the system */
+export async function editConfigFile(file: string, edits: readonly ConfigEdit[]): Promise<void> {
+  const text = await readFile(file, "utf8");
+  await replaceFile(file, editConfig(text, file, edits));
+}
+
+function applyEdit(text: string, file: string, { path, value: given }: ConfigEdit): string {
+  // What the file can hold of it: JSON has no -0 and no undefined members.
+  const value: unknown = given === undefined ? undefined : JSON.parse(JSON.stringify(given));
+  const before = plainOf(text, file);
+  const edited = editedText(text, path, value, isYaml(text, file));
+  const wanted = withValue(before, path, value);
+  if (!isDeepStrictEqual(plainOf(edited, file), wanted)) throw new EditError(NOT_EDITABLE);
+  return edited;
+}
+
+function editedText(text: string, path: Path, value: unknown, yaml: boolean): string {
+  try {
+    return yaml ? editYaml(text, path, value) : editJson(text, path, value);
+  } catch (error) {
+    throw new EditError(error instanceof RangeError ? error.message : NOT_EDITABLE, { cause: error });
+  }
+}
+
+const NOT_EDITABLE = "it is written in a way that cannot be edited without changing other parts of it";
+
+function plainOf(text: string, file: string): unknown {
+  const { tree, faults } = parse(text, file);
+  if (tree === undefined || faults.length > 0)
+    throw new EditError("it is not valid; cardea check says where");
+  return plainValue(tree);
+}
+
+/** As `parse` decides it. */
+const isYaml = (text: string, file: string): boolean =>
+  /\.ya?ml$/i.test(file) || (!/\.jsonc?$/i.test(file) && !/^\s*[{[/]/.test(text));
+
+/** A copy of `root` with `value` at `path`. */
+function withValue(root: unknown, path: Path, value: unknown): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) return value;
+  if (typeof step === "number") {
+    const items: unknown[] = Array.isArray(root) ? [...root] : [];
+    if (rest.length === 0 && value === undefined) items.splice(step, 1);
+    else items[step] = withValue(items[step], rest, value);
+    return items;
+  }
+  const members = new Map<string, unknown>(
+    typeof root === "object" && root !== null ? Object.entries(root) : [],
+  );
+  if (rest.length === 0 && value === undefined) members.delete(step);
+  else members.set(step, withValue(members.get(step), rest, value));
+  return Object.fromEntries(members);
+}
+
+const require = createRequire(import.meta.url);
+
+function editYaml(text: string, path: Path, value: unknown): string {
+  const { parseDocument } = require("yaml") as typeof import("yaml");
+  const document = parseDocument(text, { keepSourceTokens: true });
+  if (value === undefined) document.deleteIn(path);
+  else document.setIn(path, document.createNode(value));
+  const indent = /\n( +)\S/.exec(text)?.[1]?.length ?? 2;
+  const indentSeq = !/^( *)[^\s#-][^\n]*:\s*\n\1- /m.test(text);
+  return document.toString({ lineWidth: 0, indent: Math.max(2, Math.min(8, indent)), indentSeq });
+}
