@@ -1,4 +1,7 @@
 /** What the admin listener serves: health, metrics, status as JSON, and the console page. */
+
+import { hash, timingSafeEqual } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
@@ -6,11 +9,8 @@ import { Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import { checkOperatorRequestHead } from "../http/check-request-head.js";
+import { checkOperatorRequestHead, rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
-import { rebindingProtection } from "../http/rebinding-protection.js";
-import { bearerAuth } from "./bearer-auth.js";
-import { consoleFiles } from "./console-files.js";
 import { BadQuery, type Pages } from "./pages.js";
 
 /** Where the listener binds, who may use it, and what it shows. */
@@ -165,4 +165,51 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     return c.json({ error: "this page failed; the gateway's log says why" }, 500);
   });
   return app;
+}
+
+const HASHED = /^sha256:[0-9a-f]{64}$/i;
+/** RFC 6750, 2.1, with every printable ASCII character: tokens made elsewhere may contain others. */
+const BEARER = /^bearer +([!-~]+) *$/i;
+
+/**
+ * A test of `Authorization` headers. `token` is the token, or `sha256:` and its hash; without one every request passes,
+ * which the listener allows on loopback only.
+ */
+export function bearerAuth(token: string | undefined): (authorization: string | undefined) => boolean {
+  if (token === undefined) return () => true;
+  const expected = HASHED.test(token) ? Buffer.from(token.slice(7), "hex") : digestOf(token);
+  return (authorization = "") => {
+    const [, sent] = BEARER.exec(authorization) ?? [];
+    // `timingSafeEqual` needs equal lengths, which hashes have.
+    return sent !== undefined && timingSafeEqual(digestOf(sent), expected);
+  };
+}
+
+const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");
+
+/** One file and its content type. */
+interface ConsoleFile {
+  readonly type: string;
+  readonly text: string;
+}
+
+const FILES: readonly (readonly [path: string, file: string, type: string])[] = [
+  ["/", "index.html", "text/html; charset=utf-8"],
+  ["/console.css", "console.css", "text/css; charset=utf-8"],
+  ["/console.js", "console.js", "text/javascript; charset=utf-8"],
+  ["/icon.svg", "icon.svg", "image/svg+xml"],
+];
+
+/**
+ * The files by URL path. File paths are never derived from a request.
+ *
+ * @throws Error when a file is missing from the package.
+ */
+function consoleFiles(): ReadonlyMap<string, ConsoleFile> {
+  return new Map(
+    FILES.map(([path, file, type]) => {
+      const text = readFileSync(new URL(`./console/${file}`, import.meta.url), "utf8");
+      return [path, { type, text }];
+    }),
+  );
 }

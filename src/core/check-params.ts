@@ -7,6 +7,7 @@ import type { Envelope } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
+import { LOG_LEVELS, type LogLevel } from "./call.js";
 import { GatewayError } from "./errors.js";
 import { COMMON_PARAMS, INPUT_RESPONSE, type Members, type NestedMember, PARAMS } from "./members.js";
 
@@ -111,3 +112,10 @@ export const responseFault = ({ result }: Envelope): string | undefined =>
 /** The JSON-RPC error -32602 with this message. */
 export const invalidParams = (sentence: string): GatewayError =>
   new GatewayError("bad_request", "downstream", sentence, { rpc: CODE.invalidParams });
+
+/** The log level that the parameter `name` holds. @throws GatewayError -32602 */
+export function checkLogLevel(value: unknown, name: string): LogLevel {
+  const level = LOG_LEVELS.find((known) => known === value);
+  if (level === undefined) throw invalidParams(`${name} must be one of ${LOG_LEVELS.join(", ")}`);
+  return level;
+}

@@ -1,11 +1,11 @@
-/** How many connections may a listener hold, and which of them are refused? */
+/** Which connections may a listener hold: how many, and which idle and stalled ones are closed? */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Logger } from "../core/logger.js";
 import { type LoadShedKind, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 
 /** Limits of the connections of one listener. */
-export interface ConnectionSettings {
+interface ConnectionSettings {
   /** The most at once. */
   readonly max: number;
   readonly pressure: Pressure;
@@ -109,3 +109,101 @@ const memberOf = (value: unknown, key: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, key)
     ? Reflect.get(value, key)
     : undefined;
+
+/**
+ * An idle connection is kept for this time (ms) beyond the advertised keep-alive. A client may send in its last moment, and
+ * Node (before 22.19) would close the socket just then: the request would be lost without a trace.
+ */
+const KEEP_ALIVE_GRACE_MS = 1_000;
+
+/**
+ * The stall time is measured in this number of steps. Only Node sees the progress of a large write, and reports it by its
+ * socket timeout, which restarts in full length if anything moved: one of 30 s would close a stalled reader after up to 60 s.
+ */
+const STALL_STEPS = 20;
+
+/** Limits of idle and stalled connections. */
+interface ConnectionTimeoutsOptions {
+  /** A reader that takes nothing of the pending bytes for this time (ms) is disconnected. */
+  readonly stallMs: number;
+  readonly logger: Logger;
+}
+
+/** Closes connections whose reader stalls, and idle ones after a grace period. */
+export class ConnectionTimeouts {
+  readonly #stallMs: number;
+  readonly #stepMs: number;
+  readonly #logger: Logger;
+  readonly #open = new Set<Socket>();
+  #timer: NodeJS.Timeout | undefined;
+  /** Sockets with a response in flight, between the two events that Node emits for one timeout. */
+  readonly #responding = new WeakSet<Socket>();
+  /** Since when (by `performance.now()`) nothing is read, and when Node last reported it. */
+  readonly #stalled = new WeakMap<Socket, { readonly since: number; readonly heard: number }>();
+  /** The bytes read when the grace period began. */
+  readonly #graceBytesRead = new WeakMap<Socket, number>();
+
+  constructor({ stallMs, logger }: ConnectionTimeoutsOptions) {
+    this.#stallMs = stallMs;
+    this.#stepMs = Math.ceil(stallMs / STALL_STEPS);
+    this.#logger = logger;
+  }
+
+  /** Checks `socket` until it is closed. */
+  readonly watch = (socket: Socket): void => {
+    this.#timer ??= setInterval(this.#armStallTimeouts, this.#stepMs).unref();
+    this.#open.add(socket);
+    // `close` is emitted once anyway, and `once` would keep five objects with each stream.
+    socket.on("close", () => {
+      this.#open.delete(socket);
+      if (this.#open.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    });
+  };
+
+  /** For the `timeout` of a response: a call may be quiet for any time; a reader that leaves pending bytes is disconnected. */
+  readonly onResponseTimeout = (socket: Socket): void => {
+    this.#responding.add(socket);
+    if (socket.writableLength === 0) {
+      socket.setTimeout(0);
+      return;
+    }
+    const now = performance.now();
+    const before = this.#stalled.get(socket);
+    // If anything had moved in between, this event would be one step later.
+    const goesOn = before !== undefined && now - before.heard < 2 * this.#stepMs;
+    const since = goesOn ? before.since : now - this.#stepMs;
+    if (now - since >= this.#stallMs) {
+      const bytes = socket.writableLength;
+      this.#logger.warn({ bytes }, "a stalled connection was closed: its reader takes nothing");
+      socket.destroy();
+      return;
+    }
+    this.#stalled.set(socket, { since, heard: now });
+    socket.setTimeout(this.#stepMs);
+  };
+
+  /** For the `timeout` of the server, which Node emits after that of a response, if there is one. */
+  readonly onServerTimeout = (socket: Socket): void => {
+    if (this.#responding.delete(socket)) return;
+    const { bytesRead } = socket;
+    // The socket may have been used since its last grace period.
+    if (this.#graceBytesRead.get(socket) !== bytesRead) {
+      this.#graceBytesRead.set(socket, bytesRead);
+      socket.setTimeout(KEEP_ALIVE_GRACE_MS);
+      return;
+    }
+    // After a busy phase of the process a request may be in the socket that is not read yet.
+    setImmediate(() => {
+      if (socket.bytesRead === bytesRead) socket.destroy();
+    });
+  };
+
+  /** Arms the stall timeout of each socket with pending bytes. */
+  readonly #armStallTimeouts = (): void => {
+    for (const socket of this.#open) {
+      if (socket.writableLength > 0 && socket.timeout !== this.#stepMs) socket.setTimeout(this.#stepMs);
+    }
+  };
+}

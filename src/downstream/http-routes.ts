@@ -1,4 +1,5 @@
 /** Which path leads where. Hono finds the route and does nothing else; bodies, checks and answers are ours. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -7,12 +8,14 @@ import type { ListenConfig } from "../config/config.js";
 import type { Principal } from "../core/client.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import { checkOperatorRequestHead, checkRequestHead } from "../http/check-request-head.js";
-import type { RebindingProtection } from "../http/rebinding-protection.js";
+import {
+  checkOperatorRequestHead,
+  checkRequestHead,
+  type RebindingProtection,
+} from "../http/check-request-head.js";
 import type { Authentication } from "./authenticate/authentication.js";
-import { METADATA_PATH, pathOf } from "./authenticate/protected-resource.js";
+import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
 import type { BodyBudget } from "./body-budget.js";
-import { allowOrigin, answerPreflight } from "./cors.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
@@ -22,7 +25,7 @@ import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
 /** What the routes of a listener need. */
-export interface HttpRouteSettings {
+interface HttpRouteSettings {
   readonly listen: Pick<ListenConfig["http"], "path" | "maxBodyBytes">;
   readonly gateway: Pick<GatewayApi, "hasEndpoint">;
   readonly modern: HttpEdge;
@@ -45,7 +48,7 @@ type RouteHandler = (
 ) => void | Promise<void>;
 
 /** One path and its handler. */
-export interface HttpRoute {
+interface HttpRoute {
   /** As Hono writes paths. */
   readonly path: string;
   readonly handle: RouteHandler;
@@ -228,3 +231,34 @@ const onlyPost = (edge: SseEdge): HttpEdge => ({
   post: (post) => edge.post(post),
   close: () => edge.close(),
 });
+
+const METHODS = "GET, POST, DELETE, OPTIONS";
+/** Request headers of either era; `Mcp-Param-*`, which tools name, are allowed by their prefix. */
+const ALLOWED_HEADERS = new Set([
+  ...["accept", "authorization", "content-type", "last-event-id", "x-api-key"],
+  ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
+]);
+const EXPOSED_HEADERS = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";
+
+/** Makes a response readable for pages of `origin`, which was checked before. */
+function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
+  response.setHeader("vary", "Origin");
+}
+
+/** Answers the preflight request of a browser. */
+function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
+  const requested = String(request.headers["access-control-request-headers"] ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase());
+  const headers = requested.filter(
+    (name) => ALLOWED_HEADERS.has(name) || /^mcp-param-[a-z0-9_-]+$/.test(name),
+  );
+  response.writeHead(204, {
+    "access-control-allow-methods": METHODS,
+    "access-control-allow-headers": headers.join(", "),
+    "access-control-max-age": "600",
+  });
+  response.end();
+}

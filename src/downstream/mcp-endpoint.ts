@@ -16,8 +16,7 @@ import {
 import { checkHostLengths } from "../wire/length-limits.js";
 import { HEADER } from "../wire/names.js";
 import type { BodyBudget } from "./body-budget.js";
-import { eraOfHeader, eraOfMessage } from "./detect-era.js";
-import type { HttpEdge, HttpExchange } from "./edge.js";
+import { eraOfHeader, eraOfMessage, type HttpEdge, type HttpExchange } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal } from "./http-errors.js";
 import { checkContent, readBody } from "./read-body.js";

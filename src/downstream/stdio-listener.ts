@@ -20,8 +20,7 @@ import {
 import { writeJson } from "../wire/json-text.js";
 import { checkHostLengths } from "../wire/length-limits.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
-import type { Era } from "./detect-era.js";
-import type { Pipe, PipeEdge } from "./edge.js";
+import type { Era, Pipe, PipeEdge } from "./edge.js";
 
 /** The two streams, the edges of both eras, and limits. */
 export interface StdioListenerOptions {

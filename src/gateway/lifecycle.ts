@@ -2,11 +2,9 @@
 import type { Readable, Writable } from "node:stream";
 import type { Principal } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
-import { eraOfMessage } from "../downstream/detect-era.js";
-import type { Pipe } from "../downstream/edge.js";
+import { eraOfMessage, type Pipe } from "../downstream/edge.js";
 import { createStdioListener, type StdioListener } from "../downstream/stdio-listener.js";
-import type { Edges } from "./edges.js";
-import type { Listeners } from "./listeners.js";
+import type { Edges, Listeners } from "./listeners.js";
 import type { LiveConfig } from "./live-config.js";
 import type { OverloadMonitor } from "./overload.js";
 import type { GatewayStatus } from "./status.js";

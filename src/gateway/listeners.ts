@@ -1,18 +1,20 @@
-/** Where hosts and operators connect: the HTTP listener, the admin listener, and who may use the first. */
+/** Where do hosts and operators connect: the edges, one for each era and one for HTTP+SSE, and the two listeners? */
 import type { AdminPages } from "../admin/pages.js";
 import { type AdminListener, createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
+import { MemoryBudget } from "../core/fair-share.js";
+import type { GatewayApi } from "../core/gateway-api.js";
 import { workerSocket } from "../core/worker-identity.js";
-import {
-  type Authentication,
-  createAuthentication,
-  NO_AUTHENTICATION,
-} from "../downstream/authenticate/authentication.js";
+import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { createWorkerForwarder } from "../downstream/forward-to-worker.js";
 import { createHttpListener, type HttpListener } from "../downstream/http-listener.js";
-import type { Edges } from "./edges.js";
-import type { OverloadMonitor } from "./overload.js";
-import type { GatewayParts, Telemetry } from "./parts.js";
+import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
+import { createHttpSse } from "../downstream/legacy/http-sse.js";
+import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
+import { OpenStreams } from "../telemetry/gauges.js";
+import { createGatewayApi, type LiveConfig } from "./live-config.js";
+import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
+import type { GatewayParts } from "./parts.js";
 import type { GatewayStatus } from "./status.js";
 
 /** Both listeners of a process. */
@@ -22,7 +24,7 @@ export interface Listeners {
 }
 
 /** What the listeners serve. */
-export interface ListenersOptions {
+interface ListenersOptions {
   readonly parts: GatewayParts;
   readonly edges: Edges;
   readonly authentication: Authentication;
@@ -63,44 +65,58 @@ export function createListeners(
   };
 }
 
-/** The authentication of the config in effect. */
-export class LiveAuthentication implements Authentication {
-  readonly #telemetry: Telemetry;
-  readonly #status: Pick<GatewayStatus, "url">;
-  #current: Authentication;
+/** The edges, and the gateway API that they call. */
+export interface Edges {
+  readonly gateway: GatewayApi;
+  readonly legacy: LegacyEdge;
+  readonly modern: ModernEdge;
+  /** Serves the transport of 2024-11-05 (HTTP+SSE). */
+  readonly sse: ReturnType<typeof createHttpSse>;
+}
 
-  constructor(auth: Config["auth"], telemetry: Telemetry, status: Pick<GatewayStatus, "url">) {
-    this.#telemetry = telemetry;
-    this.#status = status;
-    this.#current = this.#create(auth);
-  }
+const KEEP_ALIVE_MS = 25_000;
+const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
-  /** Applies the credentials of a new config to the requests that come from now on. */
-  replace(auth: Config["auth"]): void {
-    this.#current = this.#create(auth);
-  }
-
-  get isRequired(): boolean {
-    return this.#current.isRequired;
-  }
-
-  authenticate(request: Parameters<Authentication["authenticate"]>[0]) {
-    return this.#current.authenticate(request);
-  }
-
-  metadata() {
-    return this.#current.metadata();
-  }
-
-  readonly challenge: Authentication["challenge"] = (scopes) => this.#current.challenge(scopes);
-
-  #create(auth: Config["auth"]): Authentication {
-    if (auth === undefined) return NO_AUTHENTICATION;
-    const { logger, metrics } = this.#telemetry;
-    return createAuthentication(auth, {
-      url: () => this.#status.url ?? "",
-      logger,
-      onFailure: (reason) => metrics.authFailed(reason),
-    });
-  }
+/** The edges over the config in effect. Servers find the sessions of the legacy edge from here on. */
+export function createEdges(
+  liveConfig: LiveConfig,
+  parts: GatewayParts,
+  streamQuota: SharedStreamQuota,
+): Edges {
+  const { logger, metrics } = parts.telemetry;
+  const { info, worker: identity } = parts.identity;
+  const { directory, parkedCalls } = parts.sessions;
+  const gateway = createGatewayApi(liveConfig, parts);
+  const openStreams = new OpenStreams(metrics);
+  const worker = identity === undefined ? {} : { worker: identity.number };
+  const limits = { keepAliveMs: KEEP_ALIVE_MS, streamQuota, logger };
+  const memoryBudget = new MemoryBudget();
+  const legacy = createLegacyEdge({
+    gateway,
+    sessions: SESSIONS,
+    memoryBudget,
+    answerMs: () => (parkedCalls.answerMs * 2) / 3, // the question expires before its parked call does
+    ...limits,
+    ...worker,
+    hooks: {
+      streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
+      streamClosed: (kind) => openStreams.closed(kind === "general" ? "session" : "response"),
+    },
+  });
+  directory.add(legacy.directory);
+  metrics.gauge("sessions", { era: "legacy" }, () => legacy.sessions().length);
+  const modern = createModernEdge({
+    gateway,
+    gatewayInfo: info,
+    memoryBudget,
+    ...limits,
+    onStreamCount: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
+  });
+  const sse = createHttpSse({
+    edge: legacy,
+    ...limits,
+    ...worker,
+    hooks: { opened: () => openStreams.opened("sse"), closed: () => openStreams.closed("sse") },
+  });
+  return { gateway, legacy, modern, sse };
 }

@@ -2,11 +2,20 @@
 import type { Config } from "../config/config.js";
 import type { ChangeFeed } from "../core/change.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
+import type { GatewayApi } from "../core/gateway-api.js";
+import { withTimeout } from "../core/stop.js";
+import {
+  type Authentication,
+  createAuthentication,
+  NO_AUTHENTICATION,
+} from "../downstream/authenticate/authentication.js";
+import { followTasks } from "../routing/task-notifications.js";
 import { PersistentChangeFeed } from "./change-feed.js";
-import type { GatewayParts } from "./parts.js";
+import type { GatewayParts, Telemetry } from "./parts.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
-import type { ConfigInEffect } from "./server-runtime.js";
-import type { EvaluateQuestion } from "./session-questions.js";
+import type { ConfigInEffect, EvaluateQuestion } from "./server-runtime.js";
+import type { GatewayStatus } from "./status.js";
 
 /** The client of commands such as `cardea call`. It declares no capabilities, so servers cannot send it questions. */
 export const CLI_CLIENT: Client = {
@@ -92,5 +101,102 @@ export class LiveConfig implements ConfigInEffect {
     for (const [name, server] of before.servers) {
       if (built.servers.get(name)?.upstream !== server.upstream) this.#parts.processes.draining.drain(server);
     }
+  }
+}
+
+/**
+ * How long (ms) `initialize` waits for the first attempt to reach the only server that a host sees. Some hosts allow 10 s
+ * for its response; a server that starts more slowly is served like one of several.
+ */
+const CONNECT_WAIT_MS = 5_000;
+
+/** Reads the config in effect anew at each call. */
+export function createGatewayApi(
+  liveConfig: LiveConfig,
+  { identity, telemetry, callIds }: GatewayParts,
+): GatewayApi {
+  const { logger, redact } = telemetry;
+  const handle: GatewayApi["handle"] = (call) => liveConfig.pipeline.handle(call);
+  const upstreamOf = (server: string) => liveConfig.pipeline.servers.get(server)?.upstream;
+  return {
+    handle,
+    nextCallId: () => callIds.next(),
+    changes: liveConfig.changes,
+    async describe(client) {
+      const { catalog } = liveConfig.pipeline;
+      await catalog.prepare(client);
+      return { ...catalog.describe(client), instance: identity.instance };
+    },
+    async requireServer(client) {
+      const [only, second] = liveConfig.pipeline.catalog.view(client).endpoint.namespaces;
+      const upstream = second === undefined && only ? upstreamOf(only.name) : undefined;
+      if (upstream === undefined || upstream.facts !== undefined) return;
+      await withTimeout(CONNECT_WAIT_MS, upstream.connectNow?.() ?? Promise.resolve());
+      const { name, lastError } = upstream;
+      if (upstream.facts !== undefined || lastError === undefined) return;
+      throw new GatewayError("upstream_unavailable", "upstream", redact(lastError), {
+        server: name,
+        retryable: true,
+      });
+    },
+    tool: (client, name) => liveConfig.pipeline.catalog.toolEntry(client, name),
+    followTasks(client, handles, listener) {
+      const { catalog, servers, tasks } = liveConfig.pipeline;
+      const upstream = (server: string) => servers.get(server)?.upstream;
+      return followTasks({ tasks, catalog, upstream, handle, callIds, logger }, client, handles, listener);
+    },
+    hasEndpoint: (name, principal) => liveConfig.pipeline.catalog.hasEndpoint(name, principal),
+    forwardNotification(client, notice) {
+      for (const server of liveConfig.pipeline.catalog.reachable(client, notice.method)) {
+        upstreamOf(server)?.forwardNotification?.(client, notice);
+      }
+    },
+    releaseClient(affinity) {
+      const { catalog, servers } = liveConfig.pipeline;
+      catalog.releaseClient(affinity);
+      for (const { upstream } of servers.values()) upstream.releaseClient(affinity);
+    },
+  };
+}
+
+/** The authentication of the config in effect. */
+export class LiveAuthentication implements Authentication {
+  readonly #telemetry: Telemetry;
+  readonly #status: Pick<GatewayStatus, "url">;
+  #current: Authentication;
+
+  constructor(auth: Config["auth"], telemetry: Telemetry, status: Pick<GatewayStatus, "url">) {
+    this.#telemetry = telemetry;
+    this.#status = status;
+    this.#current = this.#create(auth);
+  }
+
+  /** Applies the credentials of a new config to the requests that come from now on. */
+  replace(auth: Config["auth"]): void {
+    this.#current = this.#create(auth);
+  }
+
+  get isRequired(): boolean {
+    return this.#current.isRequired;
+  }
+
+  authenticate(request: Parameters<Authentication["authenticate"]>[0]) {
+    return this.#current.authenticate(request);
+  }
+
+  metadata() {
+    return this.#current.metadata();
+  }
+
+  readonly challenge: Authentication["challenge"] = (scopes) => this.#current.challenge(scopes);
+
+  #create(auth: Config["auth"]): Authentication {
+    if (auth === undefined) return NO_AUTHENTICATION;
+    const { logger, metrics } = this.#telemetry;
+    return createAuthentication(auth, {
+      url: () => this.#status.url ?? "",
+      logger,
+      onFailure: (reason) => metrics.authFailed(reason),
+    });
   }
 }

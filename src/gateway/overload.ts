@@ -1,9 +1,10 @@
-/** Whether the process is overloaded: short of memory, or its event loop stalls. */
+/** Is the process overloaded (short of memory, its event loop stalls), and how many event streams may hosts open then? */
+import { ANONYMOUS, type Principal } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import type { LoadShedKind, Pressure } from "../core/pressure.js";
-import { SharedStreamQuota } from "../downstream/stream-quota.js";
+import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
+import type { StreamQuota } from "../downstream/edge.js";
 import { MemoryPressure } from "../runtime/memory-pressure.js";
-import { watchStalls } from "../runtime/stall-watch.js";
 import type { Metrics } from "../telemetry/metrics.js";
 
 /** The limits that depend on the load of the process. */
@@ -54,4 +55,75 @@ export function createOverloadMonitor({
       pressure.stop();
     },
   };
+}
+
+/** Limits of the event streams. */
+interface StreamQuotaOptions {
+  /** Default 10,000. */
+  readonly total?: number;
+  /** Default 50. It does not apply to the anonymous principal, which all clients without credentials share. */
+  readonly perPrincipal?: number;
+  readonly pressure?: Pressure;
+  readonly onShed?: (what: LoadShedKind) => void;
+}
+
+/** When to come back, in ms. */
+const RETRY_AFTER_MS = 5_000;
+
+/** The quota of all event streams of one gateway. */
+export class SharedStreamQuota implements StreamQuota {
+  readonly #options: Required<StreamQuotaOptions>;
+  #open = 0;
+  readonly #byPrincipal = new Map<string, number>();
+
+  constructor(options: StreamQuotaOptions = {}) {
+    this.#options = { total: 10_000, perPrincipal: 50, pressure: NO_PRESSURE, onShed: () => {}, ...options };
+  }
+
+  acquire({ id }: Principal): () => void {
+    const { total, perPrincipal, pressure } = this.#options;
+    const own = this.#byPrincipal.get(id) ?? 0;
+    if (pressure.level >= SHED_LEVELS.streams)
+      throw this.#overloaded("the gateway is short of memory: no new streams");
+    if (this.#open >= total) throw this.#overloaded(`${total} streams are open, which is all there may be`);
+    if (own >= perPrincipal && id !== ANONYMOUS.id) {
+      throw this.#overloaded(`you have ${own} streams open, which is all that one may have`);
+    }
+    this.#open += 1;
+    this.#byPrincipal.set(id, own + 1);
+    let over = false;
+    return () => {
+      if (over) return;
+      over = true;
+      this.#open -= 1;
+      const left = (this.#byPrincipal.get(id) ?? 1) - 1;
+      if (left > 0) this.#byPrincipal.set(id, left);
+      else this.#byPrincipal.delete(id);
+    };
+  }
+
+  #overloaded(sentence: string): GatewayError {
+    this.#options.onShed("streams");
+    return new GatewayError("overloaded", "gateway", sentence, {
+      retryable: true,
+      retryAfterMs: RETRY_AFTER_MS,
+    });
+  }
+}
+
+/** The sampling interval, in ms. */
+const SAMPLE_MS = 250;
+/** A sample that is this late (ms) counts as a stall. */
+const STALL_MS = 1_000;
+
+/** Calls `stalled` with the duration (ms, to 250 ms) of each stall, until the returned function is called. */
+export function watchStalls(stalled: (ms: number) => void): () => void {
+  let due = performance.now() + SAMPLE_MS;
+  const timer = setInterval(() => {
+    const late = performance.now() - due;
+    if (late >= STALL_MS) stalled(Math.round(late));
+    due = performance.now() + SAMPLE_MS;
+  }, SAMPLE_MS);
+  timer.unref();
+  return () => clearInterval(timer);
 }

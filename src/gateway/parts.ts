@@ -13,8 +13,7 @@ import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
 import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "../upstream/transport/process-group.js";
-import { DrainingServers } from "./draining-servers.js";
-import { SessionDirectory } from "./session-questions.js";
+import { DrainingServers, SessionDirectory } from "./server-runtime.js";
 
 /** What the process gives to its gateway. */
 export interface GatewayOptions {

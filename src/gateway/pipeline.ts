@@ -22,8 +22,12 @@ import type { Tasks } from "../routing/tasks.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { GatewayParts } from "./parts.js";
-import { type ConfigInEffect, type ServerRuntime, startServer } from "./server-runtime.js";
-import type { EvaluateQuestion } from "./session-questions.js";
+import {
+  type ConfigInEffect,
+  type EvaluateQuestion,
+  type ServerRuntime,
+  startServer,
+} from "./server-runtime.js";
 
 /** Everything that belongs to one config. */
 export interface Pipeline {

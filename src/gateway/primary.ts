@@ -14,7 +14,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
-import { WORKER_ENV } from "../workers/messages.js";
+import { WORKER_ENV } from "../workers/worker.js";
 import { WorkerPool } from "../workers/worker-pool.js";
 import type { Gateway } from "./gateway.js";
 

@@ -1,15 +1,18 @@
-/** What belongs to one server while it runs; a config that leaves it unchanged keeps it running. */
+/** How does a server run: what outlives a config, whom it may ask between calls, and how it drains when no config has it? */
 import { isDeepStrictEqual } from "node:util";
 import type { ServerConfig } from "../config/config.js";
+import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import type { UpstreamObserver } from "../core/upstream.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/concurrency.js";
 import { ResponseCache } from "../policy/response-cache.js";
 import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
+import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
+import type { JsonObject } from "../wire/json.js";
 import type { GatewayParts } from "./parts.js";
-import { type EvaluateQuestion, withQuestionPolicy } from "./session-questions.js";
 
 /** One running server. */
 export interface ServerRuntime {
@@ -127,4 +130,131 @@ function hasSameTransport(now: ServerConfig, next: ServerConfig): boolean {
     roots,
   });
   return isDeepStrictEqual(essence(now), essence(next));
+}
+
+/**
+ * Rewrites a question of `server` to the form that the policy lets `client` see.
+ * @throws GatewayError when the policy refuses the question.
+ */
+export type EvaluateQuestion = (server: string, client: Client, question: JsonObject) => JsonObject;
+
+/** The sessions of all edges. Servers start before the edges do, and look sessions up in it while they run. */
+export class SessionDirectory implements ClientDirectory {
+  readonly #directories: ClientDirectory[] = [];
+
+  add(directory: ClientDirectory): void {
+    this.#directories.push(directory);
+  }
+
+  find(affinity: string): ClientChannel | undefined {
+    for (const directory of this.#directories) {
+      const found = directory.find(affinity);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+/** `directory` for `server`: each question passes `evaluateQuestion` and counts as pending until it is answered. */
+function withQuestionPolicy(
+  server: string,
+  directory: ClientDirectory,
+  evaluateQuestion: EvaluateQuestion,
+  pendingQuestions: Pick<PendingQuestions, "add">,
+): ClientDirectory {
+  return {
+    find(affinity) {
+      const clientChannel = directory.find(affinity);
+      if (clientChannel === undefined) return undefined;
+      return {
+        ...clientChannel,
+        async request(question, signal) {
+          const evaluated = evaluateQuestion(server, clientChannel.client, question);
+          const closeQuestion = pendingQuestions.add(server, clientChannel.client, evaluated);
+          try {
+            return await clientChannel.request(evaluated, signal);
+          } finally {
+            closeQuestion();
+          }
+        },
+      };
+    },
+  };
+}
+
+/** Time limit (ms) for the calls of a draining server. */
+const DRAIN_MS = 25_000;
+
+interface DrainingServer {
+  readonly server: ServerRuntime;
+  /** Keeps the server running when its calls are done. */
+  cancelEnd(): void;
+  /** Settles when the server is closed; undefined until closing has begun. */
+  closing: Promise<void> | undefined;
+}
+
+/** The draining servers of one gateway. */
+export class DrainingServers {
+  readonly #entries = new Set<DrainingServer>();
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Closes `server` when its running calls are done, after DRAIN_MS at the latest. */
+  drain(server: ServerRuntime): void {
+    let cancelled = false;
+    let drainTimer: NodeJS.Timeout | undefined;
+    const entry: DrainingServer = {
+      server,
+      cancelEnd: () => {
+        cancelled = true;
+        clearTimeout(drainTimer);
+      },
+      closing: undefined,
+    };
+    const end = (): void => {
+      clearTimeout(drainTimer);
+      if (!cancelled) inBackground(this.#end(entry), this.#logger, "ending a server");
+    };
+    drainTimer = setTimeout(end, DRAIN_MS);
+    this.#entries.add(entry);
+    inBackground(server.semaphore.idle().then(end), this.#logger, "waiting for the calls of a server");
+  }
+
+  /** Takes back the server that runs as `config` says; undefined where there is none or its closing has begun. */
+  reclaim(config: ServerConfig): ServerRuntime | undefined {
+    const entry = this.#sameConfig(config).find(({ closing }) => closing === undefined);
+    if (entry === undefined) return undefined;
+    entry.cancelEnd();
+    this.#entries.delete(entry);
+    return entry.server;
+  }
+
+  /** Resolves when servers of this config whose closing has begun are closed: one server never has two processes. */
+  whenEnded(config: ServerConfig): Promise<void> {
+    return Promise.all(this.#sameConfig(config).map(async ({ closing }) => closing)).then(() => {});
+  }
+
+  /** Closes all of them now. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#entries].map((entry) => this.#end(entry)));
+  }
+
+  #sameConfig(config: ServerConfig): readonly DrainingServer[] {
+    return [...this.#entries].filter(({ server }) => server.runsAs(config));
+  }
+
+  #end(entry: DrainingServer): Promise<void> {
+    const { server } = entry;
+    entry.cancelEnd();
+    entry.closing ??= server
+      .close()
+      .catch((error: unknown) => {
+        this.#logger.warn({ server: server.config.name, error }, "closing a server failed");
+      })
+      .finally(() => this.#entries.delete(entry));
+    return entry.closing;
+  }
 }

@@ -7,7 +7,7 @@ import type { Call, Route } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
-import { principalNamed } from "../downstream/authenticate/api-keys.js";
+import { principalNamed } from "../downstream/authenticate/authentication.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { Explanation } from "../policy/policy.js";
 import { withConfiguredArguments } from "../routing/configured-arguments.js";

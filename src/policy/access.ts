@@ -212,7 +212,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     return isNeeded ? { ...reply, state: { ...reply.state, policy: round } } : reply;
   }
 
-  /** A legacy server may answer with an error that names pages a person must visit; that is a question too. */
+  /** A server may answer with an error that names pages a person must visit; that is a question too. */
   async function evaluateUrlError(
     call: Call,
     route: Route,
@@ -242,7 +242,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
 
 type ErrorReply = Extract<Reply, { kind: "error" }>;
 const isUrlElicitationError = (reply: Reply): reply is ErrorReply =>
-  reply.kind === "error" && codeOf(reply.error) === CODE.legacyUrlElicitationRequired;
+  reply.kind === "error" && codeOf(reply.error) === CODE.urlElicitationRequired;
 
 const NO_RULES: readonly RedactingRule[] = [];
 

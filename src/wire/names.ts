@@ -37,7 +37,7 @@ export const HEADER = {
   lastEventId: "last-event-id",
 } as const;
 
-/** JSON-RPC and MCP error codes (spec: basic/index, "Error Codes"; -32002 and -32042 are of earlier revisions). */
+/** JSON-RPC and MCP error codes (spec: basic/index, "Error Codes"). */
 export const CODE = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -47,6 +47,8 @@ export const CODE = {
   headerMismatch: -32020,
   missingClientCapability: -32021,
   unsupportedProtocolVersion: -32022,
-  legacyResourceNotFound: -32002,
-  legacyUrlElicitationRequired: -32042,
+  /** Until 2025-11-25; invalid parameters since. */
+  resourceNotFound: -32002,
+  /** 2025-11-25 only; `input_required` since. */
+  urlElicitationRequired: -32042,
 } as const;

@@ -1,7 +1,6 @@
-/** How a worker gets its identity from the primary process, reports that it is ready, and stops. */
+/** How does a worker get its identity from the primary process, report that it is ready, and stop? */
 import type { ListenConfig } from "../config/config.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
-import { type FromWorker, type ToWorker, WORKER_ENV } from "./messages.js";
 
 /** What a worker process gets from the primary. */
 export interface WorkerContext {
@@ -86,3 +85,22 @@ function deferredSignal(): { come(): void; readonly came: Promise<NodeJS.Signals
   });
   return { come: () => come(), came };
 }
+
+/** From the primary process to a worker. */
+export type ToWorker =
+  /** `listen` is the config with which the primary was started; the file may have changed since. */
+  | { readonly kind: "identity"; readonly identity: WorkerIdentity; readonly listen: ListenConfig }
+  /** Drain; the second time, stop at once. */
+  | { readonly kind: "stop"; readonly immediate: boolean }
+  /** Read the config file again. */
+  | { readonly kind: "reload" };
+
+/** From a worker to the primary process. */
+export type FromWorker =
+  /** The worker listens for messages; earlier ones would be lost. */
+  | { readonly kind: "connected" }
+  /** Its listeners are bound. */
+  | { readonly kind: "ready"; readonly url: string };
+
+/** Set in the environment of a worker, which then waits for its identity. */
+export const WORKER_ENV = "CARDEA_WORKER";

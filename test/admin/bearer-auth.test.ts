@@ -1,8 +1,12 @@
 /** Who may look at the admin pages, and who may not. */
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { bearerAuth } from "../../src/admin/bearer-auth.js";
-import { type AdminListenerOptions, adminApp, createAdminListener } from "../../src/admin/server.js";
+import {
+  type AdminListenerOptions,
+  adminApp,
+  bearerAuth,
+  createAdminListener,
+} from "../../src/admin/server.js";
 import { SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 

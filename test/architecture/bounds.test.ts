@@ -70,7 +70,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "security/processes.test.ts",
     title: "24 crashes leave as many processes and descriptors as there were",
   },
-  "gateway/draining-servers.ts": {
+  "gateway/server-runtime.ts": {
     file: "reload.test.ts",
     title: "nothing of a config stays in memory when others have taken its place",
   },
@@ -105,7 +105,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return (at) => learned.learn("ann", large(at), "files");
     },
   },
-  "downstream/modern/open-subscriptions.ts": {
+  "downstream/modern/subscriptions.ts": {
     file: "downstream/modern/kept.test.ts",
     title: "the names of all filters together are bounded, and principals share that",
   },

@@ -37,9 +37,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "policy/json-schema": ["core", "wire", "runtime", "patterns", "policy/json-schema/compile.ts"],
   routing: ["core", "wire", "runtime", "catalog"],
   "downstream/edge.ts": ["core", "wire"],
-  "downstream/in-flight.ts": ["core", "wire"],
-  "downstream/legacy": ["core", "wire", "runtime", "downstream/edge.ts", "downstream/in-flight.ts"],
-  "downstream/modern": ["core", "wire", "runtime", "downstream/edge.ts", "downstream/in-flight.ts"],
+  "downstream/legacy": ["core", "wire", "runtime", "downstream/edge.ts"],
+  "downstream/modern": ["core", "wire", "runtime", "downstream/edge.ts"],
   downstream: [
     "core",
     "wire",

@@ -5,7 +5,7 @@ import {
   hasObjectRoot,
   withObjectSchemas,
   wrapOutputSchema,
-} from "../../src/downstream/legacy/downgrade-schemas.js";
+} from "../../src/downstream/legacy/older-forms.js";
 import { isObject, objectAt } from "../../src/wire/json.js";
 import { parseJson } from "../../src/wire/json-text.js";
 import { type Mutation, mutationsOf, RICH_SCHEMA, schemaMutations, WHOLE } from "../support/mutations.js";

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
-import { ConnectionTimeouts } from "../../src/downstream/connection-timeouts.js";
+import { ConnectionTimeouts } from "../../src/downstream/connections.js";
 
 const STALL_MS = 30_000;
 const STEP_MS = STALL_MS / 20;

@@ -1,6 +1,6 @@
 /** Which era a message is taken to be of, by what it claims and what its header says. */
 import { expect, test } from "vitest";
-import { type Era, eraOfHeader, eraOfMessage } from "../../src/downstream/detect-era.js";
+import { type Era, eraOfHeader, eraOfMessage } from "../../src/downstream/edge.js";
 import type { Envelope } from "../../src/wire/envelope.js";
 import { META } from "../../src/wire/names.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cannotBeRebound, isOwnOrigin, rebindingProtection } from "../../src/http/rebinding-protection.js";
+import { cannotBeRebound, isOwnOrigin, rebindingProtection } from "../../src/http/check-request-head.js";
 
 const names = (bind: string, allowedHosts: string[] = [], allowedOrigins: string[] = []) =>
   rebindingProtection({ bind, allowedHosts, allowedOrigins });

@@ -1,6 +1,6 @@
 /** The event loop that stands still, as its own timers see it. */
 import { afterEach, expect, test, vi } from "vitest";
-import { watchStalls } from "../../src/runtime/stall-watch.js";
+import { watchStalls } from "../../src/gateway/overload.js";
 
 afterEach(() => {
   vi.useRealTimers();

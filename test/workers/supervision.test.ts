@@ -2,7 +2,7 @@
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
-import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
+import type { FromWorker, ToWorker } from "../../src/workers/worker.js";
 import { WorkerPool, type WorkerProcess } from "../../src/workers/worker-pool.js";
 import { LISTEN } from "./listen.js";
 

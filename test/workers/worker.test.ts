@@ -1,8 +1,13 @@
 /** Tests what a worker makes of the words of the first process, and of signals that reach it by themselves. */
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import type { FromWorker, ToWorker } from "../../src/workers/messages.js";
-import { joinWorkers, type OwnProcess, type WorkerContext } from "../../src/workers/worker.js";
+import {
+  type FromWorker,
+  joinWorkers,
+  type OwnProcess,
+  type ToWorker,
+  type WorkerContext,
+} from "../../src/workers/worker.js";
 import { LISTEN } from "./listen.js";
 
 const identity = { number: 2, count: 3, folder: "/nowhere", secret: "s" };

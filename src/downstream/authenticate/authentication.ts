@@ -1,15 +1,22 @@
-/** Which principal sends an HTTP request: its credentials become a principal, or a refusal with a challenge. */
-import { hash, randomBytes } from "node:crypto";
+/** Which principal sends an HTTP request? Its credentials become a principal, or a refusal with a challenge. */
+
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
-import type { AuthConfig } from "../../config/config.js";
+import type { AuthConfig, KeyConfig } from "../../config/config.js";
 import { ANONYMOUS, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { JsonObject } from "../../wire/json.js";
-import { ApiKeys } from "./api-keys.js";
-import { metadataUrlOf, resourceMetadata } from "./protected-resource.js";
-import { AuthError, type AuthFailure, type ChallengeParameters, challenge, refusal } from "./refusals.js";
+import {
+  AuthError,
+  type AuthFailure,
+  type ChallengeParameters,
+  challenge,
+  metadataUrlOf,
+  refusal,
+  resourceMetadata,
+} from "./refusals.js";
 import type { CheckedToken } from "./tokens.js";
 
 /** Authenticates HTTP requests by API key or token (RFC 6750). */
@@ -144,7 +151,7 @@ function lazyTokenVerifier(
     const [{ checkToken }, { issuerKeys }, { fetchJson }] = await Promise.all([
       import("./tokens.js"),
       import("./issuer-keys.js"),
-      import("./fetch-json.js"),
+      import("./issuer-keys.js"),
     ]);
     const audience = jwt.audience.length > 0 ? jwt.audience : [resource ?? url()];
     const settings = {
@@ -199,4 +206,40 @@ function credentialOf({ headers }: Pick<IncomingMessage, "headers">): Credential
   }
   const text = BEARER.exec(authorization)?.[1];
   return text === undefined ? undefined : { kind: TOKEN.test(text) ? "token" : "key", text };
+}
+
+/** A key of the config: its principal and its expiry. */
+interface KnownKey {
+  readonly principal: Principal;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** The principal with this id, with the groups of all keys of that id. */
+export function principalNamed(id: string, auth: AuthConfig | undefined): Principal {
+  const groups = (auth?.keys ?? []).filter((key) => key.id === id).flatMap((key) => key.groups);
+  return { id, groups: [...new Set(groups)], claims: {} };
+}
+
+/**
+ * The API keys, stored as plain SHA-256. A slow hash protects short passwords; a key of 256 random bits cannot be
+ * guessed at any speed, and is checked on every request.
+ */
+class ApiKeys {
+  readonly #keys: readonly (KnownKey & { readonly digest: Buffer })[];
+
+  constructor(keys: readonly KeyConfig[]) {
+    this.#keys = keys.map(({ id, digest, groups, expiresAt = Number.POSITIVE_INFINITY }) => ({
+      digest: Buffer.from(digest, "hex"),
+      principal: { id, groups, claims: {} },
+      expiresAt,
+    }));
+  }
+
+  /** The key whose SHA-256 is `digest`. All keys are compared, so the time does not depend on the result. */
+  find(digest: Buffer): KnownKey | undefined {
+    let found: KnownKey | undefined;
+    for (const key of this.#keys) if (timingSafeEqual(key.digest, digest)) found = key;
+    return found;
+  }
 }

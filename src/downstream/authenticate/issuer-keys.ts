@@ -1,10 +1,13 @@
-/** The public keys of the issuer (JWKS): fetched on demand, cached, and never fetched in a flood. */
+/** Which public keys has the issuer (JWKS)? They are found by its metadata, fetched on demand and cached. */
+
+import { lookup as systemLookup } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
 import { createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey, jwksCache } from "jose";
+import { Agent, request } from "undici";
 import type { JwtConfig } from "../../config/config.js";
 import type { Logger } from "../../core/logger.js";
-import { isObject } from "../../wire/json.js";
-import { discoverKeys } from "./discover-keys.js";
-import type { fetchJson } from "./fetch-json.js";
+import { isLoopback } from "../../http/loopback.js";
+import { isObject, stringAt } from "../../wire/json.js";
 
 /** The issuer's keys cannot be fetched, so no token can be verified now. */
 export class KeysUnavailable extends Error {
@@ -12,7 +15,7 @@ export class KeysUnavailable extends Error {
 }
 
 /** The issuer, how to fetch a document from it, and where a failure is logged. */
-export interface IssuerKeysOptions {
+interface IssuerKeysOptions {
   readonly jwt: Pick<JwtConfig, "issuer" | "jwksUri">;
   readonly fetch: typeof fetchJson;
   readonly logger: Logger;
@@ -74,3 +77,162 @@ export function issuerKeys({ jwt, fetch, logger }: IssuerKeysOptions): JWTVerify
 
 const isKeySet = (value: unknown): value is JSONWebKeySet =>
   isObject(value) && Array.isArray(value.keys) && value.keys.every(isObject);
+
+interface JwksLocation {
+  readonly uri: string;
+  readonly reach: Reach;
+}
+
+/**
+ * The `jwks_uri` of the issuer, from the well-known URLs of the specification in its order
+ * (2026-07-28: basic/authorization/authorization-server-discovery).
+ *
+ * @throws Error with the reason for each URL that failed
+ */
+async function discoverKeys(
+  issuer: string,
+  fetch: typeof fetchJson,
+  signal: AbortSignal,
+): Promise<JwksLocation> {
+  const reasons: string[] = [];
+  for (const url of metadataUrls(issuer)) {
+    try {
+      return jwksLocationIn(await fetch(url, signal, "anywhere"), issuer, url);
+    } catch (error) {
+      reasons.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  throw new Error(reasons.join("; "));
+}
+
+function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const inserted = ["oauth-authorization-server", "openid-configuration"].map(
+    (name) => `${origin}/.well-known/${name}${path}`,
+  );
+  return path === "" ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
+}
+
+function jwksLocationIn(metadata: unknown, issuer: string, url: string): JwksLocation {
+  const document = isObject(metadata) ? metadata : {};
+  // Metadata with another `issuer` must not be used (RFC 8414, 3.3): its keys could sign tokens of this issuer.
+  if (stringAt(document, "issuer") !== issuer) throw new Error(`${url} is about another issuer`);
+  const uri = stringAt(document, "jwks_uri");
+  if (uri === undefined || !URL.canParse(uri)) throw new Error(`${url} names no jwks_uri`);
+  const { protocol, hostname, origin } = new URL(uri);
+  const local = isLoopback(hostname) && isLoopback(new URL(issuer).hostname);
+  if (protocol !== "https:" && !(protocol === "http:" && local)) {
+    throw new Error(`${url} names a jwks_uri that is not https:`);
+  }
+  // SSRF: only the origin of the configured issuer may be private; other private hosts need `auth.jwt.jwksUri`.
+  return { uri, reach: local || origin === new URL(issuer).origin ? "anywhere" : "public" };
+}
+
+/** Metadata or keys of an issuer are a few kB. */
+const MAX_BYTES = 262_144;
+const TIMEOUT_MS = 5_000;
+
+/** Which addresses a URL may lead to: any for a URL of the config, only public ones for a URL from elsewhere. */
+type Reach = "anywhere" | "public";
+
+/**
+ * Returns the parsed document; redirects are not followed.
+ *
+ * @throws Error whose message is the URL and the reason
+ */
+export async function fetchJson(url: string, signal: AbortSignal, reach: Reach): Promise<unknown> {
+  const { hostname } = new URL(url);
+  if (reach === "public" && !isPublicHost(hostname))
+    throw new Error(`${url}: ${notPublic(hostname).message}`);
+  // Fetches are rare, so each has a connection of its own.
+  const dispatcher = new Agent({
+    connect: { timeout: TIMEOUT_MS, ...(reach === "public" && { lookup: publicLookup() }) },
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    maxResponseSize: MAX_BYTES,
+  });
+  try {
+    const { statusCode, body } = await request(url, {
+      dispatcher,
+      signal,
+      headers: { accept: "application/json" },
+    });
+    if (statusCode === 200) return await body.json();
+    // A destroyed body emits an error, which needs a listener.
+    body.on("error", () => {}).destroy();
+    throw new Error(`${url} answered ${statusCode}`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "it failed";
+    throw reason.startsWith(url) ? error : new Error(`${url}: ${reason}`, { cause: error });
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+/** IANA's special-purpose address registries, and ranges that embed an IPv4 address. */
+const SPECIAL_PURPOSE_ADDRESSES = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 3],
+] as const) {
+  SPECIAL_PURPOSE_ADDRESSES.addSubnet(network, prefix, "ipv4");
+}
+for (const [network, prefix] of [
+  ["::", 96],
+  ["64:ff9b::", 32],
+  ["100::", 64],
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+  ["fc00::", 7],
+  ["fe80::", 9],
+  ["ff00::", 8],
+] as const) {
+  SPECIAL_PURPOSE_ADDRESSES.addSubnet(network, prefix, "ipv6");
+}
+
+/** False for what is no IP address. An IPv4-mapped IPv6 address is checked as the IPv4 address. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && !SPECIAL_PURPOSE_ADDRESSES.check(address, family === 4 ? "ipv4" : "ipv6");
+}
+
+/**
+ * A DNS lookup for `net.connect` that fails when any address of the name is not public. The connection uses the checked
+ * addresses, so DNS rebinding has no second lookup. Literal addresses are not looked up; see `isPublicHost`.
+ */
+export const publicLookup =
+  (resolve: typeof systemLookup = systemLookup): LookupFunction =>
+  (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, "");
+      const blocked = addresses.find(({ address }) => !isPublicAddress(address));
+      const [first] = addresses;
+      if (blocked !== undefined || first === undefined) return callback(notPublic(hostname), "");
+      if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+
+/** Whether the host of a URL is a name, or a public address. */
+export function isPublicHost(hostname: string): boolean {
+  const address = hostname.replace(/^\[|\]$/g, "");
+  return isIP(address) === 0 || isPublicAddress(address);
+}
+
+/** The error for a host that resolves to a private address. */
+const notPublic = (hostname: string): Error =>
+  new Error(`${hostname} is an address of this machine or of a private network`);

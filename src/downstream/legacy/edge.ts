@@ -12,12 +12,11 @@ import {
   type StreamQuota,
   UNLIMITED_STREAMS,
 } from "../edge.js";
-import type { StreamKind } from "./event-stream.js";
+import type { CloseReason, StreamKind } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
 import { LegacyPipeEdge } from "./pipe-edge.js";
 import { notifySession, sendSessionQuestion } from "./send-question.js";
 import { type SessionEnd, type SessionLimits, SessionStore } from "./session-store.js";
-import type { CloseReason } from "./sse-connection.js";
 
 /** What the edge tells of itself, for metrics. */
 export interface LegacyHooks {
@@ -110,7 +109,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     },
   });
   return {
-    post: (post) => http.post(post),
+    post: http.post.bind(http),
     get: (exchange) => http.get(exchange),
     delete: (exchange) => http.delete(exchange),
     pipe: (pipe) => new LegacyPipeEdge(pipe, sessionOpener, backend),

@@ -1,16 +1,22 @@
-/** The `initialize` handshake: what the host declares, and what the gateway answers. */
+/** How does `initialize` open a session: what does the host declare, and what does the gateway answer? */
+import { checkParams } from "../../core/check-params.js";
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import type { ServerDescription } from "../../core/gateway-api.js";
+import type { MemoryBudget } from "../../core/fair-share.js";
+import type { GatewayApi, ServerDescription } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { TASKS_EXTENSION } from "../../core/methods.js";
 import { isEmpty, isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { approximateJsonLength } from "../../wire/json-text.js";
 import { CODE, OWN_META } from "../../wire/names.js";
+import type { HttpExchange, Pipe } from "../edge.js";
+import type { QuestionLimits } from "./questions.js";
 import { negotiate, type Revision } from "./revision.js";
+import { Session, type SessionParts } from "./session.js";
+import type { SessionStore } from "./session-store.js";
 
 /** The parameters of `initialize`, checked and reduced to the revision. */
-export interface InitializeParams {
+interface InitializeParams {
   readonly revision: Revision;
   /** Only what the revision knows, and the modes of elicitation that the host names. */
   readonly capabilities: JsonObject;
@@ -18,7 +24,7 @@ export interface InitializeParams {
 }
 
 /** @throws GatewayError when the parameters of `initialize` cannot be read */
-export function readInitializeParams(params: JsonObject | undefined): InitializeParams {
+function readInitializeParams(params: JsonObject | undefined): InitializeParams {
   const requested = stringAt(params, "protocolVersion");
   if (requested === undefined) throw invalid('"protocolVersion" must be a string');
   const declared = params?.capabilities ?? {};
@@ -37,7 +43,7 @@ export function readInitializeParams(params: JsonObject | undefined): Initialize
 }
 
 /** The result of `initialize`. */
-export function initializeResult(revision: Revision, introduction: ServerDescription): JsonObject {
+function initializeResult(revision: Revision, introduction: ServerDescription): JsonObject {
   const { serverInfo, instructions, instance } = introduction;
   return {
     protocolVersion: revision.name,
@@ -49,7 +55,7 @@ export function initializeResult(revision: Revision, introduction: ServerDescrip
 }
 
 /** The lists whose changes these server capabilities promise to tell of. */
-export function advertisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
+function advertisedLists(capabilities: JsonObject): ReadonlySet<ListKind> {
   return new Set(
     LIST_KINDS.filter((kind) => objectAt(capabilities, LISTS[kind].capability)?.listChanged === true),
   );
@@ -87,7 +93,7 @@ function withoutTasks(capabilities: JsonObject, revision: Revision): JsonObject 
 }
 
 /** The client of a session that is named `id`. */
-export function clientOf(
+function clientOf(
   params: InitializeParams,
   id: string,
   sender: Pick<Client, "principal" | "endpoint">,
@@ -107,3 +113,60 @@ const tooLong = (key: string, longest: number) =>
 
 const invalid = (what: string) =>
   new GatewayError("bad_request", "downstream", `initialize: ${what}`, { rpc: CODE.invalidParams });
+
+/** What opening a session needs. */
+export interface SessionOpener {
+  readonly gateway: GatewayApi;
+  readonly store: SessionStore;
+  readonly questions: QuestionLimits;
+  /** What is kept for sessions between their calls. */
+  readonly memoryBudget: MemoryBudget;
+}
+
+/** A session that is open, and its `initialize` result. */
+interface OpenedSession {
+  readonly session: Session;
+  /** What `initialize` is answered with. */
+  readonly result: JsonObject;
+}
+
+/**
+ * @param ways the session's id, and where its messages go
+ * @throws GatewayError when the parameters cannot be read, no more sessions can be opened, or the one server that the
+ * gateway stands in for could not be met
+ */
+export async function openSession(
+  opener: SessionOpener,
+  params: JsonObject | undefined,
+  sender: Pick<HttpExchange | Pipe, "principal" | "endpoint"> & Pick<Pipe, "isSpawnedByHost">,
+  transportOf: (revision: Revision) => Pick<SessionParts, "id" | "sink" | "streams">,
+): Promise<OpenedSession> {
+  checkParams("initialize", params);
+  const initializeParams = readInitializeParams(params);
+  const transport = transportOf(initializeParams.revision);
+  const client = clientOf(initializeParams, transport.id, sender);
+  const session = new Session({
+    ...transport,
+    client,
+    revision: initializeParams.revision,
+    changes: opener.gateway.changes,
+    questions: opener.questions,
+    memoryShare: opener.memoryBudget.shareOf(sender.principal),
+  });
+  // The session is registered before the first server sees it: a server that is connected for this client may request its
+  // roots at once. No host knows the id yet.
+  opener.store.add(session);
+  try {
+    if (sender.isSpawnedByHost === true) await opener.gateway.requireServer?.(client);
+    const introduction = await opener.gateway.describe(client);
+    if (session.hasEnded) {
+      throw new GatewayError("cancelled", "gateway", "the session ended before it was open");
+    }
+    const result = initializeResult(initializeParams.revision, introduction);
+    session.advertise(advertisedLists(introduction.capabilities));
+    return { session, result };
+  } catch (error) {
+    opener.store.end(session, "closed");
+    throw error;
+  }
+}

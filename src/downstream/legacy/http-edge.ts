@@ -15,16 +15,14 @@ import {
   messagesIn,
   type Request,
 } from "../../wire/envelope.js";
-import { CODE, HEADER } from "../../wire/names.js";
+import { CODE, HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";
-import { errorText, frameErrorText, resultText } from "./message-text.js";
-import { openSession, type SessionOpener } from "./open-session.js";
+import { openSession, type SessionOpener } from "./handshake.js";
+import { errorText, frameErrorText, resultText } from "./messages.js";
 import { PostResponse, writeJson } from "./post-response.js";
-import { findRevision } from "./revision.js";
-import { type BackendDependencies, serveRequest } from "./serve-request.js";
+import { type BackendDependencies, handleNonRequest, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
-import { handleNonRequest } from "./session-methods.js";
 import type { SessionStore } from "./session-store.js";
 import { type SessionStreamSettings, SessionStreams } from "./session-streams.js";
 
@@ -41,6 +39,7 @@ export interface HttpEdgeParts {
   readonly worker?: number;
 }
 
+const REVISIONS: ReadonlySet<string> = new Set(LEGACY_REVISIONS);
 /** Messages in one batch. */
 const MAX_BATCH = 100;
 
@@ -162,7 +161,7 @@ export class LegacyHttpEdge {
   /** The session of an exchange; answers it and returns undefined where there is none. */
   #sessionOf(exchange: HttpExchange, message?: Envelope): Session | undefined {
     const version = headerOf(exchange.request, HEADER.protocolVersion);
-    if (version !== undefined && findRevision(version) === undefined) {
+    if (version !== undefined && !REVISIONS.has(version)) {
       return refuse(
         exchange,
         400,

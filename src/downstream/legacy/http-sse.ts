@@ -20,9 +20,9 @@ import {
   UNLIMITED_STREAMS,
 } from "../edge.js";
 import type { LegacyEdge } from "./edge.js";
-import { errorText } from "./message-text.js";
+import { SseConnection } from "./event-stream.js";
+import { errorText } from "./messages.js";
 import { writeJson } from "./post-response.js";
-import { SseConnection } from "./sse-connection.js";
 
 /** Limits and dependencies of the 2024-11-05 transport. */
 export interface HttpSseOptions {

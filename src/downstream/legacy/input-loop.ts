@@ -6,7 +6,7 @@ import type { GatewayApi } from "../../core/gateway-api.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { Payload } from "../../wire/payload.js";
-import type { MessageSink } from "./response-sink.js";
+import type { MessageSink } from "./messages.js";
 import { type QuestionOutcome, sendQuestion } from "./send-question.js";
 import type { Session } from "./session.js";
 

@@ -15,19 +15,19 @@ import {
 import { lineOf } from "../../wire/lines.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type Pipe, type PipeEdge } from "../edge.js";
+import { openSession, type SessionOpener } from "./handshake.js";
 import {
   arrayOf,
   errorText,
   frameErrorText,
   type MessageText,
   piecesOf,
+  type ResponseSink,
   resultText,
-} from "./message-text.js";
-import { openSession, type SessionOpener } from "./open-session.js";
-import type { ResponseSink, SessionSink } from "./response-sink.js";
-import { type BackendDependencies, serveRequest } from "./serve-request.js";
+  type SessionSink,
+} from "./messages.js";
+import { type BackendDependencies, handleNonRequest, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
-import { handleNonRequest } from "./session-methods.js";
 
 /** The one session of a pipe; it opens with `initialize` and ends with the pipe. */
 export class LegacyPipeEdge implements PipeEdge {

@@ -6,12 +6,10 @@ import type { ServerResponse } from "node:http";
 import { GatewayError, refusalError } from "../../core/errors.js";
 import type { CoarseTimer, CoarseTimers } from "../../runtime/coarse-timers.js";
 import type { MessageId } from "../../wire/envelope.js";
-import { sendJson } from "../../wire/json-response.js";
-import type { EventStream } from "./event-stream.js";
-import { arrayOf, errorText, type MessageText, piecesOf } from "./message-text.js";
-import type { ResponseSink } from "./response-sink.js";
+import { sendJson } from "../edge.js";
+import { type EventStream, STREAM_HEADERS } from "./event-stream.js";
+import { arrayOf, errorText, type MessageText, piecesOf, type ResponseSink } from "./messages.js";
 import type { SessionStreams } from "./session-streams.js";
-import { STREAM_HEADERS } from "./sse-connection.js";
 
 /** What the client of a POST accepts, and when its response becomes a stream. */
 export interface PostSettings {

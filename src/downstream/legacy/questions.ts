@@ -5,8 +5,7 @@ import { GatewayError, refusalError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Envelope, MessageId, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
-import { noticeText, requestText } from "./message-text.js";
-import type { MessageSink } from "./response-sink.js";
+import { type MessageSink, noticeText, requestText } from "./messages.js";
 
 /** What the client made of a question. */
 export type QuestionResponse =

@@ -46,9 +46,6 @@ const REVISIONS: ReadonlyMap<string, Revision> = new Map(
   LEGACY_REVISIONS.map((name) => [name, revisionOf(name)]),
 );
 
-/** The revision of that name; undefined when it is none of the legacy ones. */
-export const findRevision = (name: string): Revision | undefined => REVISIONS.get(name);
-
 /** The one asked for when it is known, else the newest (2025-11-25, basic/lifecycle, "Version Negotiation"). */
 export const negotiate = (requested: string): Revision =>
-  findRevision(requested) ?? revisionOf(LEGACY_REVISIONS[0]);
+  REVISIONS.get(requested) ?? revisionOf(LEGACY_REVISIONS[0]);

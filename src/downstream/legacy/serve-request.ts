@@ -1,19 +1,26 @@
-/** Serves one request of a session, over any transport: by the session itself, or by the servers behind the gateway. */
-import type { Reply } from "../../core/call.js";
-import { invalidParams, paramsFault } from "../../core/check-params.js";
+/** How is a message of a session served, over any transport: by the session itself, or by the servers behind the gateway? */
+import type { Call, Notice, Reply } from "../../core/call.js";
+import { checkLogLevel, invalidParams, paramsFault } from "../../core/check-params.js";
 import { GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
-import type { Request } from "../../wire/envelope.js";
+import { PROGRESS_METHOD, ProgressFilter, progressTokenOf } from "../../core/progress.js";
+import type { StopSignal } from "../../core/stop.js";
+import {
+  type Envelope,
+  isMessageId,
+  isNotification,
+  type Notification,
+  type Request,
+} from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { META } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import { edgeError } from "../edge.js";
-import { duplicateId, tooManyInFlight } from "../in-flight.js";
+import { duplicateId, edgeError, tooManyInFlight } from "../edge.js";
 import { inputLoop } from "./input-loop.js";
-import { errorText, type MessageText, noticeText, resultText } from "./message-text.js";
-import { readCall } from "./read-call.js";
-import type { ResponseSink } from "./response-sink.js";
-import type { Session } from "./session.js";
-import { sessionMethod } from "./session-methods.js";
+import { errorText, type MessageText, noticeText, type ResponseSink, resultText } from "./messages.js";
+import type { Revision } from "./revision.js";
+import { isForCall, type Session } from "./session.js";
 import { writeReply } from "./write-reply.js";
 
 /** What serving a request needs besides the session. */
@@ -99,3 +106,111 @@ async function serveLocally(
 
 const sessionEnded = () =>
   refusalError(new GatewayError("cancelled", "gateway", "the session ended before there was an answer"));
+
+/** Serves a method whose result is empty. @throws GatewayError to refuse */
+type SessionMethod = (session: Session, params: JsonObject) => void | Promise<void>;
+
+const METHODS: ReadonlyMap<string, SessionMethod> = new Map<string, SessionMethod>([
+  ["ping", () => {}],
+  [
+    "initialize",
+    () => {
+      throw new GatewayError("bad_request", "downstream", "this session is initialized already");
+    },
+  ],
+  [
+    "logging/setLevel",
+    (session, params) => {
+      session.logLevel = checkLogLevel(params.level, '"level"');
+    },
+  ],
+  ["resources/subscribe", (session, params) => session.subscriptions.subscribeResource(uriOf(params))],
+  ["resources/unsubscribe", (session, params) => session.subscriptions.unsubscribeResource(uriOf(params))],
+]);
+
+/** The method of that name; undefined where a server has to serve it. */
+const sessionMethod = (name: string): SessionMethod | undefined => METHODS.get(name);
+
+function uriOf(params: JsonObject): string {
+  const uri = stringAt(params, "uri");
+  if (uri === undefined) throw invalidParams('"uri" must be a string');
+  return uri;
+}
+
+/** Handles a notification of the client, or its response to a question. */
+export function handleNonRequest(
+  session: Session,
+  message: Envelope,
+  gateway: Pick<GatewayApi, "forwardNotification">,
+): void {
+  if (isNotification(message)) handleNotification(session, message, gateway);
+  else session.questions.onResponse(message);
+}
+
+function handleNotification(
+  session: Session,
+  { method, params }: Notification,
+  gateway: Pick<GatewayApi, "forwardNotification">,
+): void {
+  // A notification gets no response, so a malformed one is ignored.
+  if (paramsFault(method, params) !== undefined) return;
+  switch (method) {
+    case "notifications/initialized":
+      session.initialized();
+      return;
+    case "notifications/cancelled": {
+      // A malformed one is ignored (2025-11-25, basic/utilities/cancellation, "Error Handling").
+      const id = params?.requestId;
+      if (isMessageId(id)) session.cancel(id, stringAt(params, "reason"));
+      return;
+    }
+    default:
+      gateway.forwardNotification?.(session.client, params === undefined ? { method } : { method, params });
+  }
+}
+
+/** @param id that of the call; `sendNotice` receives the notifications that the client may see */
+function readCall(
+  id: number,
+  session: Session,
+  request: Request,
+  signal: StopSignal,
+  sendNotice: (notice: Notice) => void,
+): Call {
+  const params = readParams(request.params ?? {}, session.revision);
+  const token = progressTokenOf(params);
+  const lasts = Object.hasOwn(params, "task");
+  let progress = lasts && token !== undefined ? session.taskTokens.add(token) : undefined;
+  return {
+    id,
+    method: request.method,
+    params,
+    client: session.client,
+    route: undefined,
+    inputResponses: undefined,
+    logLevel: session.logLevel,
+    extraHeaders: undefined,
+    signal,
+    notify: (notice) => {
+      if (!isForCall(notice, token, session)) return;
+      if (notice.method === PROGRESS_METHOD) {
+        progress ??= new ProgressFilter();
+        if (!progress.isIncreasing(notice)) return;
+      }
+      sendNotice(notice);
+    },
+    onActivity: undefined,
+  };
+}
+
+/** Members that have a meaning only in the modern era, and are dropped: no state is unsealed in this one. */
+const MODERN_PARAMS = ["inputResponses", "requestState"];
+const MODERN_META = [META.protocolVersion, META.clientCapabilities, META.clientInfo, META.logLevel];
+
+function readParams(sent: JsonObject, { tasks }: Revision): JsonObject {
+  const params = without(sent, tasks ? MODERN_PARAMS : [...MODERN_PARAMS, "task"]);
+  const meta = objectAt(params, "_meta");
+  if (meta === undefined) return params;
+  const kept = without(meta, MODERN_META);
+  return kept === meta ? params : { ...params, _meta: kept };
+}

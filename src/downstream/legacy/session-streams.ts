@@ -5,8 +5,7 @@ import type { BudgetShare } from "../../core/fair-share.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { EventLog, type EventLogLimits } from "./event-log.js";
 import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
-import { type MessageText, stringOf } from "./message-text.js";
-import type { SessionSink } from "./response-sink.js";
+import { type MessageText, type SessionSink, stringOf } from "./messages.js";
 
 /** Limits of the streams of one session. */
 export interface SessionStreamSettings extends StreamSettings {

@@ -1,17 +1,17 @@
-/** One client's session: its capabilities, its calls in flight, open questions and subscriptions. */
-
-import type { LogLevel } from "../../core/call.js";
+/** What does a session of one client hold: its calls in flight, open questions, subscriptions, and which notifications it receives? */
+import { type LogLevel, type Notice, severityOf } from "../../core/call.js";
 import type { ChangeFeed } from "../../core/change.js";
 import { type Client, clientInfoLength, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { BudgetShare } from "../../core/fair-share.js";
 import type { ListKind } from "../../core/lists.js";
+import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
 import { Stop } from "../../core/stop.js";
-import type { MessageId } from "../../wire/envelope.js";
-import { InFlight } from "../in-flight.js";
-import { TaskTokens } from "./notification-filter.js";
+import { type IdKey, idKeyOf, isProgressToken, type MessageId } from "../../wire/envelope.js";
+import { objectAt, stringAt } from "../../wire/json.js";
+import { InFlight } from "../edge.js";
+import type { SessionSink } from "./messages.js";
 import { type QuestionLimits, Questions } from "./questions.js";
-import type { SessionSink } from "./response-sink.js";
 import type { Revision } from "./revision.js";
 import type { SessionStreams } from "./session-streams.js";
 import { Subscriptions } from "./subscriptions.js";
@@ -198,3 +198,63 @@ export class Session {
 
 const EMPTY_SET: ReadonlySet<never> = new Set();
 const NO_WAITERS: readonly (() => void)[] = [];
+
+/** Whether `notice` may be sent in the course of a request with this progress token, if it had one. */
+export function isForCall(notice: Notice, token: unknown, session: Session): boolean {
+  return notice.method === PROGRESS_METHOD
+    ? token !== undefined && notice.params?.progressToken === token
+    : passesSessionFilter(notice, session);
+}
+
+/** Whether `notice` may be sent now, between calls. Progress passes where it belongs to a task and increases. */
+export const isForSession = (notice: Notice, session: Session): boolean =>
+  notice.method === PROGRESS_METHOD
+    ? session.taskTokens.progressOf(notice.params?.progressToken)?.isIncreasing(notice) === true
+    : passesSessionFilter(notice, session);
+
+/** Log messages pass from the level the client set; where it set none all pass, as legacy servers may log before that. */
+function passesSessionFilter({ method, params }: Notice, session: Session): boolean {
+  const { logLevel, revision } = session;
+  switch (method) {
+    case "notifications/message":
+      return logLevel === undefined || meetsLevel(stringAt(params, "level"), logLevel);
+    case "notifications/elicitation/complete":
+      return revision.elicitationModes || supportsUrlElicitation(session);
+    case "notifications/tasks/status":
+      return revision.tasks;
+    default:
+      return true;
+  }
+}
+
+const supportsUrlElicitation = ({ client }: Session): boolean =>
+  objectAt(objectAt(client.capabilities, "elicitation"), "url") !== undefined;
+
+/** A message of an unknown level passes. */
+function meetsLevel(level: string | undefined, least: LogLevel): boolean {
+  const rank = severityOf(level);
+  return rank === -1 || rank >= severityOf(least);
+}
+
+/** Tokens that are remembered; of older ones no progress is sent. */
+const MAX_TASK_TOKENS = 1000;
+
+/** The progress of calls that run as tasks, which outlive them (2025-11-25: basic/utilities/tasks), by their tokens. */
+class TaskTokens {
+  /** Made with the first: most sessions have none. */
+  #tokens: Map<IdKey, ProgressFilter> | undefined;
+
+  add(token: MessageId): ProgressFilter {
+    this.#tokens ??= new Map();
+    const progress = new ProgressFilter();
+    this.#tokens.set(idKeyOf(token), progress);
+    const [oldest] = this.#tokens.keys();
+    if (this.#tokens.size > MAX_TASK_TOKENS && oldest !== undefined) this.#tokens.delete(oldest);
+    return progress;
+  }
+
+  /** Undefined where no task has this token. */
+  progressOf(token: unknown): ProgressFilter | undefined {
+    return isProgressToken(token) ? this.#tokens?.get(idKeyOf(token)) : undefined;
+  }
+}

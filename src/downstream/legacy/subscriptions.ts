@@ -6,8 +6,7 @@ import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
 import { LISTS, type ListKind } from "../../core/lists.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";
-import { noticeText } from "./message-text.js";
-import type { MessageSink } from "./response-sink.js";
+import { type MessageSink, noticeText } from "./messages.js";
 
 /** Resources one session may follow at once, and characters that their URIs may have together. */
 const MAX_SUBSCRIBED = 1000;

@@ -6,9 +6,8 @@ import type { ServerResponse } from "node:http";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import type { CoarseTimer, CoarseTimers } from "../../runtime/coarse-timers.js";
-import { sendJson } from "../../wire/json-response.js";
 import { oneLine } from "../../wire/lines.js";
-import type { ResponseSink } from "./response-sink.js";
+import { sendJson } from "../edge.js";
 import type { SerializedResponse } from "./write-reply.js";
 
 /** Time and size limits of one response stream. */
@@ -25,7 +24,7 @@ export interface StreamLimits {
 }
 
 /** The `WWW-Authenticate` header that requests a token with these scopes. */
-export type Challenge = (scopes: readonly string[]) => string;
+type Challenge = (scopes: readonly string[]) => string;
 
 /** The response stream of one request; it ends with the response, or when the client closes it. */
 export class EventStream implements ResponseSink {
@@ -127,4 +126,14 @@ function sendAll(response: ServerResponse, pieces: readonly (string | Buffer)[])
   }
   for (const piece of pieces) response.write(piece);
   response.end();
+}
+
+/** Receives the messages of one request. */
+export interface ResponseSink {
+  /** Aborted when the client gives up on the request before its answer. */
+  readonly signal: StopSignal;
+  /** Sends one message before the answer; what comes after the answer is dropped. */
+  send(message: string): void;
+  /** Sends the answer, and nothing after it. */
+  respond(response: SerializedResponse): void;
 }

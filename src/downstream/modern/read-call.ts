@@ -1,28 +1,27 @@
-/** Reads a modern request into a call; everything about its sender is in the request itself. */
+/** How is a modern request read into a call, and which notifications reach its sender? */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Call, InputResponses, Notice } from "../../core/call.js";
+import { type Call, type InputResponses, type LogLevel, type Notice, severityOf } from "../../core/call.js";
 import { checkParams } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { PROGRESS_METHOD, ProgressFilter } from "../../core/progress.js";
+import { CHANGED_LISTS } from "../../core/lists.js";
+import { PROGRESS_METHOD, ProgressFilter, progressTokenOf } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
-import type { Request } from "../../wire/envelope.js";
+import type { MessageId, Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./check-headers.js";
 import { RESUMABLE_METHODS } from "./methods.js";
-import { matchesFilter } from "./notification-filter.js";
 import {
   type ClientCache,
   checkVersion,
   claimedVersion,
   malformed,
-  progressToken,
   readLogLevel,
   type Sender,
   withoutHopKeys,
 } from "./read-meta.js";
 
 /** What the transport adds to a request. */
-export interface RequestContext extends Sender {
+interface RequestContext extends Sender {
   /** Absent on a pipe, which has no headers. */
   readonly headers?: IncomingHttpHeaders | undefined;
   readonly signal: StopSignal;
@@ -59,7 +58,7 @@ export function readCall(
     context.headers === undefined ? undefined : checkParamHeaders(context.headers, sent, tool);
   const params = withoutHopKeys(sent, meta);
   let progress: ProgressFilter | undefined;
-  const filter = { progressToken: progressToken(meta), logLevel };
+  const filter = { progressToken: progressTokenOf(sent), logLevel };
   return {
     id: gateway.nextCallId(),
     method: request.method,
@@ -101,4 +100,38 @@ function readInputResponses(params: JsonObject): InputResponses | undefined {
   }
   if (state !== undefined && typeof state !== "string") throw malformed("requestState must be a string");
   return { responses, ...(state !== undefined && { sealedState: state }) };
+}
+
+/** Notifications that belong elsewhere, or to the other era. */
+const NOT_ON_REQUEST_STREAM: ReadonlySet<unknown> = new Set([
+  "notifications/cancelled",
+  "notifications/initialized",
+  "notifications/resources/updated",
+  ...CHANGED_LISTS.keys(),
+  "notifications/roots/list_changed",
+  "notifications/elicitation/complete",
+  "notifications/subscriptions/acknowledged",
+  "notifications/tasks",
+  "notifications/tasks/status",
+]);
+
+/** The notifications that a request asks for. */
+interface NotificationFilter {
+  readonly progressToken: MessageId | undefined;
+  readonly logLevel: LogLevel | undefined;
+}
+
+/**
+ * Progress reaches only who gave the very token, log messages only who named a level and none below it (server/
+ * utilities/logging: without a level there must be none). What no revision defines belongs to an extension and passes.
+ */
+function matchesFilter({ method, params }: Notice, filter: NotificationFilter): boolean {
+  switch (method) {
+    case PROGRESS_METHOD:
+      return filter.progressToken !== undefined && params?.progressToken === filter.progressToken;
+    case "notifications/message":
+      return filter.logLevel !== undefined && severityOf(params?.level) >= severityOf(filter.logLevel);
+    default:
+      return !NOT_ON_REQUEST_STREAM.has(method);
+  }
 }

@@ -1,11 +1,10 @@
 /** Who sent a modern request: the reserved keys of `_meta`, read and removed. */
-import { LOG_LEVELS, type LogLevel } from "../../core/call.js";
-import { checkMembers, invalidParams } from "../../core/check-params.js";
+import type { LogLevel } from "../../core/call.js";
+import { checkLogLevel, checkMembers, invalidParams } from "../../core/check-params.js";
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
 import { boundedKey } from "../../runtime/cache-limits.js";
-import { isProgressToken, type MessageId } from "../../wire/envelope.js";
 import { isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { approximateJsonLength, canonicalText, writeJson } from "../../wire/json-text.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
@@ -127,16 +126,7 @@ const matchesClient = (
 /** @throws GatewayError -32602 for a level that does not exist (server/utilities/logging, "Error Handling"). */
 export function readLogLevel(meta: JsonObject): LogLevel | undefined {
   if (!Object.hasOwn(meta, META.logLevel)) return undefined;
-  const level = LOG_LEVELS.find((known) => known === meta[META.logLevel]);
-  if (level === undefined)
-    throw malformed(`_meta["${META.logLevel}"] must be one of ${LOG_LEVELS.join(", ")}`);
-  return level;
-}
-
-/** The token under which this client requests progress. */
-export function progressToken(meta: JsonObject): MessageId | undefined {
-  const token = meta[META.progressToken];
-  return isProgressToken(token) ? token : undefined;
+  return checkLogLevel(meta[META.logLevel], `_meta["${META.logLevel}"]`);
 }
 
 /** The parameters as they may travel on: trace context, progress token and vendor keys stay. */

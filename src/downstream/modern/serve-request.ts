@@ -10,12 +10,11 @@ import { writeJson } from "../../wire/json-text.js";
 import { OWN_META } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError } from "../edge.js";
-import { checkExtension } from "./client-capabilities.js";
-import { EDGE_METHODS, EXTENSION_OF, REMOVED_METHODS } from "./methods.js";
-import type { OpenSubscriptions } from "./open-subscriptions.js";
+import type { ResponseSink } from "./event-stream.js";
+import { checkExtension, EDGE_METHODS, EXTENSION_OF, REMOVED_METHODS } from "./methods.js";
 import { readCall } from "./read-call.js";
 import { ClientCache, type Sender, SUPPORTED_VERSIONS } from "./read-meta.js";
-import type { ResponseSink } from "./response-sink.js";
+import type { OpenSubscriptions } from "./subscriptions.js";
 import { type WriteReply, writeError } from "./write-reply.js";
 
 /** Where a request came from. */

@@ -1,16 +1,25 @@
-/** `subscriptions/listen`: the filter, its acknowledgement and the notifications (basic/patterns/subscriptions). */
+/** How does `subscriptions/listen` open a subscription, and how many may be open (2026-07-28: basic/utilities/subscriptions)? */
+import type { Call } from "../../core/call.js";
 import type { Change, ChangeFeed } from "../../core/change.js";
-import type { Client } from "../../core/client.js";
+import type { Client, Principal } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
+import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
+import { TASKS_EXTENSION } from "../../core/methods.js";
 import type { MessageId, Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { META } from "../../wire/names.js";
+import { CODE, META } from "../../wire/names.js";
+import { Payload } from "../../wire/payload.js";
+import type { StreamQuota } from "../edge.js";
+import type { ResponseSink } from "./event-stream.js";
+import { declaresExtension, undeclaredExtension } from "./methods.js";
 import { malformed } from "./read-meta.js";
+import type { WriteReply } from "./write-reply.js";
 
 /** The filter as the client sent it, and what it means. */
-export interface Filter {
+interface Filter {
   readonly lists: ReadonlySet<ListKind>;
   readonly uris: readonly string[];
   /** The handles of tasks (SEP-2663, "Task Status Notifications"). */
@@ -25,7 +34,7 @@ const filterMember = (kind: ListKind) => `${LISTS[kind].capability}ListChanged`;
  * @param maxUris the most resources, and the most tasks, that one subscription may name
  * @throws GatewayError -32602 when it is not one.
  */
-export function readFilter(request: Request, maxUris: number): Filter {
+function readFilter(request: Request, maxUris: number): Filter {
   const sent = objectAt(request.params, "notifications");
   if (sent === undefined) throw malformed("notifications must be there and be an object");
   return {
@@ -45,7 +54,7 @@ function readNames(sent: JsonObject, member: string, most: number): readonly str
 }
 
 /** The client of a subscription, and where its notifications go. */
-export interface Subscriber {
+interface Subscriber {
   /** Of the listen request; every message is stamped with it. */
   readonly id: MessageId;
   readonly client: Client;
@@ -60,7 +69,7 @@ export interface Subscriber {
  *
  * @throws GatewayError `overloaded` when a server has no room for another client; then nothing is left behind.
  */
-export async function listen(
+async function listen(
   filter: Filter,
   subscriber: Subscriber,
   gateway: Pick<GatewayApi, "changes" | "followTasks">,
@@ -167,4 +176,102 @@ function acknowledgedFilter(
 }
 
 /** The result that ends a subscription gracefully. */
-export const closingResult = (id: MessageId): JsonObject => ({ _meta: { [META.subscriptionId]: id } });
+const closingResult = (id: MessageId): JsonObject => ({ _meta: { [META.subscriptionId]: id } });
+
+/** Limits of the subscriptions of one transport. */
+interface SubscriptionLimits {
+  /** The most subscriptions open at once. */
+  readonly subscriptions: number;
+  /** The most resources that one of them may name. */
+  readonly resourcesEach: number;
+}
+
+/** The open subscriptions of the HTTP listener, or of one pipe. */
+export class OpenSubscriptions {
+  readonly #open = new Set<() => void>();
+
+  constructor(
+    private readonly gateway: Pick<GatewayApi, "changes" | "followTasks">,
+    private readonly writeReply: WriteReply,
+    private readonly limits: SubscriptionLimits,
+    private readonly streamQuota: StreamQuota,
+    private readonly memoryBudget: MemoryBudget = new MemoryBudget(),
+  ) {}
+
+  /**
+   * Answers a listen request with a subscription that lasts until the client gives it up.
+   * @throws GatewayError `overloaded`, or `bad_request` when the filter cannot be read or asks for tasks that the
+   * client has not declared
+   */
+  async open(request: Request, call: Call, sink: ResponseSink): Promise<void> {
+    const filter = readFilter(request, this.limits.resourcesEach);
+    if (filter.tasks.length > 0 && !declaresExtension(call.client, TASKS_EXTENSION))
+      throw undeclaredExtension(TASKS_EXTENSION);
+    if (this.#open.size >= this.limits.subscriptions) {
+      throw new GatewayError("overloaded", "gateway", "too many subscriptions are open", {
+        retryable: true,
+        retryAfterMs: 5_000,
+      });
+    }
+    if (sink.signal.aborted) return;
+    const release = this.#reserve(call.client.principal, retainedSizeOf(filter));
+    // A subscription may last for days; of what its request said only the filter is needed.
+    const asked: Call = { ...call, params: NO_PARAMS };
+    const { id } = request;
+    let stop: (() => void) | undefined;
+    const end = (): void => {
+      if (!this.#open.delete(end)) return;
+      release();
+      stop?.();
+      const result = Payload.ofObject(closingResult(id));
+      sink.respond(this.writeReply(id, asked, { kind: "result", result }));
+    };
+    this.#open.add(end);
+    sink.signal.addEventListener("abort", end, { once: true });
+    const send = (message: string): void => sink.send(message);
+    try {
+      stop = await listen(filter, { id, client: asked.client, send, onLost: end }, this.gateway);
+    } catch (error) {
+      this.#open.delete(end);
+      release();
+      throw error;
+    }
+    // It may have ended before it had begun.
+    if (!this.#open.has(end)) stop();
+  }
+
+  /** A place for a stream, and for what is kept of its filter. @throws GatewayError `overloaded` */
+  #reserve(principal: Principal, characters: number): () => void {
+    if (characters > MAX_CHARACTERS) {
+      const most = `the names in the filter of one subscription may have ${MAX_CHARACTERS} characters in all`;
+      throw new GatewayError("bad_request", "downstream", most, { rpc: CODE.invalidParams });
+    }
+    const share = this.memoryBudget.shareOf(principal);
+    const release = this.streamQuota.acquire(principal);
+    if (share.reserve(characters)) {
+      return () => {
+        release();
+        share.release(characters);
+      };
+    }
+    release();
+    throw new GatewayError("overloaded", "downstream", "your subscriptions name too many resources already", {
+      retryable: true,
+      retryAfterMs: 5_000,
+    });
+  }
+
+  /** Ends each with its answer, as a server that stops should. */
+  endAll(): void {
+    for (const end of this.#open) end();
+  }
+}
+
+/** What all URIs and handles of one subscription may have together. */
+const MAX_CHARACTERS = 262_144;
+/** What is kept beside each of them. */
+const OVERHEAD_PER_NAME = 500;
+const NO_PARAMS: Call["params"] = Object.freeze({});
+
+const retainedSizeOf = ({ uris, tasks }: Filter): number =>
+  [...uris, ...tasks].reduce((sum, { length }) => sum + length + OVERHEAD_PER_NAME, OVERHEAD_PER_NAME);

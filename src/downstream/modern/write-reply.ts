@@ -1,14 +1,14 @@
-/** A reply becomes the JSON-RPC response of this era, and its HTTP status. */
+/** How does a reply become the JSON-RPC response of this era, and its HTTP status? */
 import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
 import { codeOf, type MessageId, type RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, META } from "../../wire/names.js";
-import { type Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
-import { capabilityError } from "./client-capabilities.js";
-import { CACHEABLE_METHODS, RESUMABLE_METHODS } from "./methods.js";
-import { upgradeResult } from "./upgrade-result.js";
+import { Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
+import { mapSubschemas } from "../../wire/subschemas.js";
+import { CACHEABLE_METHODS, capabilityError, RESUMABLE_METHODS } from "./methods.js";
 
 /** One response, in the pieces it is written in: large results are carried, not copied. */
 export interface SerializedResponse {
@@ -22,8 +22,6 @@ export interface SerializedResponse {
 
 /** Where a server's own name stays when the gateway puts its own in its place. */
 const UPSTREAM_SERVER_INFO = "cardea/upstreamServerInfo";
-
-/** Must not be cached: for results without a hint. */
 
 /** Writes the response to `id` that says `reply`. */
 export type WriteReply = (id: MessageId, call: Call, reply: Reply) => SerializedResponse;
@@ -117,7 +115,7 @@ function taskCapabilityError(result: Payload, { client }: Call): RpcError | unde
  * parameters that name the URI (server/resources, "Error Handling"; basic/index, "Error Codes").
  */
 function upgradeError(error: RpcError, { params }: Call): RpcError {
-  if (codeOf(error) !== CODE.legacyResourceNotFound) return error;
+  if (codeOf(error) !== CODE.resourceNotFound) return error;
   const uri = stringAt(params, "uri");
   const data = isObject(error.data) ? error.data : error.data !== undefined && { detail: error.data };
   return { ...error, code: CODE.invalidParams, data: { ...(uri !== undefined && { uri }), ...data } };
@@ -179,3 +177,56 @@ const inputNotAllowed = (method: string): RpcError => ({
   code: CODE.internalError,
   message: `the server asked for input in answer to ${method}, where none may be asked`,
 });
+
+/** The result of `call` for a modern host; the same object where nothing changes. */
+function upgradeResult(result: Payload, { method }: Call): Payload {
+  const isAffected = method === "tools/list" && AFFECTED.some((member) => result.mayContain(member));
+  return isAffected ? upgradedList(result) : result;
+}
+
+const ANNOTATION = "x-mcp-header";
+const AFFECTED = ['"taskSupport"', `"${ANNOTATION}"`];
+
+/** By list page, which is made once and sent many times. Each belongs to one catalog, so gateways share no entry. */
+const upgradedLists = new WeakMap<Payload, Payload>();
+
+function upgradedList(list: Payload): Payload {
+  const before = upgradedLists.get(list);
+  if (before !== undefined) return before;
+  const { tools } = list.object;
+  const upgraded = Array.isArray(tools)
+    ? Payload.ofObject({ ...list.object, tools: tools.map(upgradedTool) })
+    : list;
+  upgradedLists.set(list, upgraded);
+  return upgraded;
+}
+
+const upgradedTool = (tool: unknown): unknown =>
+  isObject(tool) ? withValidParamHeaders(withoutTaskSupport(tool)) : tool;
+
+/**
+ * In this era the server decides call by call whether a call becomes a task, and the gateway waits for a tool that runs only
+ * as a task (SEP-2663, "Backward Compatibility").
+ */
+function withoutTaskSupport(tool: JsonObject): JsonObject {
+  const execution = objectAt(tool, "execution");
+  if (execution === undefined) return tool;
+  const kept: JsonObject = without(execution, ["taskSupport"]);
+  return Object.keys(kept).length > 0 ? { ...tool, execution: kept } : without(tool, ["execution"]);
+}
+
+/**
+ * The tool without its `x-mcp-header` annotations where one of them breaks a rule: hosts must drop such a tool (2026-07-28,
+ * server/tools, "x-mcp-header"), and an older server may use that key for something else.
+ */
+function withValidParamHeaders(tool: JsonObject): JsonObject {
+  const schema = objectAt(tool, "inputSchema");
+  return paramHeaders(schema).fault === undefined
+    ? tool
+    : { ...tool, inputSchema: withoutAnnotations(schema) };
+}
+
+function withoutAnnotations(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutAnnotations);
+  return isObject(schema) ? mapSubschemas(without(schema, [ANNOTATION]), withoutAnnotations) : schema;
+}

@@ -111,7 +111,7 @@ export class LegacyCalls {
   #read(message: Envelope, call: Call): Reply {
     const { server, presentation } = this.#settings;
     const { error } = message;
-    if (error === undefined || codeOf(error) !== CODE.legacyUrlElicitationRequired) {
+    if (error === undefined || codeOf(error) !== CODE.urlElicitationRequired) {
       return readReply(server, call, message);
     }
     const { value, fault } = readUrlElicitations(error);

@@ -47,7 +47,7 @@ const NO_COMPLETIONS = Payload.ofObject({ completion: { values: [] } });
 // -32042 is a code of 2025-11-25 that clients of that revision know; the next revision forbids it, and its
 // clients have no session (basic/index, "Error Codes").
 function readError(server: string, { client }: Call, error: RpcError): RpcError {
-  const known = codeOf(error) === CODE.legacyUrlElicitationRequired && client.session;
+  const known = codeOf(error) === CODE.urlElicitationRequired && client.session;
   return known ? error : errorForClient(server, error);
 }
 
@@ -62,7 +62,7 @@ export function urlElicitationReply(
   error: RpcError,
   presentation: Presentation,
 ): Extract<Reply, { kind: "input_required" }> | undefined {
-  if (codeOf(error) !== CODE.legacyUrlElicitationRequired || !INTERACTIVE_METHODS.has(call.method))
+  if (codeOf(error) !== CODE.urlElicitationRequired || !INTERACTIVE_METHODS.has(call.method))
     return undefined;
   if (objectAt(objectAt(call.client.capabilities, "elicitation"), "url") === undefined) return undefined;
   const listed = isObject(error.data) ? error.data.elicitations : undefined;

@@ -1,13 +1,14 @@
 /** How does a tool run as a task for a client without tasks, and which client gets the progress of a task whose call has ended? */
+
 import type { Call } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
 import { supportsTaskCalls } from "../../core/methods.js";
+import { progressTokenOf } from "../../core/progress.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { type Envelope, idKey, type MessageId, type Request } from "../../wire/envelope.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 import { nextId } from "../protocol/ids.js";
-import { progressToken } from "../protocol/open-calls.js";
 import type { ChannelResponse } from "../transport/channel.js";
 import type { RunningCall } from "./running-call.js";
 
@@ -160,6 +161,6 @@ export class TaskProgress {
 
 /** Undefined where `call` creates no task, or has no progress token. */
 export function progressTargetOf({ params, client }: Call): ProgressTarget | undefined {
-  const token = Object.hasOwn(params, "task") ? progressToken(params) : undefined;
+  const token = Object.hasOwn(params, "task") ? progressTokenOf(params) : undefined;
   return token === undefined ? undefined : { affinity: client.affinity, token };
 }

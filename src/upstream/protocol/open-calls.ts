@@ -1,11 +1,11 @@
 /** Which calls are running on a connection, to which of them does a message belong, and how do they end at client and server? */
 import { type Call, severityOf } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
+import { progressTokenOf } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import {
   codeOf,
   idKey,
-  isProgressToken,
   type MessageId,
   type Notification,
   type Request,
@@ -61,7 +61,7 @@ export class OpenCall {
     if (call === undefined) return;
     const { method, params } = message;
     if (method === "notifications/progress") {
-      const token = progressToken(call.params);
+      const token = progressTokenOf(call.params);
       if (token !== undefined) call.notify({ method, params: { ...params, progressToken: token } });
     } else if (method !== "notifications/message" || meetsLogLevel(call, params)) {
       call.notify(params === undefined ? { method } : { method, params });
@@ -144,15 +144,9 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
   }
 }
 
-/** The progress token that the client put into `_meta`, with its own JSON type. */
-export function progressToken(params: JsonObject): MessageId | undefined {
-  const token = objectAt(params, "_meta")?.[META.progressToken];
-  return isProgressToken(token) ? token : undefined;
-}
-
 /** The parameters with the gateway's token where the client had one, and without an empty `_meta`. */
 export function withProgressToken(params: JsonObject, id: number): JsonObject {
-  return progressToken(params) === undefined
+  return progressTokenOf(params) === undefined
     ? params
     : { ...params, _meta: { ...objectAt(params, "_meta"), [META.progressToken]: id } };
 }

@@ -6,7 +6,7 @@ import { NO_AUTHENTICATION } from "../../../src/downstream/authenticate/authenti
 import { BodyBudget } from "../../../src/downstream/body-budget.js";
 import { routeTable } from "../../../src/downstream/http-routes.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
-import { rebindingProtection } from "../../../src/http/rebinding-protection.js";
+import { rebindingProtection } from "../../../src/http/check-request-head.js";
 import { fakePort, textReply } from "../../support/fake-port.js";
 import { modernRequest, raw, type Sent, send } from "../../support/http-host.js";
 import { issuer } from "../../support/issuer.js";

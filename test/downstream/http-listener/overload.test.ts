@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { PressureLevel } from "../../../src/core/pressure.js";
 import { BodyBudget } from "../../../src/downstream/body-budget.js";
 import { createLegacyEdge } from "../../../src/downstream/legacy/edge.js";
-import { SharedStreamQuota } from "../../../src/downstream/stream-quota.js";
+import { SharedStreamQuota } from "../../../src/gateway/overload.js";
 import { echo, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";

@@ -1,8 +1,8 @@
 /** Answers that together are longer than a text can be are written in pieces. */
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { arrayOf, type MessageText } from "../../../src/downstream/legacy/message-text.js";
-import { sendJson } from "../../../src/wire/json-response.js";
+import { sendJson } from "../../../src/downstream/edge.js";
+import { arrayOf, type MessageText } from "../../../src/downstream/legacy/messages.js";
 
 const textOf = (text: MessageText): string =>
   typeof text === "string" ? text : text.map((piece) => piece.toString()).join("");

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { EventLog, type LoggedEvent, type LostResponse } from "../../../src/downstream/legacy/event-log.js";
-import { SseConnection } from "../../../src/downstream/legacy/sse-connection.js";
+import { SseConnection } from "../../../src/downstream/legacy/event-stream.js";
 import fc from "../../support/fast-check.js";
 import { unread } from "../../support/unread.js";
 

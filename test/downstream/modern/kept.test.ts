@@ -4,7 +4,7 @@ import type { Call } from "../../../src/core/call.js";
 import { MemoryBudget } from "../../../src/core/fair-share.js";
 import { Stop } from "../../../src/core/stop.js";
 import { UNLIMITED_STREAMS } from "../../../src/downstream/edge.js";
-import { OpenSubscriptions } from "../../../src/downstream/modern/open-subscriptions.js";
+import { OpenSubscriptions } from "../../../src/downstream/modern/subscriptions.js";
 import { replyWriter } from "../../../src/downstream/modern/write-reply.js";
 import type { Request } from "../../../src/wire/envelope.js";
 import { clientOf } from "../../policy/support.js";

@@ -1,4 +1,5 @@
-/** JSON-RPC messages as text, written around payloads that stay as they came. */
+/** How are messages to a legacy host written as text around unchanged payloads, and where do they go? */
+import type { StopSignal } from "../../core/stop.js";
 import type { FrameError, MessageId, RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -42,3 +43,32 @@ export const noticeText = (method: string, params?: JsonObject): string =>
 /** A request of the gateway to the client. */
 export const requestText = (id: MessageId, method: string, params?: JsonObject): string =>
   writeJson({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) });
+
+/** Sends messages to a client that are no responses. */
+export interface MessageSink {
+  /** False when the message cannot be sent, because no host would read it. */
+  send(text: MessageText): boolean;
+}
+
+/** Sends the messages of one request: those before its response, and the response. */
+export interface ResponseSink extends MessageSink {
+  /**
+   * The response. Nothing is said after it. `scopes` are what a token must grant for another response: over HTTP
+   * that is a refusal with a status of its own.
+   */
+  respond(text: MessageText, scopes?: readonly string[]): void;
+  /** No response will come, because the client has cancelled the request. */
+  skipResponse(): void;
+}
+
+/** Sends messages that belong to no request: on the GET streams of a session, or its pipe. */
+export interface SessionSink extends MessageSink {
+  /** Whether the host is connected; messages to a host that is not may be queued. */
+  readonly isConnected: boolean;
+  /** Resolves to true once the host is connected, to false after `waitMs` or when `signal` aborts. */
+  waitUntilConnected(waitMs: number, signal: StopSignal): Promise<boolean>;
+  /** The client is ready for requests and notifications; a pipe has no other sign of it. */
+  markReady?(): void;
+  /** Ends everything that is open. */
+  close(): void;
+}
