@@ -3,14 +3,7 @@ import { type Call, severityOf } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { progressTokenOf } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
-import {
-  codeOf,
-  idKey,
-  type MessageId,
-  type Notification,
-  type Request,
-  type RpcError,
-} from "../../wire/envelope.js";
+import { codeOf, idKey, type Notification, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 
