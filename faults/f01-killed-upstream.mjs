@@ -68,7 +68,7 @@ await row("F1", "`kill -9` of a stdio server with 50 calls in flight, 400 calls/
       typeof refusal.retryable === "boolean",
   ).length;
   const all = 50 * rounds;
-  row.check("answers to calls in flight", `${all} of ${all}, each once`, once, once === all);
+  row.check("responses to calls in flight", `${all} of ${all}, each once`, once, once === all);
   row.check("with code, server and retryable", `${all}`, clear, clear === all);
   row.timing(
     "all answered after the kill",
@@ -77,18 +77,18 @@ await row("F1", "`kill -9` of a stdio server with 50 calls in flight, 400 calls/
     Math.max(...answeredMs) <= 1000,
   );
   const errors = [...base, ...under].reduce((sum, window) => sum + window.errors, 0);
-  row.check("errors of the others", "0", errors, errors === 0);
+  row.check("errors of other servers", "0", errors, errors === 0);
   const [calm, upset] = [usualP99(base), usualP99(under)];
   const ratio = upset / calm;
   row.timing(
-    "p99 of the others",
+    "p99 of other servers",
     "<= 1.5 x base",
     `${ratio.toFixed(2)} x (${ms(calm)} to ${ms(upset)})`,
     ratio <= 1.5,
   );
   row.note(
-    `p99 is the median of ${rounds} windows of ${WINDOW_MS / 1000} s at ${RATE} calls/s; every other one begins with a kill, and a new process starts in it`,
+    `p99 is the median of ${rounds} windows of ${WINDOW_MS / 1000} s at ${RATE} calls/s; every other window begins with a kill and contains the restart`,
   );
   const back = quantile(readyMs, 0.5);
-  row.timing("serves again after", "<= 1.2 s (1 s + 20 %) + 0.5 s", ms(back), back <= 1700);
+  row.timing("recovered after", "<= 1.2 s (1 s + 20 %) + 0.5 s", ms(back), back <= 1700);
 });

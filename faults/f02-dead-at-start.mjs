@@ -9,7 +9,7 @@ import { stdioServer } from "./support/servers.mjs";
 
 const BACKOFF = [1, 2, 4, 8, 16, 32, 60];
 
-await row("F2", "a stdio server that exits at start, always", async (row) => {
+await row("F2", "a stdio server that always exits at start", async (row) => {
   const note = join(row.folder, "starts");
   const gateway = row.own(
     await startGateway({
@@ -36,14 +36,14 @@ await row("F2", "a stdio server that exits at start, always", async (row) => {
   // What lies between two starts is the wait and the attempt itself, which takes a process or two.
   const fits = due.every((wait, i) => wait >= steps[i] * 0.8 && wait <= steps[i] * 1.2 + 1);
   row.check(
-    "starts again after",
+    "restarts after",
     `${steps.join(", ")} s ± 20 %`,
     `${due.map((wait) => wait.toFixed(1)).join(", ")} s`,
     fits && due.length === steps.length,
   );
-  row.check("CPU meanwhile", "< 2 %", `${(share * 100).toFixed(2)} %`, share < 0.02);
+  row.check("CPU during this", "< 2 %", `${(share * 100).toFixed(2)} %`, share < 0.02);
   const { status } = await gateway.get("/readyz");
-  row.check("/readyz, not being required", "200", status, status === 200);
+  row.check("/readyz, server not required", "200", status, status === 200);
   const host = await openHost(gateway.url, "modern");
   const names = (await host.list("tools")).map(({ name }) => name);
   const others = names.every((name) => name.startsWith("well__"));
@@ -59,5 +59,5 @@ await row("F2", "a stdio server that exits at start, always", async (row) => {
     server: "dead",
     reason: "failed_start",
   });
-  row.check("restarts counted", attempts.length - 1, counted, counted === attempts.length - 1);
+  row.check("restarts in the metric", attempts.length - 1, counted, counted === attempts.length - 1);
 });

@@ -10,7 +10,7 @@ const TIMEOUT = 500;
 
 await row(
   "F3",
-  "a server that never answers: calls time out, the server is told, late answers are dropped",
+  "a server that never answers: calls time out, the server gets a cancellation, late responses are dropped",
   async (row) => {
     const web = row.own(await httpUpstream({ era: "modern" }));
     const limits = { timeout: `${TIMEOUT}ms` };
@@ -51,9 +51,14 @@ await row(
 
     for (const name of ["legacy", "modern"]) {
       const ledger = JSON.parse(textOf((await hosts[0].call(`${name}__ledger`)).message));
-      row.check(`${name} over a pipe was told (cancelled)`, 10, ledger.cancelled, ledger.cancelled === 10);
+      row.check(
+        `${name} over a pipe: cancelled notifications`,
+        10,
+        ledger.cancelled,
+        ledger.cancelled === 10,
+      );
     }
-    row.check("over HTTP its stream was closed", 10, web.givenUp.length, web.givenUp.length === 10);
+    row.check("over HTTP: streams closed", 10, web.givenUp.length, web.givenUp.length === 10);
 
     // Many such calls, interleaved with answered ones so that the breaker stays closed.
     const total = row.quick ? 1_000 : 10_000;
@@ -87,14 +92,14 @@ await row(
     await until("their late answers", async () => (await strays()) >= 300, 5_000);
     const before = await gateway.heapMiB();
     await make(total);
-    row.check(`${total} calls whose answers come late: wrong outcomes`, 0, wrong, wrong === 0);
+    row.check(`${total} calls with late responses: wrong outcomes`, 0, wrong, wrong === 0);
     await until("the late answers to be counted", async () => (await strays()) >= total + 300, 5_000).catch(
       () => {},
     );
     const counted = (await strays()) - 300;
-    row.check("late answers dropped and counted", total, counted, counted === total);
+    row.check("late responses dropped and counted", total, counted, counted === total);
     const busy = await gateway.metric("cardea_inflight_requests");
-    row.check("places taken afterwards", 0, busy, busy === 0);
+    row.check("slots in use afterwards", 0, busy, busy === 0);
     await pause(500);
     const after = await gateway.heapMiB();
     row.check("heap", "base + 5 %", `${mib(before)} to ${mib(after)}`, after <= before * 1.05);

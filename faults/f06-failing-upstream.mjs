@@ -10,7 +10,7 @@ const OPEN_MS = 10_000;
 
 await row(
   "F6",
-  "a server of whose calls every other fails: it is left alone, tried with care, and taken back",
+  "a server that fails every other call: the circuit opens, half-opens and closes",
   async (row) => {
     const upstream = row.own(await httpUpstream({ era: "modern" }));
     const gateway = row.own(
@@ -39,7 +39,7 @@ await row(
     }
     const took = performance.now() - begun;
     row.check(
-      "calls until it is left alone",
+      "calls until the circuit opens",
       "<= 20, or 10 s",
       `${calls}, ${ms(took)}`,
       calls <= 20 || took <= 10_000,
@@ -59,16 +59,16 @@ await row(
         refusal.retryAfterMs <= OPEN_MS
       );
     }).length;
-    row.check("calls refused meanwhile, with the time to come back", 50, told, told === 50);
-    row.check("calls that reached it meanwhile", 0, asked - reached, asked === reached);
-    const { message } = await host.call("well__echo", { text: "untouched" });
-    row.check("the other server", "serves", textOf(message), textOf(message) === "untouched");
+    row.check("calls refused while open, with retryAfterMs", 50, told, told === 50);
+    row.check("calls that reached it while open", 0, asked - reached, asked === reached);
+    const { message } = await host.call("well__echo", { text: "unaffected" });
+    row.check("the other server", "serves", textOf(message), textOf(message) === "unaffected");
 
     // It still fails: one call is let through, and it is left alone for another while.
     await until("it to be tried again", async () => (await state()) === 1, OPEN_MS + 3_000, 50);
     const waited = performance.now() - atOpen;
     row.timing(
-      "left alone for",
+      "open for",
       `${OPEN_MS / 1000} s`,
       ms(waited),
       waited > OPEN_MS - 1_000 && waited < OPEN_MS + 2_000,
@@ -81,8 +81,8 @@ await row(
     };
     let before = asked;
     await Promise.all(Array.from({ length: 20 }, (_, n) => host.call("half__echo", { text: `${n}` })));
-    row.check("calls let through to try it", 1, asked - before, asked - before === 1);
-    row.check("circuit after that one failed", "open (2)", await state(), (await state()) === 2);
+    row.check("trial calls", 1, asked - before, asked - before === 1);
+    row.check("circuit after the trial failed", "open (2)", await state(), (await state()) === 2);
 
     // It is well again: three in a row, one at a time, and it is back.
     failing = false;
@@ -95,7 +95,7 @@ await row(
       states.push(`${textOf(reply) === `try ${n}` ? "answered" : "failed"} ${await state()}`);
     }
     row.check(
-      "three that succeed",
+      "three successes",
       "half open, half open, closed",
       states.join(", "),
       states.join() === "answered 1,answered 1,answered 0",
@@ -121,7 +121,7 @@ await row(
     const well = reads.filter((text, n) => text === `${n}`).length;
     // Five connections break: two reads lose both attempts, the third is answered at its second.
     row.check(
-      "reads whose connection broke, each made again once",
+      "reads whose connection broke, each retried once",
       "3 of 5 answered, 3 repeats",
       `${well} of 5 answered, ${repeats} repeats`,
       well === 3 && repeats === 3,
@@ -129,8 +129,8 @@ await row(
     lost = 0;
     const writes = (await host.call("half__echo", { text: "once" })).message;
     row.check(
-      "a call that may change something",
-      "not made again",
+      "a call with side effects",
+      "not retried",
       `${refusalOf(writes)?.code ?? textOf(writes)}, ${lost} time`,
       lost === 1 && refusalOf(writes) !== undefined,
     );

@@ -24,7 +24,7 @@ await row(
     const right = replies.filter(({ message }, i) => textOf(message) === `after ${i}`).length;
     row.check("calls answered after the sessions were lost", 20, right, right === 20);
     const handshakes = upstream.ledger.opened - opened;
-    row.check("handshakes for that", 1, handshakes, handshakes === 1);
+    row.check("handshakes needed", 1, handshakes, handshakes === 1);
 
     // Credentials are refused: told once, not tried over and over.
     let asked = 0;
@@ -34,18 +34,18 @@ await row(
       return true;
     };
     const refused = await echo(hosts[0], "who");
-    row.check("requests for a call that meets 401", "<= 2", asked, asked <= 2);
+    row.check("requests for a call that gets 401", "<= 2", asked, asked <= 2);
     const said = refusalOf(refused.message);
     const words = textOf(refused.message) ?? "";
     row.check(
-      "what the caller is told",
+      "the caller's error",
       "upstream_unavailable, and why",
       `${said?.code}: ${words.slice(0, 60)}`,
       said?.code === "upstream_unavailable" && words.includes("401"),
     );
     upstream.intercept = undefined;
     row.note(
-      "401 -> refresh once needs OAuth towards servers, which is not built yet; a plain 401 is one clear error",
+      "a token refresh after 401 needs OAuth towards servers, which is not implemented; a plain 401 is one clear error",
     );
 
     // Come back later.
@@ -79,7 +79,7 @@ await row(
     await second.met("busy");
     const wait = greetings.find((at) => at > greetings[0] + 300) - greetings[0];
     row.check(
-      "greeted again although told to wait 4 s",
+      "handshake despite Retry-After 4 s",
       "not before",
       `after ${ms(wait)}, ${early} times earlier`,
       early === 0 && wait >= 3900,
@@ -91,7 +91,7 @@ await row(
     await upstream.stop();
     const lost = refusalOf((await echo(hosts[0], "gone")).message);
     row.check(
-      "while it is gone",
+      "while it is down",
       "a clear error",
       lost?.code,
       ["upstream_unavailable", "upstream_closed"].includes(lost?.code),

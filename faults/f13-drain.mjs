@@ -73,10 +73,10 @@ await row("F13", "SIGTERM under load, with long calls in flight and streams open
   const exit = await gateway.program.exited;
   const took = performance.now() - told;
   row.check("exit code", 0, exit.code ?? exit.signal, exit.code === 0);
-  row.check("ended after", "<= 30 s", ms(took), took <= 30_000);
+  row.check("exited after", "<= 30 s", ms(took), took <= 30_000);
   const left = children.filter(isAlive);
   row.check(
-    "children left",
+    "child processes left",
     `0 of ${children.length}`,
     left.length,
     left.length === 0 && children.length >= 2,

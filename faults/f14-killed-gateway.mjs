@@ -26,8 +26,13 @@ await row("F14", "`kill -9` of the gateway", async (row) => {
   process.kill(first.pid, "SIGKILL");
   await until("the children to be gone", () => !well.some(isAlive), 10_000).catch(() => {});
   const gone = performance.now() - killed;
-  row.check("children that honour the end of their input gone after", "<= 5 s", ms(gone), gone <= 5000);
-  row.check("the stubborn one", "still there", isAlive(stubborn) ? "still there" : "gone", isAlive(stubborn));
+  row.check("children that exit at end of stdin gone after", "<= 5 s", ms(gone), gone <= 5000);
+  row.check(
+    "the child that ignores it",
+    "still there",
+    isAlive(stubborn) ? "still there" : "gone",
+    isAlive(stubborn),
+  );
 
   // The next start says so, as soon as it has had time to end by itself, and leaves it alone; what is not ours is never
   // touched.
@@ -35,19 +40,19 @@ await row("F14", "`kill -9` of the gateway", async (row) => {
   await until("the report", () => second.log().some(({ pid }) => pid === stubborn), 8_000).catch(() => {});
   const report = second.log().find(({ pid }) => pid === stubborn);
   row.check(
-    "named at the next start",
+    "reported at the next start",
     `server and pid ${stubborn}`,
     report === undefined ? "not named" : `${report.server}: ${report.msg}`,
     report?.server === "stubborn",
   );
-  row.check("and left alone", "alive", isAlive(stubborn) ? "alive" : "gone", isAlive(stubborn));
+  row.check("and not killed", "alive", isAlive(stubborn) ? "alive" : "gone", isAlive(stubborn));
   const metric = await second.metric("cardea_orphaned_processes");
   row.check("counted in a metric", 1, metric ?? "no such metric", metric === 1);
   await second.met("stubborn");
   const two = stubbornOf(second.pid);
   await second.stop();
   row.check(
-    "the second one's own child after SIGTERM",
+    "the second gateway's own child after SIGTERM",
     "gone",
     isAlive(two) ? "alive" : "gone",
     !isAlive(two),
@@ -83,7 +88,7 @@ await row("F14", "`kill -9` of the gateway", async (row) => {
   await fifth.met("good");
   await pause(300);
   row.check(
-    "with --reap, a stranger under a remembered number",
+    "with --reap, an unrelated process with a recorded pid",
     "alive",
     isAlive(stranger.pid) ? "alive" : "gone",
     isAlive(stranger.pid),

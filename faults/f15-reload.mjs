@@ -82,14 +82,14 @@ await row(
       `${mib(heap[0][1])} to ${mib(heap.at(-1)[1])}, slope ${mib(growth)} ± ${mib(trend.error * (total / 2))}`,
       growth < 1,
     );
-    row.check("list changes told to a host that could see none", 0, announced, announced === 0);
+    row.check("list_changed to a host whose lists did not change", 0, announced, announced === 0);
 
     // A change of one server is a change of that one alone.
     gateway.configure(config("changed", { more: stdioServer() }));
     await gateway.met("more");
     const more = pids();
     row.check(
-      "a server is added: the others go on",
+      "a server is added: the others keep running",
       "one process more",
       `${more.split(" ").length - before.split(" ").length} more`,
       before.split(" ").every((pid) => more.includes(pid)) &&
@@ -97,7 +97,7 @@ await row(
     );
     gateway.configure(config("back"));
     await until("it to be gone", () => pids() === before, 5_000).catch(() => {});
-    row.check("and taken away again", before, pids(), pids() === before);
+    row.check("and removed again", before, pids(), pids() === before);
 
     // Bad files: the old config serves on, and everybody who asks is told.
     const reload = () => gateway.metric("cardea_config_last_reload_successful");
@@ -115,7 +115,7 @@ await row(
       const ready = await gateway.get("/readyz");
       row.check(
         `${what}`,
-        "metric 0, place in the log, old config serves",
+        "metric 0, position in the log, old config serves",
         `metric ${await reload()}, ${named ? "named" : "not named"}, ${serves ? "serves" : "fails"}, after ${ms(performance.now() - begun)}`,
         (await reload()) === 0 && named && serves && ready.status === 200 && ready.body.includes("refused"),
       );
@@ -183,10 +183,10 @@ await row(
       7_000,
       10,
     ).catch(() => ({ ms: performance.now() - swapped }));
-    row.timing("a link swapped as in Kubernetes, in effect after", "<= 1 s", ms(swap), swap <= 1000);
+    row.timing("a symlink swapped as in Kubernetes, in effect after", "<= 1 s", ms(swap), swap <= 1000);
     const all = await traffic.window();
     row.check(
-      "failed calls during all of that",
+      "failed calls during all of this",
       0,
       `${all.errors} of ${all.calls}${all.errors > 0 ? `: ${all.firstError}` : ""}`,
       all.errors === 0,
@@ -194,6 +194,6 @@ await row(
     await traffic.stop();
     const left = () => descriptors(gateway.pid);
     await until("idle connections to be closed", () => left() <= files, 15_000).catch(() => {});
-    row.check("descriptors, when the load is gone", `as before it: ${files}`, left(), left() <= files);
+    row.check("descriptors after the load", `as before it: ${files}`, left(), left() <= files);
   },
 );

@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 
 await row(
   "F18",
-  "the clock jumps by an hour, forward and back: limits, times to live and backoff go on as they were",
+  "the clock jumps by an hour, forward and back: limits, TTLs and backoff are unaffected",
   async (row) => {
     const web = row.own(await httpUpstream({ era: "modern" }));
     let reads = 0;
@@ -83,14 +83,14 @@ await row(
       const inTime = ({ said, after }, most) =>
         said === "rate_limited" && after <= most && after >= most - passed - 200;
       row.check(
-        `${where}: what is left to wait`,
+        `${where}: remaining wait`,
         `a minute and half a minute, less ${ms(passed)} at most`,
         told.map(({ said, after }) => `${said} ${after} ms`).join(", "),
         inTime(told[0], 60_000) && inTime(told[1], 30_000),
       );
       const kept = await text();
       row.check(
-        `${where}: a reply that holds for 8 s`,
+        `${where}: a reply with ttlMs 8 s`,
         "is kept",
         `asked ${reads} time`,
         reads === 1 && kept === "1",
@@ -101,7 +101,7 @@ await row(
     await gateway.ask("clock", { ms: 0 });
     await pause(Math.max(0, keptAt + 8_100 - performance.now()));
     await text();
-    row.check("the reply when its time is over", "asked again", `asked ${reads} times`, reads === 2);
+    row.check("the reply after its TTL", "asked again", `asked ${reads} times`, reads === 2);
 
     // The attempts of a server that never comes up: each twice as long after the one before, whatever the clock says.
     const restarts = () => gateway.metric("cardea_upstream_restarts_total", { server: "dead" });
@@ -134,7 +134,7 @@ await row(
       [now - 30, now - 120, now + 600].map(async (seconds) => status(await bearer(seconds))),
     );
     row.check(
-      "tokens that ended 30 s ago, 2 min ago, and end in 10 min",
+      "tokens that expired 30 s ago, 2 min ago, and expire in 10 min",
       "200, 401, 200",
       old.join(", "),
       old.join() === "200,401,200",
@@ -146,7 +146,7 @@ await row(
       ),
     );
     row.check(
-      "an hour later: that ends in 10 min, in 59.5 min, in 61 min",
+      "an hour later: tokens that expire in 10 min, in 59.5 min, in 61 min",
       "401, 200, 200",
       late.join(", "),
       late.join() === "401,200,200",

@@ -23,7 +23,7 @@ await row("F20", `the heap at 92, 95 and 98 % of ${LIMIT} MiB`, async (row) => {
 
   const limitMiB = (await gateway.metric("cardea_heap_limit_bytes")) / 1_048_576;
   row.check(
-    "the limit as the gateway knows it",
+    "the limit that the gateway detects",
     `${LIMIT} MiB`,
     `${limitMiB.toFixed(0)} MiB`,
     limitMiB === LIMIT,
@@ -118,13 +118,13 @@ await row("F20", `the heap at 92, 95 and 98 % of ${LIMIT} MiB`, async (row) => {
   );
   await healthy("98 %");
   const seen = gateway.log().filter(({ msg }) => /overload|memory pressure/.test(msg ?? "")).length;
-  row.check("log lines", "one for each step", seen, seen >= 3 && seen <= 12);
+  row.check("log lines", "one per level", seen, seen >= 3 && seen <= 12);
 
   const fourth = await fill(0, 0);
   await pause(100);
   const { message } = await host.call("pipe__echo", { text: "well again" });
   row.check(
-    "when there is room again",
+    "after memory was freed",
     "level 0, served",
     `level ${fourth}, ${textOf(message)}`,
     fourth === 0 && textOf(message) === "well again",

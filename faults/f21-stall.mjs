@@ -44,13 +44,13 @@ await row("F21", "the process stopped for 2 s (SIGSTOP) with calls in flight", a
   const ended = await Promise.all(hopeless);
   const times = ended.map((one) => one.ms);
   row.check(
-    "calls that are never answered",
+    "calls without response",
     "timed_out",
     ended.map(({ code }) => code).join(", "),
     ended.every(({ code }) => code === "timed_out"),
   );
   row.timing(
-    "and not long after the stall",
+    "no later than",
     `<= 1500 + ${STALL} + 100 ms`,
     times.map(ms).join(", "),
     Math.max(...times) <= 1500 + STALL + 100,

@@ -6,7 +6,7 @@ import { ms, pause, row, until } from "./support/row.mjs";
 import { startTraffic } from "./support/traffic.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
 
-await row("F22", "the name server fails, comes back, and gives another address", async (row) => {
+await row("F22", "DNS fails, recovers, and returns another address", async (row) => {
   const first = row.own(await httpUpstream({ host: "127.0.0.1" }));
   const second = row.own(await httpUpstream({ host: "127.0.0.2", port: first.port }));
   const url = `http://upstream.test:${first.port}/mcp`;
@@ -22,20 +22,20 @@ await row("F22", "the name server fails, comes back, and gives another address",
   await pause(3000);
   const { lastError } = await server();
   row.check(
-    "while the name cannot be looked up",
-    "said so",
+    "while the name does not resolve",
+    "the error says so",
     lastError,
     /looked up|not found/.test(lastError),
   );
   const tries = gateway
     .log()
     .filter(({ server, retryInMs }) => server === "web" && retryInMs !== undefined).length;
-  row.check("tries meanwhile", "with backoff: 2 to 5 in about 4 s", tries, tries >= 2 && tries <= 5);
+  row.check("attempts during this", "with backoff: 2 to 5 in about 4 s", tries, tries >= 2 && tries <= 5);
 
   await names({ address: "127.0.0.1" });
   const served = async () => textOf((await host.call("web__echo", { text: "." })).message) === ".";
   const { ms: back } = await until("it to be served", served, 20_000, 50);
-  row.timing("served after the name is back", "at once for who calls: <= 2 s", ms(back), back <= 2000);
+  row.timing("recovered after DNS is back", "at once for a caller: <= 2 s", ms(back), back <= 2000);
   row.check(
     "at the first address",
     "only there",
@@ -64,7 +64,12 @@ await row("F22", "the name server fails, comes back, and gives another address",
     const late = first.ledger.calls.echo - before;
     row.check("calls to the old address after 60 s", 0, late, late === 0);
     // A name may lead to several addresses in turn, so the stream for news stays where it is for another ten minutes.
-    row.check("connections left there", "the one for news", first.sockets.size, first.sockets.size <= 1);
+    row.check(
+      "connections left at the old address",
+      "the event stream",
+      first.sockets.size,
+      first.sockets.size <= 1,
+    );
   }
 
   // And when the old one is gone, so is everybody's patience with it.
@@ -82,6 +87,6 @@ await row("F22", "the name server fails, comes back, and gives another address",
   await names({ error: "ENOTFOUND" });
   const again = await host.call("web__echo", { text: "." });
   row.note(
-    `with the name gone again, connections that are open are still used: ${textOf(again.message) === "." ? "served" : refusalOf(again.message)?.code}`,
+    `when the name stops resolving again, open connections are still used: ${textOf(again.message) === "." ? "served" : refusalOf(again.message)?.code}`,
   );
 });

@@ -132,12 +132,12 @@ await row("F25", "hosts and servers of both eras over stdio, HTTP and HTTP+SSE",
     missing.push(...failures);
     const count = Object.keys(upstreams).length * Object.keys(abilities).length;
     row.check(
-      `${who}: 5 servers x 7 abilities`,
+      `${who}: 5 servers x 7 features`,
       `${count} of ${count}`,
       `${count - failures.length}${failures.length > 0 ? `; ${failures[0].slice(0, 160)}` : ""}`,
       failures.length === 0,
     );
   }
   for (const line of missing.slice(0, 10)) console.error(line);
-  row.note("HTTP+SSE exists in the old era alone, so 25 of the 36 cells exist");
+  row.note("HTTP+SSE exists in the legacy era only, so 25 of the 36 cells exist");
 });

@@ -30,7 +30,7 @@ async function paged(page) {
 
 await row(
   "F26",
-  "10,000 tools, 1 MiB of description, duplicates, 500 pages, cursors without end",
+  "10,000 tools, 1 MiB of description, duplicates, 500 pages, endless cursors",
   async (row) => {
     const many = row.own(
       await paged(() => ({ tools: Array.from({ length: 10_000 }, (_, i) => tool(`tool_${i}`)) })),
@@ -81,7 +81,7 @@ await row(
     await measure("many", many, 10_000);
     row.timing("10,000 tools, merged after", "<= 2 s", ms(cold.many), cold.many <= 2000);
     await measure("long", long, 500);
-    row.timing("500 pages, walked after", "<= 2 s", ms(cold.long), cold.long <= 2000);
+    row.timing("500 pages, read after", "<= 2 s", ms(cold.long), cold.long <= 2000);
 
     const config = {
       mcpServers: {
@@ -114,31 +114,31 @@ await row(
       20_000,
       50,
     );
-    row.note(`all of them together after ${ms(whole)}`);
+    row.note(`all lists merged after ${ms(whole)}`);
     const tools = await host.list("tools");
     const of = (name) => tools.filter((one) => one.name.startsWith(`${name}__`));
     const same = of("double").filter(({ name }) => name === "double__same");
     row.check(
-      "a name that is given three times",
+      "a name that is listed three times",
       "the first one, once",
       `${same.length}: ${same[0]?.description}`,
       same.length === 1 && same[0].description === "first",
     );
     row.check(
       "a description of 1 MiB",
-      "arrives whole",
+      "arrives complete",
       of("wordy")[0]?.description.length,
       of("wordy").length === 2 && of("wordy")[0].description.length === 1_048_576,
     );
     row.check(
-      "a cursor without end",
+      "an endless cursor",
       "cut at 1,000 pages",
       `${of("endless").length} tools, ${endless.pages.asked} pages`,
       of("endless").length === 1000 && endless.pages.asked <= 1000,
     );
     row.check(
-      "a cursor that goes round",
-      "cut when it comes again",
+      "a cyclic cursor",
+      "cut when it repeats",
       `${of("circle").length} tools, ${circle.pages.asked} pages`,
       of("circle").length === 3 && circle.pages.asked <= 4,
     );
@@ -155,7 +155,7 @@ await row(
     );
     row.check(
       "order",
-      "the same again, and in another process",
+      "the same in every run, and in another process",
       "compared",
       order(tools) === order(again) && order(tools) === order(await second.list("tools")),
     );

@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 await row(
   "F27",
-  "random lives of a gateway and its servers, held against a model (fast-check)",
+  "random event sequences of a gateway and its servers, compared with a model (fast-check)",
   async (row) => {
     const runs = row.quick ? 500 : 10_000;
     // Several processes, because one uses one core; each begins with a seed of its own.
@@ -27,7 +27,7 @@ await row(
     if (!good) console.error(said.slice(-3000));
     const found = /Counterexample: .*/.exec(said)?.[0];
     row.check(
-      "sequences that break a rule (each call answered once, one process for a server, no place stays taken)",
+      "sequences that break a rule (each call answered once, one process for a server, no slot leaks)",
       `0 of ${runs}`,
       good ? `0 of ${runs}` : (found ?? "it did not run to its end"),
       good,

@@ -10,7 +10,7 @@ import { httpUpstream } from "./upstreams/http.mjs";
 const CAN_BE_ASKED = { elicitation: { form: {} }, sampling: {} };
 const LARGE = "x".repeat(200_000);
 
-await row("F28", "mixed traffic, kills and reloads: what is held when the storm is over", async (row) => {
+await row("F28", "mixed traffic, kills and reloads: what is held afterwards", async (row) => {
   const seconds = row.long ? 900 : row.quick ? 15 : 60;
   let web = await httpUpstream();
   row.own({ stop: () => web.stop() });
@@ -125,13 +125,13 @@ await row("F28", "mixed traffic, kills and reloads: what is held when the storm 
     after <= before * 1.05,
   );
   row.timing(
-    "a server over HTTP that was away for a second serves again after",
+    "an HTTP server that was down for a second recovered after",
     "<= 1.5 s",
     `${ms(quantile(afterRestart, 0.5))} (median), ${ms(Math.max(...afterRestart))} (longest of ${afterRestart.length})`,
     Math.max(...afterRestart) <= 1500,
   );
   row.timing(
-    "a process that was killed serves again after",
+    "a killed process recovered after",
     "<= 1.2 s + 0.5 s (median)",
     ms(quantile(afterKill, 0.5)),
     quantile(afterKill, 0.5) <= 1700,

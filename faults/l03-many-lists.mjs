@@ -38,7 +38,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   await until("all tools", async () => (await host.list("tools")).length === SERVERS * TOOLS, 10_000, 5);
   const cold = performance.now() - begun;
   row.timing(
-    "the first whole list after the ready line",
+    "the first complete list after the ready line",
     `<= ${SLOWEST_MS} ms + 1 s`,
     ms(cold),
     cold <= SLOWEST_MS + 1_000,
@@ -82,14 +82,14 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   );
   const [spent, took] = [cpuMs(gateway.pid) - cpu, performance.now() - at];
   row.check(
-    `${count} lists of ${Math.round(bytes / 1024)} KiB: other lists than the first`,
+    `${count} lists of ${Math.round(bytes / 1024)} KiB: lists that differ from the first`,
     0,
     wrong,
     wrong === 0,
   );
-  row.check("requests to servers for that", 0, asked() - before, asked() === before);
+  row.check("requests to servers for them", 0, asked() - before, asked() === before);
   row.timing(
-    "the gateway's processor for each",
+    "the gateway's processor time for each",
     "<= 0.2 ms, so 5,000/s on a core",
     `${(spent / count).toFixed(3)} ms`,
     spent / count <= 0.2,
@@ -101,7 +101,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
     quantile(alone, 0.5) < 5,
   );
   row.note(
-    `${Math.round(count / (took / 1000))} lists/s with the generator of the load and 50 servers in a process on the same two processors`,
+    `${Math.round(count / (took / 1000))} lists/s; load generator and 50 servers in one process on the same two processors`,
   );
   agent.destroy();
 

@@ -6,7 +6,7 @@ import { openStreams } from "./support/many-streams.mjs";
 import { ms, pause, quantile, row, until } from "./support/row.mjs";
 import { stdioServer } from "./support/servers.mjs";
 
-await row("L5", "one change of a list, told to 10,000 subscriptions", async (row) => {
+await row("L5", "one change of a list, sent to 10,000 subscriptions", async (row) => {
   const count = row.quick ? 2_000 : 10_000;
   const gateway = row.own(await startGateway({ mcpServers: { pipe: stdioServer(["--era", "legacy"]) } }));
   await gateway.met("pipe");
@@ -41,13 +41,13 @@ await row("L5", "one change of a list, told to 10,000 subscriptions", async (row
   }
   row.check("told", `each once: ${count}`, told, told === count);
   row.timing(
-    "last one told after",
+    "last notification after",
     "<= 1 s",
     `${ms(quantile(waits, 0.5))} median, ${ms(Math.max(...waits))} at most`,
     Math.max(...waits) <= 1000,
   );
   row.timing(
-    "event loop held up for",
+    "event loop blocked for",
     "<= 100 ms",
     `${ms(quantile(lags, 0.5))} median, ${ms(Math.max(...lags))} at most`,
     Math.max(...lags) <= 100,

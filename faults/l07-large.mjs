@@ -49,12 +49,12 @@ await row("L7", "20 calls at a time with arguments of 4 MiB and results of 32 Mi
     samples.push(...window.samples);
   }
   const took = performance.now() - begun;
-  row.check("right answers", parallel * rounds, right, right === parallel * rounds);
+  row.check("correct responses", parallel * rounds, right, right === parallel * rounds);
   const payload = parallel * 36;
   const grown = peakMiB(gateway.pid) - before;
   row.check(
     "memory",
-    `<= 3 x what is under way (${payload} MiB)`,
+    `<= 3 x the data in flight (${payload} MiB)`,
     `+ ${mib(grown)} = ${(grown / payload).toFixed(2)} x`,
     grown <= 3 * payload,
   );
@@ -64,16 +64,16 @@ await row("L7", "20 calls at a time with arguments of 4 MiB and results of 32 Mi
   row.check("errors of others", 0, errors === 0 ? 0 : `${errors}: ${first}`, errors === 0);
   const ratio = upset.p99 / calm.p99;
   row.shortfall(
-    "p99 of others",
+    "p99 of other callers",
     "<= 2 x base",
     `${ratio.toFixed(1)} x (${ms(calm.p99)} to ${ms(upset.p99)}), median ${ms(calm.p50)} to ${ms(upset.p50)}`,
     {
       met: ratio <= 2,
       bearable: upset.p99 <= BEARABLE_MS,
-      why: "each large answer is read in one piece by the one thread that serves all; they take turns with small calls, which wait for one of them at the most, while hosts and servers of the row keep both processors busy",
+      why: "large results share the event loop with small calls, and hosts and servers of the row keep both processors busy",
     },
   );
   row.note(
-    `${Math.round((payload * rounds) / (took / 1000))} MiB/s through the gateway, whose hosts and servers share the machine with it`,
+    `${Math.round((payload * rounds) / (took / 1000))} MiB/s through the gateway, hosts and servers on the same machine`,
   );
 });

@@ -90,23 +90,23 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   const crashes = back.length;
   row.check("crashes survived", victims.length * rounds, crashes, crashes === victims.length * rounds);
   row.timing(
-    "back after a crash",
+    "recovered after a crash",
     "<= 1.2 s + 0.5 s (median)",
     ms(quantile(back, 0.5)),
     quantile(back, 0.5) <= 1700,
   );
   const window = await traffic.window();
   row.check(
-    "failed calls to the others",
+    "failed calls to other servers",
     0,
     `${window.errors} of ${window.calls}${window.errors > 0 ? `: ${window.firstError}` : ""}`,
     window.errors === 0 && window.calls > 500,
   );
-  row.check(`processes at ${looks} looks, at most`, `<= ${expected}`, most, most <= expected);
-  row.check("zombies that stood for two looks", 0, zombies, zombies === 0);
+  row.check(`processes at ${looks} samples, at most`, `<= ${expected}`, most, most <= expected);
+  row.check("zombies at two samples in a row", 0, zombies, zombies === 0);
   await until("all to be back", async () => (await pidOf(victims.at(-1))) !== undefined, 10_000, 50);
   await until("as many processes as servers", () => ours().length === expected, 5_000).catch(() => {});
-  row.check("processes in the end", expected, ours().length, ours().length === expected);
+  row.check("processes at the end", expected, ours().length, ours().length === expected);
   const half = heap.slice(Math.floor(heap.length / 2));
   const trend = line(half);
   const growth = trend.slope * (reloads / 2);
@@ -122,7 +122,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
     () => {},
   );
   row.check(
-    "descriptors, when the load is gone",
+    "descriptors after the load",
     `as before it: ${files}`,
     descriptors(gateway.pid),
     descriptors(gateway.pid) <= files,

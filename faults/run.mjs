@@ -81,16 +81,16 @@ const open = checks.filter(({ pass }) => pass === undefined);
 const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
 const met = checks.length - failed.length - short.length - open.length;
 console.log(
-  `${checks.length} figures in ${minutes} min: ${met} meet their aim, ${failed.length} miss it, ${short.length} miss it for a reason that is given, ${open.length} could not be judged`,
+  `${checks.length} figures in ${minutes} min: ${met} meet their target, ${failed.length} miss it, ${short.length} miss it for a given reason, ${open.length} were not evaluated`,
 );
-for (const { id, what, figure, aim } of failed) console.log(`  ${id} ${what}: ${figure} (aim: ${aim})`);
+for (const { id, what, figure, aim } of failed) console.log(`  ${id} ${what}: ${figure} (target: ${aim})`);
 if (wanted.size === 0 && !values.quick) writeFileSync(`${here}../docs/faults.md`, page());
 process.exitCode = failed.length === 0 ? 0 : 1;
 
 /** The lines of one row in the table: what is done, and below it each figure. */
 function tableOf({ id, title, checks: own }) {
   const word = ({ pass, why }) => {
-    if (pass === undefined) return "not judged";
+    if (pass === undefined) return "not evaluated";
     return pass ? "yes" : `**no**${why === undefined ? "" : `: ${why}`}`;
   };
   const cell = (text) => String(text).replaceAll("|", "\\|").replaceAll("\n", " ");
@@ -105,18 +105,18 @@ function page() {
   const machine = `${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}`;
   const lines = results.flatMap(tableOf);
   const notes = results.flatMap(({ id, notes: own }) => own.map((note) => `- ${id}: ${note}`));
-  return `# Faults and loads: what was done to the gateway, and how it stood
+  return `# Fault injection and load tests: results and targets
 
 \`npm run faults\` at commit ${commit}, ${new Date().toISOString().slice(0, 10)}, in ${minutes} min; ${machine}.
 
 Each row is a script in \`faults/\` that starts the built program with hostile servers, hosts and connections;
-\`npm run faults -- F1,L6\` runs some of them. Base is the same run without the fault. A row fails when a figure misses its
-aim; where an aim cannot be met for a reason that lies in the thing itself, the last column says which. A time that
-was missed while others kept the machine busy is not judged.
+\`npm run faults -- F1,L6\` runs some of them. *Base* is the same run without the fault. A row fails when a figure misses its
+target; where the test itself prevents it, the last column has the reason. A time that missed its target while other processes
+kept the machine busy is not evaluated.
 
-**${checks.length} figures: ${met} meet their aim, ${failed.length} miss it, ${short.length} miss it for the reason given, ${open.length} could not be judged.**
+**${checks.length} figures: ${met} meet their target, ${failed.length} miss it, ${short.length} miss it for the given reason, ${open.length} were not evaluated.**
 
-| row | what is done, and looked at | aim | figure | pass |
+| row | fault or load, and what is measured | target | figure | pass |
 |---|---|---|---|---|
 ${lines.map((line) => `| ${line} |`).join("\n")}
 

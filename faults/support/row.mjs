@@ -46,8 +46,10 @@ export async function row(id, title, work) {
       const busy = others();
       if (pass || busy <= BUSY) return self.check(what, aim, figure, pass);
       checks.push({ what, aim, figure: String(figure), pass: undefined });
-      console.log(`${id.padEnd(4)} ----  ${what}: ${figure} (aim: ${aim}); not judged`);
-      return self.note(`${what}: not judged, others used ${Math.round(busy * 100)} % of the machine`);
+      console.log(`${id.padEnd(4)} ----  ${what}: ${figure} (target: ${aim}); not evaluated`);
+      return self.note(
+        `${what}: not evaluated, other processes used ${Math.round(busy * 100)} % of the machine`,
+      );
     },
     /**
      * A figure whose aim cannot be met here for a reason that lies in the thing itself. Where it is missed, the table
