@@ -1,0 +1,22 @@
+/** Builds the documentation site into site/dist/: `npm run site`; its packages are installed in site/ only. */
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, rmSync } from "node:fs";
+import { root } from "./install.mjs";
+
+/** The pages, under the paths that they have in the repository, so that their links hold. */
+const PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "config/reference.md", "bench", "dashboards"];
+
+const site = `${root}site`;
+rmSync(`${site}/pages`, { recursive: true, force: true });
+for (const path of PAGES)
+  cpSync(`${root}${path}`, `${site}/pages/${path}`, { recursive: true, filter: isPage });
+const npm = (...args) => {
+  const { status } = spawnSync("npm", ["--prefix", site, ...args], { stdio: "inherit", shell: process.platform === "win32" });
+  if (status !== 0) process.exit(1);
+};
+if (!existsSync(`${site}/node_modules/vitepress`)) npm("ci", "--no-audit", "--no-fund");
+npm("run", "build");
+
+function isPage(path) {
+  return !/\.[^./]+$/.test(path) || /\.(md|svg|png)$/.test(path);
+}

@@ -1,0 +1,68 @@
+/** The documentation site. scripts/site.mjs copies its pages; the search index is part of it and needs no service. */
+import { defineConfig } from "vitepress";
+
+const page = (text, link) => ({ text, link });
+
+export default defineConfig({
+  title: "Cardea",
+  description: "An MCP gateway: one endpoint in front of many servers, any host with any server of any revision.",
+  srcDir: "./pages",
+  outDir: "./dist",
+  cacheDir: "./.cache",
+  rewrites: { "README.md": "index.md" },
+  // Files and folders of the repository that are no pages.
+  ignoreDeadLinks: [/\/(src|test|faults|scripts|config|dashboards|decisions)\//, /LICENSE/, /Dockerfile/, /dashboards$/],
+  lastUpdated: false,
+  themeConfig: {
+    search: { provider: "local" },
+    outline: [2, 3],
+    sidebar: [
+      {
+        text: "Start",
+        items: [
+          page("Overview", "/"),
+          page("The first ten minutes", "/docs/start"),
+          page("Troubleshooting", "/docs/troubleshooting"),
+          page("What is not supported", "/docs/not-supported"),
+        ],
+      },
+      {
+        text: "Guides",
+        items: [
+          page("Hide a tool", "/docs/guides/hide-a-tool"),
+          page("Read-only access", "/docs/guides/read-only-teammate"),
+          page("Approve writes", "/docs/guides/approve-writes"),
+          page("Limit calls", "/docs/guides/limit-calls"),
+          page("Connect a remote server", "/docs/guides/remote-server"),
+          page("Run several gateways", "/docs/guides/several-machines"),
+          page("Containers", "/docs/containers"),
+        ],
+      },
+      {
+        text: "Reference",
+        items: [
+          page("Command line", "/docs/commands"),
+          page("Config", "/config/reference"),
+          page("Refusals and error codes", "/docs/errors"),
+          page("Metrics", "/docs/metrics"),
+          page("Admin API", "/docs/admin-api"),
+        ],
+      },
+      {
+        text: "In depth",
+        items: [
+          page("Authentication", "/docs/auth"),
+          page("Policy", "/docs/policy"),
+          page("Interactions between revisions", "/docs/interactions"),
+          page("Workers", "/docs/workers"),
+          page("Tested hosts and servers", "/docs/peers"),
+          page("Conformance", "/docs/conformance"),
+          page("Faults and load", "/docs/faults"),
+          page("Threat model", "/docs/threat-model"),
+          page("Architecture", "/ARCHITECTURE"),
+          page("Changes", "/CHANGELOG"),
+        ],
+      },
+    ],
+  },
+});
