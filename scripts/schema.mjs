@@ -1,4 +1,4 @@
-/** Writes config/cardea.schema.json and config/reference.md from the schema that reads configs. */
+/** Writes what is generated: config/cardea.schema.json and config/reference.md from the schema, docs/commands.md from the program. */
 import { writeFileSync } from "node:fs";
 import { build } from "./build.mjs";
 import { root } from "./install.mjs";
@@ -8,3 +8,8 @@ const { configJsonSchema } = await import(`${root}dist/config/json-schema.js`);
 const { configReference } = await import(`${root}dist/config/reference.js`);
 writeFileSync(`${root}config/cardea.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 writeFileSync(`${root}config/reference.md`, configReference());
+
+// The help is as wide as a terminal, where there is one.
+process.stdout.isTTY = false;
+const { commandReference } = await import(`${root}dist/cli/command-reference.js`);
+writeFileSync(`${root}docs/commands.md`, await commandReference());

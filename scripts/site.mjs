@@ -4,14 +4,27 @@ import { cpSync, existsSync, rmSync } from "node:fs";
 import { root } from "./install.mjs";
 
 /** The pages, under the paths that they have in the repository, so that their links hold. */
-const PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "config/reference.md", "bench", "dashboards"];
+const PAGES = [
+  "README.md",
+  "ARCHITECTURE.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  "docs",
+  "config/reference.md",
+  "bench",
+  "dashboards",
+];
 
 const site = `${root}site`;
 rmSync(`${site}/pages`, { recursive: true, force: true });
 for (const path of PAGES)
   cpSync(`${root}${path}`, `${site}/pages/${path}`, { recursive: true, filter: isPage });
 const npm = (...args) => {
-  const { status } = spawnSync("npm", ["--prefix", site, ...args], { stdio: "inherit", shell: process.platform === "win32" });
+  const { status } = spawnSync("npm", ["--prefix", site, ...args], {
+    stdio: "inherit",
+    shell: process.platform === "win32",
+  });
   if (status !== 0) process.exit(1);
 };
 if (!existsSync(`${site}/node_modules/vitepress`)) npm("ci", "--no-audit", "--no-fund");

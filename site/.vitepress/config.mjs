@@ -5,13 +5,19 @@ const page = (text, link) => ({ text, link });
 
 export default defineConfig({
   title: "Cardea",
-  description: "An MCP gateway: one endpoint in front of many servers, any host with any server of any revision.",
+  description:
+    "An MCP gateway: one endpoint in front of many servers, any host with any server of any revision.",
   srcDir: "./pages",
   outDir: "./dist",
   cacheDir: "./.cache",
   rewrites: { "README.md": "index.md" },
   // Files and folders of the repository that are no pages.
-  ignoreDeadLinks: [/\/(src|test|faults|scripts|config|dashboards|decisions)\//, /LICENSE/, /Dockerfile/, /dashboards$/],
+  ignoreDeadLinks: [
+    /\/(src|test|faults|scripts|config|dashboards|decisions)\//,
+    /LICENSE/,
+    /Dockerfile/,
+    /dashboards$/,
+  ],
   lastUpdated: false,
   themeConfig: {
     search: { provider: "local" },

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import Ajv from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
+import { commandReference } from "../../src/cli/command-reference.js";
 import { configJsonSchema } from "../../src/config/json-schema.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
@@ -11,13 +12,17 @@ import { plainValue } from "../../src/config/tree.js";
 
 const file = (name: string): string => readFileSync(new URL(`../../config/${name}`, import.meta.url), "utf8");
 
-describe("the files under config/ (npm run schema writes them)", () => {
+describe("what npm run schema writes", () => {
   test("cardea.schema.json is the schema that reads configs", () => {
     expect(JSON.parse(file("cardea.schema.json"))).toEqual(configJsonSchema());
   });
 
   test("reference.md documents that schema", () => {
     expect(file("reference.md")).toBe(configReference());
+  });
+
+  test("docs/commands.md is the help of the program", async () => {
+    expect(file("../docs/commands.md")).toBe(await commandReference());
   });
 
   test("cardea.jsonc is right, and the JSON Schema agrees", () => {

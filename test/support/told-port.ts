@@ -6,7 +6,7 @@ import { type Started, type StartOptions, start } from "./processes.js";
 const ATTEMPTS = 10;
 
 /** A port that nobody listens on at this moment. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, listening));
   const { port } = server.address() as AddressInfo;

@@ -1,0 +1,37 @@
+/** Writes docs/commands.md from the help of the program (`npm run schema`). */
+import { PassThrough } from "node:stream";
+import type { CommandContext } from "./command-context.js";
+import { runCommandLine } from "./program.js";
+
+/** The subcommands of commands that have some. */
+const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = { key: ["list", "revoke"] };
+
+/** The page as Markdown. */
+export async function commandReference(): Promise<string> {
+  const overview = await helpOf();
+  const names = [...new Set([...overview.matchAll(/^ {2}cardea ([a-z]+)/gm)].map(([, name = ""]) => name))];
+  const pages = await Promise.all(
+    names
+      .flatMap((name) => [[name], ...(SUBCOMMANDS[name] ?? []).map((inner) => [name, inner])])
+      .map(
+        async (words) =>
+          `## cardea ${words.join(" ")}\n\n\`\`\`text\n${(await helpOf(...words)).trimEnd()}\n\`\`\`\n`,
+      ),
+  );
+  return [
+    "# Command line\n",
+    "Written from the program by `npm run schema`. Without an installation each command is `npx cardea …`.\n",
+    `\`\`\`text\n${overview.trimEnd()}\n\`\`\`\n`,
+    ...pages,
+  ].join("\n");
+}
+
+/** What `cardea WORDS --help` prints. @throws Error where there is no such command */
+async function helpOf(...words: readonly string[]): Promise<string> {
+  const printed = new PassThrough();
+  const context = { stdout: printed, stderr: printed } as Partial<CommandContext> as CommandContext;
+  const code = await runCommandLine([...words, "--help"], context);
+  const text = String(printed.read());
+  if (code !== 0) throw new Error(`cardea ${words.join(" ")} --help ended with ${code}: ${text}`);
+  return text;
+}
