@@ -27,7 +27,7 @@ const npm = (...args) => {
   });
   if (status !== 0) process.exit(1);
 };
-if (!existsSync(`${site}/node_modules/vitepress`)) npm("ci", "--no-audit", "--no-fund");
+if (!existsSync(`${site}/node_modules/vitepress`)) npm("install", "--no-save", "--no-audit", "--no-fund");
 npm("run", "build");
 
 function isPage(path) {
