@@ -4,7 +4,7 @@
  * `node load.mjs '{"url","era","sessions","seconds","warmSeconds","work","tool"|"tools","bytes","key"}'`
  */
 import { createInterface } from "node:readline";
-import { openHost } from "./hosts/eras.mjs";
+import { openHost } from "./hosts.mjs";
 
 const job = {
   /** `legacy`, `modern`, or `sse` (the transport of 2024-11-05). */
@@ -21,6 +21,8 @@ const job = {
 /** Session i calls the tool i, i + tools.length, …: one server takes so many calls at once and no more. */
 const tools = job.tools ?? [job.tool];
 
+const asks = job.work === "ask";
+
 let latencies = [];
 let errors = 0;
 let firstError;
@@ -35,41 +37,53 @@ function requestOf(index, id) {
   if (job.work === "list") return { text, method: "tools/list", params: {} };
   const name = tools[index % tools.length];
   const args = job.work === "blob" ? { text, bytes: job.bytes } : { text };
-  return { text, method: "tools/call", params: { name, arguments: args }, name };
+  return { text, method: "tools/call", params: { name, arguments: args } };
 }
 
-function check({ status, body }, id, text, index) {
-  if (status !== 200) return fail(`status ${status}: ${body.toString().slice(0, 500)}`);
-  if (body.length > 65_536) {
+function check(exchange, id, text, index) {
+  const { status, body } = exchange;
+  if (status !== 200) return fail(`status ${status}: ${exchange.text.slice(0, 500)}`);
+  if (body?.length > 65_536) {
     // Large answers: looked at without parsing, so that the generator does not become the bottleneck.
     const enough = job.work === "list" || (body.includes(text) && body.length > job.bytes);
     const whole = body[body.length - 1] === 0x7d && body.includes(`"id":${id}`);
     if (!enough || !whole) fail(`a large answer is not the one asked for: ${body.subarray(0, 200)}`);
     return;
   }
-  const message = JSON.parse(body);
-  const said = message.result?.content?.[0]?.text;
+  const { message } = exchange;
+  const said = message?.result?.content?.[0]?.text;
   const right = {
     echo: () => said === text,
     blob: () => said?.startsWith(text) && said.length === text.length + job.bytes,
     ask: () => said === `${text} said ${nameOf(index)}`,
-    list: () => message.result?.tools?.length > 0,
+    list: () => message?.result?.tools?.length > 0,
   }[job.work]();
-  if (message.id !== id || !right) fail(`wrong answer to ${id} ${text}: ${body.toString().slice(0, 300)}`);
+  if (message?.id !== id || !right)
+    fail(`wrong answer to ${id} ${text}: ${JSON.stringify(message).slice(0, 300)}`);
 }
 
 const nameOf = (index) => `host ${index}`;
 
 const lastIds = new Array(job.sessions).fill(0);
 
+/** A call on which the host answers the questions of the server. */
+async function answering(host, index, id, method, params) {
+  const answer = () => ({ action: "accept", content: { name: nameOf(index) } });
+  const { response } = await host.converse(method, params, answer, { id, idOf: () => id });
+  return { status: 200, message: response };
+}
+
 async function work(host, index, end, record) {
   while (performance.now() < end) {
     lastIds[index] += 1;
     const id = lastIds[index];
-    const { text, method, params, name } = requestOf(index, id);
+    const { text, method, params } = requestOf(index, id);
     const start = performance.now();
     try {
-      check(await host.request(id, method, params, name), id, text, index);
+      const exchange = asks
+        ? await answering(host, index, id, method, params)
+        : await host.exchange(method, params, { id });
+      check(exchange, id, text, index);
     } catch (error) {
       fail(error.message);
       return;
@@ -78,14 +92,11 @@ async function work(host, index, end, record) {
   }
 }
 
-const open = (index) =>
-  openHost(job.url, job.era, { key: job.key, ...(job.work === "ask" && { name: nameOf(index) }) });
-
 /** A hundred at a time: a backlog of connections that overflows waits a second. */
 const hosts = [];
 while (hosts.length < job.sessions) {
-  const some = Array.from({ length: Math.min(100, job.sessions - hosts.length) }, (_, i) =>
-    open(hosts.length + i),
+  const some = Array.from({ length: Math.min(100, job.sessions - hosts.length) }, () =>
+    openHost(job.url, job.era, { key: job.key, elicitation: asks }),
   );
   hosts.push(...(await Promise.all(some)));
 }
@@ -110,5 +121,5 @@ for await (const _ of createInterface({ input: process.stdin })) {
   // Not sooner: what went wrong while they got warm counts, too.
   errors = 0;
 }
-for (const host of hosts) host.end();
+for (const host of hosts) await host.close();
 process.exit(0);

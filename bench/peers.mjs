@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "../scripts/build.mjs";
 import { run } from "../scripts/install.mjs";
 import { asTable, inOneLine, within } from "./goals.mjs";
-import { openHost } from "./hosts/eras.mjs";
+import { openHost } from "./hosts.mjs";
 import { createMeasure } from "./measure.mjs";
 import { start, stop, stopAll } from "./processes.mjs";
 import { circumstances, conditions, writeSection } from "./results.mjs";
@@ -104,12 +104,11 @@ async function firstAnswer({ url, job }, child) {
   for (let tries = 0; tries < 100; tries += 1) {
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${child.lastWords}`);
     try {
-      const host = await openHost(url, job.era, {});
-      const params = { name: job.tool, arguments: { text: "there?" } };
-      const { body } = await host.request(1, "tools/call", params, job.tool);
-      host.end();
-      if (body.includes('"there?"')) return;
-      why = body.toString().slice(0, 300);
+      const host = await openHost(url, job.era);
+      const { message } = await host.call(job.tool, { text: "there?" });
+      await host.close();
+      why = JSON.stringify(message).slice(0, 300);
+      if (why.includes('"there?"')) return;
     } catch (error) {
       why = error.message;
     }

@@ -1,8 +1,7 @@
 /**
- * Hosts that open a stream to hear of changes and do nothing else, until standard input ends. Prints a line when all
- * are open. `node streams.mjs '{"url","era","streams","key"}'`
+ * Hosts that open a stream of changes and do nothing else, until standard input ends. Prints a line when all are open. `node streams.mjs '{"url","era","streams","key"}'`
  */
-import { openHost } from "./hosts/eras.mjs";
+import { openHost } from "./hosts.mjs";
 
 const { url, era, streams, key } = JSON.parse(process.argv[2]);
 const start = performance.now();
@@ -11,8 +10,8 @@ const hosts = [];
 while (hosts.length < streams) {
   const some = Array.from({ length: Math.min(100, streams - hosts.length) }, async () => {
     const host = await openHost(url, era, { key });
-    await host.listen();
-    host.rest();
+    await host.follow({ toolsListChanged: true }, () => {});
+    host.wire.rest();
     return host;
   });
   hosts.push(...(await Promise.all(some)));

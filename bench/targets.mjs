@@ -14,8 +14,11 @@ export async function httpUpstream({ tools = 0, lie = 0, listMs = 0, core = 1 } 
   const child = start(core, ["servers/http.mjs", ...flags]);
   const [port] = await printed(child, "stdout", /^\d+$/);
   const origin = `http://127.0.0.1:${port}`;
-  const control = async (path, method = "GET") =>
-    (await fetch(`${origin}/control/${path}`, { method })).json();
+  /** Sends one of the server's own methods: `announce`, `counts`. */
+  const control = async (method, params = {}) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: `bench/${method}`, params });
+    return (await (await fetch(origin, { method: "POST", body })).json()).result;
+  };
   return { url: `${origin}/mcp`, origin, port, pids: [child.pid], control, stop: () => stop(child) };
 }
 

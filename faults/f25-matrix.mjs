@@ -2,7 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openHost, textOf } from "../test/support/host/host.mjs";
-import { pipeWire, sseWire } from "../test/support/host/wires.mjs";
+import { sseWire } from "../test/support/host/socket-wires.mjs";
+import { pipeWire } from "../test/support/host/wires.mjs";
 import { MAIN, startGateway } from "./support/gateway.mjs";
 import { start } from "./support/processes.mjs";
 import { pause, row, until } from "./support/row.mjs";

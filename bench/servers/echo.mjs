@@ -1,12 +1,17 @@
-/** A server's answers for the benchmark, without a transport: both eras, `echo`, `blob`, `ask`, and as many tools as wanted. */
+/**
+ * A server's answers for the benchmark, without a transport: both eras, `echo`, `blob`, `ask`, and as many tools as wanted.
+ *
+ * `bench/announce` changes the list and notifies all hosts `times` times; `bench/counts` returns how many lists and calls
+ * were requested, and how many hosts are listening.
+ */
 
 const LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const META = "io.modelcontextprotocol/";
 const LISTS_CHANGED = { tools: { listChanged: true } };
 const INFO = { name: "echo", version: "1.0.0" };
 
-/** What `ask` wants to know. */
-export const QUESTION = {
+/** The question of `ask`. */
+const QUESTION = {
   method: "elicitation/create",
   params: {
     mode: "form",
@@ -15,10 +20,14 @@ export const QUESTION = {
   },
 };
 
-export const isModern = ({ params }) => params?._meta?.[`${META}protocolVersion`] !== undefined;
+const isModern = ({ params }) => params?._meta?.[`${META}protocolVersion`] !== undefined;
 
-/** @param {{ tools?: number }} options how many tools the list shows besides `echo`, `blob` and `ask` */
-export function createEchoServer({ tools = 0 } = {}) {
+/**
+ * @param {{ tools?: number, lieEvery?: number, listMs?: number }} options `tools`: how many the list shows besides
+ *   `echo`, `blob` and `ask`; `lieEvery`: every so many calls get a wrong text, which the load generator must notice;
+ *   `listMs`: how long each list but the first takes
+ */
+export function createEchoServer({ tools = 0, lieEvery = 0, listMs = 0 } = {}) {
   let list = [
     tool("echo", "Says what it was told", { text: { type: "string" } }),
     tool("blob", "Answers so many bytes of text", { text: { type: "string" }, bytes: { type: "integer" } }),
@@ -36,12 +45,21 @@ export function createEchoServer({ tools = 0 } = {}) {
     return blobs.get(bytes);
   };
   const counts = { lists: 0, calls: 0 };
+  /** Legacy sessions and modern streams that are notified of changes, with the parameters of their notifications. */
+  const listening = new Map();
+  /** Calls of `ask` whose question is open, by the id of the question. */
+  const open = new Map();
+  let lastQuestion = 0;
 
-  return {
-    counts,
-    answer,
-    change,
-  };
+  return Object.assign(answer, {
+    cancel: (_id, say) => listening.delete(say),
+    close: (session) => listening.delete(session.say),
+  });
+
+  function later(response) {
+    if (listMs === 0 || counts.lists === 1) return response;
+    return new Promise((resolve) => setTimeout(resolve, listMs, response));
+  }
 
   /** From now on the list is another one: the same tools, one of them described anew. */
   function change() {
@@ -49,10 +67,23 @@ export function createEchoServer({ tools = 0 } = {}) {
     list = [{ ...first, description: `${first.description} (change ${counts.lists})` }, ...rest];
   }
 
-  /** The response to a request, or undefined for a notification. `said` is the name that `ask` was told. */
-  function answer(message, said) {
+  function announce(times) {
+    change();
+    for (let time = 0; time < times; time += 1) {
+      for (const [say, params] of listening) say({ method: "notifications/tools/list_changed", params });
+    }
+  }
+
+  function settle({ id, result }) {
+    open.get(id)?.(result.content?.name);
+    open.delete(id);
+  }
+
+  /** The response to a request, or undefined where none is due. */
+  function answer(message, say, { session } = {}) {
     const { id, method, params } = message;
-    if (id === undefined || method === undefined) return undefined;
+    if (method === undefined) return settle(message);
+    if (id === undefined) return undefined;
     const modern = isModern(message);
     const done = (result) => ({
       jsonrpc: "2.0",
@@ -61,7 +92,21 @@ export function createEchoServer({ tools = 0 } = {}) {
     });
     const text = (words) => done({ content: [{ type: "text", text: words }] });
     switch (method) {
+      case "bench/announce":
+        announce(params.times);
+        return done({});
+      case "bench/counts":
+        return done({ ...counts, listeners: listening.size });
+      case "subscriptions/listen": {
+        const _meta = { [`${META}subscriptionId`]: id };
+        const { toolsListChanged = false } = params.notifications;
+        listening.set(say, { _meta });
+        const notifications = { toolsListChanged };
+        say({ method: "notifications/subscriptions/acknowledged", params: { notifications, _meta } });
+        return undefined;
+      }
       case "initialize":
+        if (session !== undefined) listening.set(session.say, {});
         return done({
           protocolVersion: LEGACY.includes(params.protocolVersion) ? params.protocolVersion : LEGACY[0],
           capabilities: LISTS_CHANGED,
@@ -80,15 +125,22 @@ export function createEchoServer({ tools = 0 } = {}) {
         return done({});
       case "tools/list":
         counts.lists += 1;
-        return done({ tools: list, ...(modern ? { ttlMs: 60_000, cacheScope: "public" } : {}) });
+        return later(done({ tools: list, ...(modern ? { ttlMs: 60_000, cacheScope: "public" } : {}) }));
       case "tools/call": {
         counts.calls += 1;
         const { name, arguments: args, inputResponses } = params;
+        if (lieEvery > 0 && counts.calls % lieEvery === 0) return text("not what you said");
         if (name === "blob") return text(args.text + blob(args.bytes));
         if (name !== "ask") return text(args.text);
-        const answer = said ?? inputResponses?.name?.content?.name;
-        if (answer !== undefined) return text(`${args.text} said ${answer}`);
-        if (!modern) return text("nobody was asked");
+        const said = inputResponses?.name?.content?.name;
+        if (said !== undefined) return text(`${args.text} said ${said}`);
+        if (!modern) {
+          lastQuestion += 1;
+          say({ id: lastQuestion, ...QUESTION });
+          return new Promise((resolve) => {
+            open.set(lastQuestion, (answered) => resolve(text(`${args.text} said ${answered}`)));
+          });
+        }
         return {
           jsonrpc: "2.0",
           id,

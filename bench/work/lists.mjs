@@ -46,10 +46,10 @@ async function refreshing(parts, gateway) {
   const idle = await spent(async () => {});
   const { listeners } = await parts.control("counts");
   if (listeners < SERVERS) throw new Error(`${listeners} of ${SERVERS} servers can announce a change`);
-  const wave = () => spent(() => parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST"));
+  const wave = () => spent(() => parts.control("announce", { times: ANNOUNCEMENTS }));
   const first = (await wave()) - idle;
   for (let warm = 1; warm < WARM_WAVES; warm += 1) {
-    await parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST");
+    await parts.control("announce", { times: ANNOUNCEMENTS });
     await wait(300);
   }
   const { lists: before } = await parts.control("counts");
@@ -79,7 +79,7 @@ async function* callingMeanwhile(measure) {
     const job = { era: "modern", sessions: 4, seconds: 2, work, tools: toolOfEach(SERVERS) };
     const quiet = await measure.once(gateway, job);
     const { lists: before } = await parts.control("counts");
-    const announced = wait(1500).then(() => parts.control(`announce?times=${ANNOUNCEMENTS}`, "POST"));
+    const announced = wait(1500).then(() => parts.control("announce", { times: ANNOUNCEMENTS }));
     const busy = await measure.once(gateway, job);
     await announced;
     const { lists } = await parts.control("counts");

@@ -5,7 +5,8 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
-import { httpWire, pipeWire, sseWire } from "../support/host/wires.mjs";
+import { sseWire } from "../support/host/socket-wires.mjs";
+import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { type Scripted, startUpstream, type UpstreamKind } from "../support/scripted/upstreams.js";
 
 /** Principals that may come in over HTTP; whoever comes over a pipe is the anonymous one. */

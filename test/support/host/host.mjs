@@ -96,8 +96,10 @@ export class Host {
 
   /** Sends a request with this id; resolves to its response. @throws UnexpectedStatus where none came */
   async send(id, method, params, options) {
-    const { message, status, text, messages } = await this.exchange(method, params, { ...options, id });
+    const exchange = await this.exchange(method, params, { ...options, id });
+    const { message, status } = exchange;
     if (message !== undefined) return message;
+    const { text, messages } = exchange;
     if (status === 200 && text === "") throw new Error("the stream ended before the response");
     throw new UnexpectedStatus(status, text === "" ? JSON.stringify(messages) : text);
   }

@@ -72,4 +72,3 @@ export function pipeWire(
   output: Readable,
   codec?: Codec,
 ): Wire & { readonly junk: readonly string[]; fail(error: Error): void };
-export function sseWire(url: string, headers?: Readonly<Record<string, string>>): Promise<Wire>;

@@ -1,4 +1,4 @@
-/** How the messages of a host travel: Streamable HTTP, a pipe, or HTTP+SSE of 2024-11-05. Nothing is checked or added. */
+/** How the messages of a host travel: Streamable HTTP, or a pipe. Nothing is checked or added. */
 import { Agent, request } from "node:http";
 import { createInterface } from "node:readline";
 import { createParser } from "eventsource-parser";
@@ -41,7 +41,7 @@ const headerValue = (text) =>
     : `=?base64?${Buffer.from(text).toString("base64")}?=`;
 
 /** The headers that mirror a modern message (2026-07-28, streamable HTTP, "Request Metadata"); none for a legacy one. */
-function mirrored({ method, params }) {
+export function mirrored({ method, params }) {
   const version = params?._meta?.[VERSION_META];
   if (typeof version !== "string") return {};
   const name = params.name ?? params.uri ?? params.taskId;
@@ -160,7 +160,7 @@ export function httpWire(url, always = {}, codec = {}) {
 }
 
 /** One way for all messages: responses go to the request with their id, everything else to each listener. */
-function mixedWire(write, close) {
+export function mixedWire(write, close) {
   const waiting = new Map();
   const listeners = new Set();
   const fail = (error) => {
@@ -224,35 +224,4 @@ export function pipeWire(input, output, { parse = JSON.parse, stringify = JSON.s
     wire.receive(message);
   });
   return Object.assign(wire, { junk });
-}
-
-/** HTTP+SSE of 2024-11-05: `url` is that of the event stream; `headers` go with every request. */
-export async function sseWire(url, headers = {}) {
-  const abort = new AbortController();
-  const response = await fetch(url, {
-    headers: { accept: "text/event-stream", ...headers },
-    signal: abort.signal,
-  });
-  if (!response.ok) throw new UnexpectedStatus(response.status, await response.text());
-  let found = () => {};
-  const endpoint = new Promise((resolve) => {
-    found = resolve;
-  });
-  const write = async (message, more) => {
-    const posted = await fetch(await endpoint, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers, ...more },
-      body: JSON.stringify(message),
-    });
-    const text = await posted.text();
-    if (!posted.ok) throw new UnexpectedStatus(posted.status, text);
-  };
-  const wire = mixedWire(write, async () => abort.abort());
-  const end = () => wire.fail(new Error("the wire is closed"));
-  readEvents(response.body, ({ event, data }) => {
-    if (event === "endpoint") found(new URL(data, url).href);
-    else wire.receive(JSON.parse(data));
-  }).then(end, end);
-  await endpoint;
-  return wire;
 }

@@ -1,4 +1,4 @@
-/** One conversation of a scripted server in the era of `initialize`, whatever carries its messages. */
+/** A scripted server of the era of `initialize`, whatever carries its messages. */
 import { ASKING, CAPABILITIES, LEVELS, PLAIN, RESOURCES, SECRET, TOOLS, UNTIL_CANCELLED } from "./tools.mjs";
 import { covers } from "./world.mjs";
 
@@ -12,9 +12,23 @@ class Refusal extends Error {
 /**
  * @param {ReturnType<import("./world.mjs").createWorld>} world
  * @param {{ revision?: string }} options the revision it answers `initialize` with; default: the one it is offered
- * @param {(message: object, on?: string | number) => void} send `on`: the request on whose own stream it belongs
  */
-export function legacyConversation(world, { revision }, send) {
+export function legacyServer(world, options) {
+  const conversations = new Map();
+  function answer(message, say, { session }) {
+    if (!conversations.has(session)) conversations.set(session, conversation(world, options, session.say));
+    return conversations.get(session).receive(message, say);
+  }
+  function close(session) {
+    world.note("session over");
+    conversations.get(session)?.close();
+    conversations.delete(session);
+  }
+  return Object.assign(answer, { close });
+}
+
+/** @param {(message: object) => void} sayAnytime sends what belongs to no request */
+function conversation(world, { revision }, sayAnytime) {
   const running = new Map();
   const waiting = new Map();
   const followed = new Set();
@@ -22,52 +36,52 @@ export function legacyConversation(world, { revision }, send) {
   let lastId = 0;
   const tell = (uri) => {
     if ([...followed].some((one) => covers(one, uri))) {
-      send({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri } });
+      sayAnytime({ method: "notifications/resources/updated", params: { uri } });
     }
   };
   world.followers.add(tell);
 
-  const notify = (method, params, on) => send({ jsonrpc: "2.0", method, params }, on);
-
-  function ask(question, on) {
+  function ask(question, say) {
     lastId += 1;
     const id = `q${lastId}`;
     return new Promise((resolve) => {
       waiting.set(id, resolve);
-      send({ jsonrpc: "2.0", id, ...question }, on);
+      say({ id, ...question });
     });
   }
 
   const isLoud = (line) => level === undefined || LEVELS.indexOf(line) >= LEVELS.indexOf(level);
 
-  function roomOf(id, params, signal) {
+  function roomOf(params, signal, say) {
     const token = params._meta?.progressToken;
-    const log = (line, data, on) => {
-      if (isLoud(line)) notify("notifications/message", { level: line, logger: "scripted", data }, on);
+    const log = (line, data, tell) => {
+      const logged = { level: line, logger: "scripted", data };
+      if (isLoud(line)) tell({ method: "notifications/message", params: logged });
     };
     return {
       ...world,
       signal,
       pause: () => new Promise((resolve) => setTimeout(resolve, 5)),
-      ask: (question) => ask(question, id),
-      askLater: async (question) => world.note("told later", await ask(question)),
-      takeBack: () => notify("notifications/cancelled", { requestId: `q${lastId}` }, id),
-      log: (line, data) => log(line, data, id),
-      talk: (line, data) => log(line, data),
+      ask: (question) => ask(question, say),
+      askLater: async (question) => world.note("told later", await ask(question, sayAnytime)),
+      takeBack: () => say({ method: "notifications/cancelled", params: { requestId: `q${lastId}` } }),
+      log: (line, data) => log(line, data, say),
+      talk: (line, data) => log(line, data, sayAnytime),
       progress: (progress, total) => {
-        if (token !== undefined)
-          notify("notifications/progress", { progressToken: token, progress, total }, id);
+        if (token === undefined) return;
+        say({ method: "notifications/progress", params: { progressToken: token, progress, total } });
       },
       visited: (label) => world.visited.has(label),
       visitSoon: (label) =>
         setTimeout(() => {
           world.visited.add(label);
-          notify("notifications/elicitation/complete", { elicitationId: `sign in ${label}` });
+          const params = { elicitationId: `sign in ${label}` };
+          sayAnytime({ method: "notifications/elicitation/complete", params });
         }, 30),
     };
   }
 
-  async function callTool(id, params) {
+  async function callTool(id, params, say) {
     const { name, arguments: args = {} } = params;
     const { label } = args;
     const stop = new AbortController();
@@ -76,8 +90,8 @@ export function legacyConversation(world, { revision }, send) {
     world.note("begun", { tool: name, label });
     try {
       const result = Object.hasOwn(ASKING, name)
-        ? await drive(ASKING[name](args, "legacy"), id, stop.signal, label)
-        : await PLAIN[name](args, roomOf(id, params, stop.signal));
+        ? await drive(ASKING[name](args, "legacy"), stop.signal, label, say)
+        : await PLAIN[name](args, roomOf(params, stop.signal, say));
       if (!stop.signal.aborted) world.note("done", { tool: name, label });
       return result;
     } finally {
@@ -86,7 +100,7 @@ export function legacyConversation(world, { revision }, send) {
   }
 
   /** Runs a tool that asks to its end: every question of a round at once, each on the stream of the call. */
-  async function drive(steps, id, signal, label) {
+  async function drive(steps, signal, label, say) {
     let step = steps.next();
     while (!step.done) {
       if (step.value === UNTIL_CANCELLED) {
@@ -94,7 +108,10 @@ export function legacyConversation(world, { revision }, send) {
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
         return {};
       }
-      const asked = Object.entries(step.value).map(async ([key, question]) => [key, await ask(question, id)]);
+      const asked = Object.entries(step.value).map(async ([key, question]) => [
+        key,
+        await ask(question, say),
+      ]);
       step = steps.next(Object.fromEntries(await Promise.all(asked)));
     }
     return step.value;
@@ -135,34 +152,31 @@ export function legacyConversation(world, { revision }, send) {
     },
   };
 
-  function hear({ method, params }) {
+  function notified({ method, params }) {
     if (method === "notifications/cancelled") running.get(params?.requestId)?.abort();
     else if (method !== "notifications/initialized") world.note("heard", { method });
   }
 
-  async function answer({ id, method, params = {} }) {
+  async function respond({ id, method, params = {} }, say) {
     try {
-      if (method === "tools/call") {
-        const result = await callTool(id, params);
-        send({ jsonrpc: "2.0", id, result }, id);
-        return;
-      }
+      if (method === "tools/call") return { jsonrpc: "2.0", id, result: await callTool(id, params, say) };
       if (!Object.hasOwn(methods, method)) throw new Refusal(-32601, `no method ${method}`);
-      send({ jsonrpc: "2.0", id, result: methods[method](params) }, id);
+      return { jsonrpc: "2.0", id, result: methods[method](params) };
     } catch ({ code = -32603, message, data }) {
-      send({ jsonrpc: "2.0", id, error: { code, message, ...(data !== undefined && { data }) } }, id);
+      return { jsonrpc: "2.0", id, error: { code, message, ...(data !== undefined && { data }) } };
     }
   }
 
   return {
-    /** Resolves when a request was answered. */
-    receive: async (message) => {
+    /** The response to a request, undefined for all else. */
+    receive(message, say) {
       if (message.method === undefined) {
         const { id, result, error } = message;
         waiting.get(id)?.(error === undefined ? { result } : { error });
         waiting.delete(id);
-      } else if (message.id === undefined) hear(message);
-      else await answer(message);
+      } else if (message.id === undefined) notified(message);
+      else return respond(message, say);
+      return undefined;
     },
     /** The session is over, and with it everything that was done for it. */
     close() {

@@ -22,6 +22,8 @@ const untilAborted = (signal) => new Promise((resolve) => signal.addEventListene
 /** @param {ReturnType<import("./world.mjs").createWorld>} world */
 export function modernServer(world) {
   let lastState = 0;
+  /** The requests that are being worked on, each with the function that sends on its stream. */
+  const running = new Set();
 
   function roomOf(params, say) {
     const meta = params._meta ?? {};
@@ -31,11 +33,12 @@ export function modernServer(world) {
       pause: () => new Promise((resolve) => setTimeout(resolve, 5)),
       log: (line, data) => {
         if (level === undefined || LEVELS.indexOf(line) < LEVELS.indexOf(level)) return;
-        say("notifications/message", { level: line, logger: "scripted", data });
+        say({ method: "notifications/message", params: { level: line, logger: "scripted", data } });
       },
       progress: (progress, total) => {
         const { progressToken } = meta;
-        if (progressToken !== undefined) say("notifications/progress", { progressToken, progress, total });
+        if (progressToken === undefined) return;
+        say({ method: "notifications/progress", params: { progressToken, progress, total } });
       },
     };
   }
@@ -101,7 +104,8 @@ export function modernServer(world) {
     const _meta = { [`${META}subscriptionId`]: id };
     const uris = (filter.resourceSubscriptions ?? []).filter((uri) => uri !== SECRET);
     const tell = (uri) => {
-      if (uris.some((one) => covers(one, uri))) say("notifications/resources/updated", { uri, _meta });
+      if (uris.some((one) => covers(one, uri)))
+        say({ method: "notifications/resources/updated", params: { uri, _meta } });
     };
     const ended = new Promise((resolve) => {
       world.hangUps.add(resolve);
@@ -109,7 +113,7 @@ export function modernServer(world) {
     });
     const honoured = { ...filter, ...(uris.length > 0 && { resourceSubscriptions: uris }) };
     if (uris.length === 0) delete honoured.resourceSubscriptions;
-    say("notifications/subscriptions/acknowledged", { notifications: honoured, _meta });
+    say({ method: "notifications/subscriptions/acknowledged", params: { notifications: honoured, _meta } });
     world.followers.add(tell);
     await ended;
     world.followers.delete(tell);
@@ -130,22 +134,44 @@ export function modernServer(world) {
     "tools/call": callTool,
   };
 
-  /**
-   * The response to a request.
-   *
-   * @param {{ id: string | number, method: string, params?: any }} request
-   * @param {(method: string, params: object) => void} say before the response, on the stream of the request
-   * @param {AbortSignal} signal aborted when the client gives up
-   */
-  return async function serve({ id, method, params = {} }, say, signal) {
+  /** @throws Refusal */
+  async function resultOf({ id, method, params = {} }, say, signal) {
+    if (params._meta?.[`${META}protocolVersion`] === undefined) {
+      throw new Refusal(-32602, "the request says no revision");
+    }
+    if (method === "subscriptions/listen") return listen(id, params, say, signal);
+    if (!Object.hasOwn(methods, method)) throw new Refusal(-32601, `no method ${method}`);
+    return methods[method](params, say, signal);
+  }
+
+  async function respond(request, say) {
+    const { id } = request;
+    const stop = new AbortController();
+    const one = { id, say, stop };
+    running.add(one);
     try {
-      if (method === "subscriptions/listen") {
-        return { jsonrpc: "2.0", id, result: await listen(id, params, say, signal) };
-      }
-      if (!Object.hasOwn(methods, method)) throw new Refusal(-32601, `no method ${method}`);
-      return { jsonrpc: "2.0", id, result: await methods[method](params, say, signal) };
+      const result = await resultOf(request, say, stop.signal);
+      return stop.signal.aborted ? undefined : { jsonrpc: "2.0", id, result };
     } catch ({ code = -32603, message, data }) {
       return { jsonrpc: "2.0", id, error: { code, message, ...(data !== undefined && { data }) } };
+    } finally {
+      running.delete(one);
     }
-  };
+  }
+
+  function answer(message, say) {
+    const { id, method, params } = message;
+    if (id !== undefined) return respond(message, say);
+    if (method === "notifications/cancelled") cancel(params?.requestId);
+    else world.note("heard", { method });
+    return undefined;
+  }
+
+  /** Stops a request; `say` tells apart requests of several clients that have the same id. */
+  function cancel(id, say) {
+    const one = [...running].find((each) => each.id === id && (say === undefined || each.say === say));
+    one?.stop.abort();
+  }
+
+  return Object.assign(answer, { cancel });
 }
