@@ -1,17 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Client } from "../../src/core/client.js";
 import { type ListScope, SHARED_SCOPE } from "../../src/core/upstream.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import { type FakeUpstream, fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, server, tool } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
-const settle = () => vi.advanceTimersByTimeAsync(0);
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 /** Each client that can be asked has a connection of its own; clients of equal capabilities are one class. */

@@ -1,18 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, SELF, server, tool } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
-const settle = () => vi.advanceTimersByTimeAsync(0);
 const NOTHING = { allow: [], deny: [] };
 
 describe("the capabilities of several servers", () => {

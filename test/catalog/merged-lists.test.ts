@@ -1,18 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { VisibilityCheck } from "../../src/catalog/view.js";
 import { ANONYMOUS } from "../../src/core/client.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, itemsOf, names, server, tool } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 /** Lets everything happen that needs no time. */
-const settle = () => vi.advanceTimersByTimeAsync(0);
 
 describe("merged lists", () => {
   test("stand in the order of the config, then in the server's own order", async () => {

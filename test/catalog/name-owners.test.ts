@@ -1,18 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
 import { NameOwners } from "../../src/catalog/name-owners.js";
 import { exposedPrefix } from "../../src/catalog/naming.js";
 import { serverNamespace } from "../../src/catalog/server-namespace.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
 import { catalogOf, names, server, tool } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const HASHED = /_[a-z2-7]{8}$/;
 
@@ -69,8 +65,6 @@ describe("the names of servers whose prefixes begin alike", () => {
     );
   });
 });
-
-const settle = () => vi.advanceTimersByTimeAsync(0);
 
 describe("a name that begins with another server's prefix", () => {
   const foreign = expect.stringMatching(/^files__read_[a-z2-7]{8}$/);

@@ -1,13 +1,13 @@
 /** What one principal may see says nothing of, and gives nothing to, another. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Client, Principal } from "../../src/core/client.js";
 import { listHandler } from "../../src/routing/router.js";
 import { fakeCall } from "../support/fake-call.js";
+import { fakeTime } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, names, tool } from "./support.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const principal = (id: string, groups: readonly string[] = []): Principal => ({ id, groups, claims: {} });
 const as = (who: Principal): Client => ({ ...fakeClient(), principal: who, affinity: who.id });

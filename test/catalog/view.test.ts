@@ -1,15 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { fakeTime, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { catalogOf, server, tool } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-const settle = () => vi.advanceTimersByTimeAsync(0);
+fakeTime();
 
 describe("a tool or prompt", () => {
   test("is found by its exposed name, and by its own name when exactly one server has that", async () => {

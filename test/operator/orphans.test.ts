@@ -1,11 +1,11 @@
 /** What is done about processes that an earlier gateway left behind. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { handleOrphans } from "../../src/operator/orphans.js";
 import type { Orphan } from "../../src/upstream/transport/process-group.js";
+import { fakeTime } from "../support/fake-time.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const docile: Orphan = { pid: 11, server: "files", command: "node files.js" };
 const stubborn: Orphan = { pid: 12, server: "db", command: "node db.js" };

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
 import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
 import { fakeCall, rawResult, textResult } from "../support/fake-call.js";
+import { fakeTime } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 function guarded() {
   const breaker = new CircuitBreaker();

@@ -1,11 +1,11 @@
 import { getEventListeners } from "node:events";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { deadline } from "../../src/policy/deadline.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
+import { fakeTime } from "../support/fake-time.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const settings = { server: "files", timeoutMs: 5000, capMs: 12_000 };
 

@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Call, compose, type Freshness, type Reply, type Route } from "../../src/core/call.js";
 import { ResponseCache, responseCache } from "../../src/policy/response-cache.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
+import { fakeTime } from "../support/fake-time.js";
 import { clientOf } from "./support.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const bob = clientOf({ principal: { id: "bob", groups: [], claims: {} }, affinity: "bob" });
 const minute = (scope: Freshness["scope"]): Freshness => ({ ttlMs: 60_000, scope });

@@ -1,11 +1,12 @@
 /** Clients that follow their tasks hear of them in the words of `tasks/get`, through everything that stands before it. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { CallIds, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import type { TaskListener, TaskSubscription } from "../../src/core/methods.js";
 import { followTasks } from "../../src/routing/task-notifications.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { tool } from "../catalog/support.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import {
   type FakeUpstream,
   fakeCall,
@@ -15,13 +16,7 @@ import {
 } from "../support/fake-upstream.js";
 import { type Front, frontOf, resultOf } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-const settle = () => vi.advanceTimersByTimeAsync(0);
+fakeTime();
 
 interface Telling {
   readonly upstream: FakeUpstream;

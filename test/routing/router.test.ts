@@ -1,19 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Notice } from "../../src/core/call.js";
 import { MethodRoutes } from "../../src/routing/method-routes.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { server, tool } from "../catalog/support.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import { fakeCall, fakeClient, fakeUpstream, resultReply } from "../support/fake-upstream.js";
 import { errorOf, frontOf, received, resultOf } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-const settle = () => vi.advanceTimersByTimeAsync(0);
+fakeTime();
 
 const lists = {
   tools: [tool("read")],

@@ -1,8 +1,9 @@
 /** Skills of several servers (SEP-2640): one listing, and each skill where it is. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { server } from "../catalog/support.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import {
   type FakeUpstream,
   fakeCall,
@@ -12,13 +13,7 @@ import {
 } from "../support/fake-upstream.js";
 import { errorOf, type Front, frontOf, received, resultOf } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-const settle = () => vi.advanceTimersByTimeAsync(0);
+fakeTime();
 
 const FRESH = { ttlMs: 60_000, scope: "public" } as const;
 const skill = (path: string, of = path): JsonObject => ({

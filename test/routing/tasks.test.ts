@@ -1,12 +1,13 @@
 /** Tasks through the front of the gateway: who gets which handle, and where what is asked by it ends up. */
 import { createSecretKey } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { Tasks } from "../../src/routing/tasks.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../src/wire/json.js";
 import { server, tool } from "../catalog/support.js";
+import { fakeTime, settle } from "../support/fake-time.js";
 import {
   type FakeUpstream,
   fakeCall,
@@ -16,14 +17,8 @@ import {
 } from "../support/fake-upstream.js";
 import { errorOf, type Front, frontOf, received, resultOf } from "./support.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 const TIMES = { ttl: null, createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z" };
-const settle = () => vi.advanceTimersByTimeAsync(0);
 
 const EXTENSION = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 const EXPERIMENT = { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } };

@@ -1,9 +1,9 @@
 /** Alarms ring when a timer would, and cost one only when their time is near. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CoarseTimers } from "../../src/runtime/coarse-timers.js";
+import { fakeTime } from "../support/fake-time.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 /** An alarm that is set, and how often it has rung. */
 function alarmIn(ms: number, alarms = new CoarseTimers()) {

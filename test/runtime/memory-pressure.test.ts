@@ -1,14 +1,10 @@
 /** When the memory counts as short: by what is left after a collection, and not for a moment only. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { MemoryPressure, type MemoryReading } from "../../src/runtime/memory-pressure.js";
+import { fakeTime } from "../support/fake-time.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 function watched() {
   const reading = { heapUsed: 10, heapLimit: 100, rss: 10, rssLimit: 1_000, collections: 0 };

@@ -1,15 +1,15 @@
 /** How long calls wait for input. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { observerMiddleware, type Reply } from "../../src/core/call.js";
 import { Stop } from "../../src/core/stop.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../src/telemetry/pending-questions.js";
 import { Payload } from "../../src/wire/payload.js";
+import { fakeTime } from "../support/fake-time.js";
 import { fakeCall, fakeClient } from "../support/fake-upstream.js";
 import { heapUsed } from "../support/heap.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const route = { upstream: "quiz", target: "start", exposed: "quiz__start", kind: "tools" } as const;
 const asks = (method: string, state: string): Reply => ({

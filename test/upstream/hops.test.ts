@@ -1,15 +1,11 @@
 /** Gateways behind gateways, and those that stand in a circle. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
 import { type Asked, HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
+import { fakeTime } from "../support/fake-time.js";
 import { calling, client, failure, meet } from "../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const SIGNAL = new AbortController().signal;
 const OWN = { instance: "own" };

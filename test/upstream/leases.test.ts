@@ -1,5 +1,5 @@
 /** Who shares which connection, for how long, and what each is promised. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ANONYMOUS, type Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -13,14 +13,10 @@ import {
   RpcFailure,
   SILENCE,
 } from "../support/fake-channel.js";
+import { fakeTime } from "../support/fake-time.js";
 import { calling, client, failure, meet, settled } from "../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const never = (): AbortSignal => new AbortController().signal;
 const SAMPLING = { sampling: {} };

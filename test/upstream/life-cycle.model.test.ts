@@ -6,19 +6,15 @@
  * `CARDEA_MODEL_RUNS` says how many sequences are tried; `npm run faults -- F27` tries ten thousand.
  */
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
+import { fakeTime } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";
 import { steps, versions } from "./life-cycle/steps.js";
 import { NAMES, World } from "./life-cycle/world.js";
 
 const RUNS = Number(process.env.CARDEA_MODEL_RUNS ?? 150);
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 /** Whatever may honestly become of a call here. */
 const HONEST = new Set([

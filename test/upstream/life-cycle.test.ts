@@ -1,17 +1,13 @@
 /** The life of one upstream under whatever happens to it: every call is answered once, and nothing is left over. */
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { GatewayError } from "../../src/core/errors.js";
 import { type FakeServer, HTTP, legacyServer, modernServer } from "../support/fake-channel.js";
+import { fakeTime } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";
 import { type Calling, calling, client, settled, upstreamFor } from "../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 type Command =
   | { readonly do: "call"; readonly by: number; readonly takesMs: number }

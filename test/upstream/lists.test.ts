@@ -1,16 +1,12 @@
 /** Lists of both eras: all pages, no circles, and only what can be used. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { type FakeServer, HTTP, legacyServer, modernServer, RpcFailure } from "../support/fake-channel.js";
+import { fakeTime } from "../support/fake-time.js";
 import { client, failure, meet, settled } from "../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const never = (): AbortSignal => new AbortController().signal;
 const over = { transport: HTTP };

@@ -1,14 +1,14 @@
 /** Readers that do not keep up, and logs that do not grow. */
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { EventLog, type LoggedEvent, type LostResponse } from "../../../src/downstream/legacy/event-log.js";
 import { SseConnection } from "../../../src/downstream/legacy/event-stream.js";
+import { fakeTime } from "../../support/fake-time.js";
 import fc from "../../support/fast-check.js";
 import { unread } from "../../support/unread.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 class FakeResponse extends PassThrough {
   constructor() {

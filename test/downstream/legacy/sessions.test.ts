@@ -1,7 +1,7 @@
 /** How long legacy sessions live, and what is left of them. */
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
 import {
   createLegacyEdge,
@@ -10,11 +10,11 @@ import {
 } from "../../../src/downstream/legacy/edge.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
 import { type FakePortOptions, fakePort, pendingHandler, textReply } from "../../support/fake-port.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { unread } from "../../support/unread.js";
 import { initializeMessage } from "./support.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 /** An edge whose hosts are met without sockets, so that time is the test's own. */
 function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOptions = {}) {

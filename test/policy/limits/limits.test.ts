@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { limitFaults } from "../../../src/policy/limits/limit.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { turnTheClock } from "../../support/turn-the-clock.js";
 import { clientOf, limit, policyOf, result, routeTo, toolCall, wordOf } from "../support.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const ann = clientOf();
 const bob = clientOf({ principal: { id: "bob", groups: [], claims: {} }, affinity: "bob" });

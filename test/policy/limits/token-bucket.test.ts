@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { TokenBucket } from "../../../src/policy/limits/limit.js";
+import { fakeTime } from "../../support/fake-time.js";
 import fc from "../../support/fast-check.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 /** Takes as many as there are at this moment. */
 function drain(bucket: TokenBucket, most = 1000): number {

@@ -1,5 +1,5 @@
 /** Calls to a server that was opened by `initialize`: what it gets, what comes back, and whose it is. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import {
   type FakeServer,
@@ -10,14 +10,10 @@ import {
   RpcFailure,
   SILENCE,
 } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { calling, client, failure, meet, resultOf, settled } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const over = { transport: HTTP };
 const text = (words: string) => ({ content: [{ type: "text", text: words }] });

@@ -1,21 +1,17 @@
 /** Many hosts, many calls, many questions at once, in any order: every answer reaches its own call, once. */
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import type { Client, ClientDirectory } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
 import { objectAt } from "../../../src/wire/json.js";
 import { HTTP, legacyServer } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import fc from "../../support/fast-check.js";
 import { calling, client, meet } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 interface HostPlan {
   /** A legacy host; else one without a session. */

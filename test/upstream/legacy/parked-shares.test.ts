@@ -1,10 +1,10 @@
 /** Places for calls that wait: shared between principals, each of whom gives up its own oldest. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { type ParkableCall, ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
+import { fakeTime } from "../../support/fake-time.js";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+fakeTime();
 
 const parking = (limits: Partial<ConstructorParameters<typeof ParkedCalls>[0]> = {}) => {
   const calls = new ParkedCalls({ total: 40, perPrincipal: 30, perServer: 16, answerMs: 60_000, ...limits });

@@ -1,5 +1,5 @@
 /** Tasks of a legacy server: awaited for clients that asked for none, and led to those that did. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Call, Notice, Reply, RoundState, Route } from "../../../src/core/call.js";
 import type { Client, ClientDirectory } from "../../../src/core/client.js";
 import { isObject, type JsonObject } from "../../../src/wire/json.js";
@@ -11,6 +11,7 @@ import {
   RpcFailure,
   SILENCE,
 } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import {
   type Calling,
   calling,
@@ -21,12 +22,7 @@ import {
   settled,
 } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const RELATED = "io.modelcontextprotocol/related-task";
 const related = (taskId: string): JsonObject => ({ _meta: { [RELATED]: { taskId } } });

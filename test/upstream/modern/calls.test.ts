@@ -1,20 +1,16 @@
 /** Calls to a 2026-07-28 server: what each request says of itself, and what the answers become. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import type { StopSignal } from "../../../src/core/stop.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { decodeHeaderValue } from "../../../src/wire/mirrored-headers.js";
 import { HTTP, legacyServer, modernServer, RpcFailure, SILENCE } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import fc from "../../support/fast-check.js";
 import { calling, client, failure, meet, resultOf, settled } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const over = { transport: HTTP };
 const complete = { resultType: "complete", content: [] };

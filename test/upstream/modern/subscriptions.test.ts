@@ -1,5 +1,5 @@
 /** The one stream on which a 2026-07-28 server tells of changes. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import {
   type Asked,
@@ -9,14 +9,10 @@ import {
   RpcFailure,
   SILENCE,
 } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { client, meet, settled } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const over = { transport: HTTP };
 const LISTS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };

@@ -1,5 +1,5 @@
 /** Streams on which a 2026-07-28 server tells of tasks (SEP-2663, "Task Status Notifications"). */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { objectAt } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
@@ -11,14 +11,10 @@ import {
   modernServer,
   RpcFailure,
 } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { client, meet, settled } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const TASKS = "io.modelcontextprotocol/tasks";
 const host = client({ capabilities: { extensions: { [TASKS]: {} } } });

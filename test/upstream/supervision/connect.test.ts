@@ -1,5 +1,5 @@
 /** Which era a server turns out to belong to, and how many processes it takes to find out. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import {
   FakeServer,
@@ -11,14 +11,10 @@ import {
   RpcFailure,
   SILENCE,
 } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { client, failure, meet, settled, upstreamFor } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const ways = (server: FakeServer): readonly string[] => server.channels.map(({ way }) => way);
 const methods = (server: FakeServer): readonly (string | undefined)[] =>

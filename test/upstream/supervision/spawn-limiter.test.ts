@@ -1,15 +1,11 @@
 /** Processes that start at the same time, and those that wait for their turn. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { SpawnLimiter } from "../../../src/upstream/supervision/spawn-limiter.js";
 import { legacyServer } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import { settled, upstreamFor } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 

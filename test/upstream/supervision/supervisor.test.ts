@@ -1,9 +1,10 @@
 /** A connection that is kept: opened at start, opened again when it is gone, and never in the way of anybody else. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import type { RestartReason } from "../../../src/core/upstream.js";
 import { HTTP, legacyServer, modernServer, SILENCE } from "../../support/fake-channel.js";
+import { fakeTime } from "../../support/fake-time.js";
 import {
   calling,
   client,
@@ -14,12 +15,7 @@ import {
   upstreamFor,
 } from "../../support/met-upstream.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+fakeTime();
 
 const never = (): AbortSignal => new AbortController().signal;
 const down = new GatewayError(
