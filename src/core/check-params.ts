@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
 import { LOG_LEVELS, type LogLevel } from "./call.js";
-import { GatewayError } from "./errors.js";
+import { badRequest, type GatewayError } from "./errors.js";
 import { COMMON_PARAMS, INPUT_RESPONSE, type Members, type NestedMember, PARAMS } from "./members.js";
 
 /**
@@ -111,11 +111,28 @@ export const responseFault = ({ result }: Envelope): string | undefined =>
 
 /** The JSON-RPC error -32602 with this message. */
 export const invalidParams = (sentence: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", sentence, { rpc: CODE.invalidParams });
+  badRequest(sentence, { rpc: CODE.invalidParams });
 
 /** The log level that the parameter `name` holds. @throws GatewayError -32602 */
 export function checkLogLevel(value: unknown, name: string): LogLevel {
   const level = LOG_LEVELS.find((known) => known === value);
   if (level === undefined) throw invalidParams(`${name} must be one of ${LOG_LEVELS.join(", ")}`);
   return level;
+}
+
+/**
+ * The cursor of a list request, as `read` understands it; undefined for the first page. An empty cursor is a cursor
+ * (2026-07-28: server/utilities/pagination), which the gateway never issues; it means the first page.
+ *
+ * @param read undefined for a text that was not given out for this list
+ * @throws GatewayError -32602
+ */
+export function cursorIn<Cursor>(
+  { cursor: text }: JsonObject,
+  read: (text: string) => Cursor | undefined,
+): Cursor | undefined {
+  if (text === undefined || text === null || text === "") return undefined;
+  const cursor = typeof text === "string" ? read(text) : undefined;
+  if (cursor === undefined) throw invalidParams("this cursor was not given out for this list");
+  return cursor;
 }

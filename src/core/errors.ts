@@ -92,6 +92,18 @@ export class GatewayError extends Error {
   }
 }
 
+/** The refusal of a request that is malformed, or not allowed in its place. */
+export const badRequest = (message: string, options?: GatewayErrorOptions): GatewayError =>
+  new GatewayError("bad_request", "downstream", message, options);
+
+/** The refusal (-32020) of a request whose headers contradict its body or each other. */
+export const headerMismatch = (what: string): GatewayError =>
+  badRequest(`Header mismatch: ${what}`, { rpc: CODE.headerMismatch });
+
+/** The refusal of what the gateway has no capacity for now; `retryAfterMs` is when a retry can help. */
+export const overloaded = (message: string, retryAfterMs = 5_000): GatewayError =>
+  new GatewayError("overloaded", "gateway", message, { retryable: true, retryAfterMs });
+
 /** `data.cardea` of an error, and `_meta["cardea/refusal"]` of a tool result. */
 interface Refusal {
   readonly code: ErrorCode;

@@ -1,7 +1,7 @@
 /** What do the listeners hand to an era, which era gets it, and what do both eras have in common? */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
-import { GatewayError, refusalError } from "../core/errors.js";
+import { badRequest, GatewayError, refusalError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import {
   type Batch,
@@ -177,11 +177,7 @@ export class InFlight<Entry extends { readonly id: MessageId }> {
 
 /** Answered with the id null: an error under the id would be taken for the response to the request in flight. */
 export const duplicateId = (id: MessageId): GatewayError =>
-  new GatewayError(
-    "bad_request",
-    "downstream",
-    `a request with the id ${writeJson(id)} is in flight already`,
-  );
+  badRequest(`a request with the id ${writeJson(id)} is in flight already`);
 
 /** @param owner what the limit applies to */
 export const tooManyInFlight = (owner: "session" | "pipe"): GatewayError =>

@@ -3,7 +3,7 @@
  * host had connected to it.
  */
 import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from "node:http";
-import { GatewayError } from "../core/errors.js";
+import { GatewayError, overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { TASK_METHODS } from "../core/methods.js";
 import { type WorkerIdentity, workerOf, workerSocket } from "../core/worker-identity.js";
@@ -164,15 +164,6 @@ const SESSION_ERRORS = {
 
 /** Without a session the next worker of that number can tell what is known. */
 const MESSAGE_ERRORS = {
-  absent: () =>
-    new GatewayError(
-      "overloaded",
-      "gateway",
-      "the part of the gateway that this belongs to is starting again",
-      {
-        retryable: true,
-        retryAfterMs: 1_000,
-      },
-    ),
+  absent: () => overloaded("the part of the gateway that this belongs to is starting again", 1_000),
   lost: () => new GatewayError("outcome_unknown", "gateway", WORKER_LOST),
 };

@@ -1,6 +1,7 @@
 /** What an HTTP request is answered with that reaches no edge, or that an edge gave up on by throwing. */
 import type { ServerResponse } from "node:http";
 import {
+  badRequest,
   ERRORS,
   type ErrorCode,
   GatewayError,
@@ -34,7 +35,7 @@ export interface HttpFailure {
 /** The HTTP answer that says `error`; whatever is no refusal is a fault of ours and tells nothing of itself. */
 export function httpFailure(error: unknown): HttpFailure {
   if (error instanceof FrameError) {
-    return httpFailure(new GatewayError("bad_request", "downstream", error.message, { rpc: error.code }));
+    return httpFailure(badRequest(error.message, { rpc: error.code }));
   }
   if (!(error instanceof GatewayError)) {
     return { status: 500, error: GATEWAY_FAULT, headers: {} };

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
-import { GatewayError } from "../core/errors.js";
+import { GatewayError, overloaded } from "../core/errors.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
@@ -29,8 +29,6 @@ export interface HttpListenerOptions {
   /** Default: anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
   readonly authentication?: Authentication;
   readonly logger?: Logger;
-  /** Called for each request that was refused before it reached an edge, with its HTTP status. */
-  readonly onRefused?: (status: number) => void;
   readonly timeouts?: Partial<HttpTimeouts>;
   /** The most connections at once; further ones are dropped. Default: what the descriptors of the process allow. */
   readonly maxConnections?: number;
@@ -151,12 +149,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   /** Called for a request on a connection that came when there were too many. */
   function refuseConnection(response: ServerResponse): void {
     onShed("connections");
-    const message = "there are too many connections to the gateway";
-    const error = new GatewayError("overloaded", "gateway", message, {
-      retryable: true,
-      retryAfterMs: 5_000,
-    });
-    sendFailure(response, httpFailure(error));
+    sendFailure(response, httpFailure(overloaded("there are too many connections to the gateway")));
   }
 }
 

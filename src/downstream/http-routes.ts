@@ -38,7 +38,6 @@ interface HttpRouteSettings {
   /** Where there are other workers. */
   readonly forwarder?: WorkerForwarder;
   readonly logger: Logger;
-  readonly onRefused?: (status: number) => void;
 }
 
 type RouteHandler = (
@@ -192,7 +191,6 @@ export function httpRoutes(
       const failure = httpFailure(cause);
       if (failure.status === 500)
         settings.logger.error({ error: cause, method: request.method }, "a request failed");
-      settings.onRefused?.(failure.status);
       sendFailure(response, failure, id);
     };
     try {

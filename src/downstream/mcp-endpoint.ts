@@ -1,6 +1,6 @@
 /** The MCP endpoint: checks one request, the cheapest checks first, and passes it to the edge of its era. */
 import type { IncomingMessage } from "node:http";
-import { GatewayError } from "../core/errors.js";
+import { badRequest, type GatewayError } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
 import { LARGE_BYTES, runSteps } from "../runtime/cooperative-yield.js";
 import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/depth.js";
@@ -134,8 +134,7 @@ async function parseLarge(text: string): Promise<Envelope | Batch> {
   }
 }
 
-const tooDeep = (): GatewayError =>
-  new GatewayError("bad_request", "downstream", `the body is nested deeper than ${MAX_DEPTH} levels`);
+const tooDeep = (): GatewayError => badRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
 
 /** `length`: of the whole text. @throws FailedMessage, or FrameError where one has no id */
 function withinNames(message: Envelope | Batch, length: number): Envelope | Batch {

@@ -1,6 +1,6 @@
 /** Is the process overloaded (short of memory, its event loop stalls), and how many event streams may hosts open then? */
 import { ANONYMOUS, type Principal } from "../core/client.js";
-import { GatewayError } from "../core/errors.js";
+import { type GatewayError, overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 import type { StreamQuota } from "../downstream/edge.js";
@@ -67,9 +67,6 @@ interface StreamQuotaOptions {
   readonly onShed?: (what: LoadShedKind) => void;
 }
 
-/** When to come back, in ms. */
-const RETRY_AFTER_MS = 5_000;
-
 /** The quota of all event streams of one gateway. */
 export class SharedStreamQuota implements StreamQuota {
   readonly #options: Required<StreamQuotaOptions>;
@@ -104,10 +101,7 @@ export class SharedStreamQuota implements StreamQuota {
 
   #overloaded(sentence: string): GatewayError {
     this.#options.onShed("streams");
-    return new GatewayError("overloaded", "gateway", sentence, {
-      retryable: true,
-      retryAfterMs: RETRY_AFTER_MS,
-    });
+    return overloaded(sentence);
   }
 }
 

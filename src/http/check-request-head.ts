@@ -5,8 +5,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { GatewayError } from "../core/errors.js";
-import { CODE } from "../wire/names.js";
+import { badRequest, GatewayError, headerMismatch } from "../core/errors.js";
 import { isLoopback } from "./loopback.js";
 
 /**
@@ -59,7 +58,7 @@ function checkRepeatedHeaders(rawHeaders: readonly string[]): void {
   }
   const twice =
     own.length > MAX_COMPARED ? firstDuplicate(own) : own.find((name, at) => own.indexOf(name) < at);
-  if (twice !== undefined) throw repeatedHeader(twice);
+  if (twice !== undefined) throw headerMismatch(`the ${twice} header is repeated`);
   if (hosts !== 1) throw badRequest("there must be exactly one Host header");
   if (authorizations > 1) throw badRequest("there are several Authorization headers");
 }
@@ -78,12 +77,6 @@ const hostNotAllowed = (): GatewayError =>
   forbidden("this Host is not allowed here; listen.http.allowedHosts names those that are");
 const originNotAllowed = (): GatewayError =>
   forbidden("this Origin is not allowed here; listen.http.allowedOrigins names those that are");
-const badRequest = (message: string): GatewayError => new GatewayError("bad_request", "downstream", message);
-
-const repeatedHeader = (name: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", `Header mismatch: the ${name} header is repeated`, {
-    rpc: CODE.headerMismatch,
-  });
 
 /** The allowed hosts and origins of one listener. */
 export interface RebindingProtection {

@@ -1,11 +1,11 @@
 /** How a list that several servers return page by page is merged, under cursors of the gateway. */
 import { mergedFreshness } from "../catalog/freshness.js";
 import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../core/call.js";
+import { cursorIn } from "../core/check-params.js";
 import { GatewayError } from "../core/errors.js";
 import { Stop } from "../core/stop.js";
 import { isObject, type JsonObject, stringAt, without } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Send } from "./router.js";
 
@@ -147,17 +147,11 @@ interface MergedCursor {
   readonly serverCursor?: string;
 }
 
-function startOf({ call, servers, member }: MergedListOptions): MergedCursor | undefined {
-  const text = Object.hasOwn(call.params, "cursor") ? call.params.cursor : undefined;
-  // An empty cursor is a cursor (2026-07-28: server/utilities/pagination), which the gateway never issues;
-  // it means the first page.
-  if (text === undefined || text === null || text === "") return undefined;
-  const cursor = typeof text === "string" ? readCursor(member, text) : undefined;
-  if (cursor !== undefined && servers.includes(cursor.server)) return cursor;
-  throw new GatewayError("bad_request", "downstream", "this cursor was not given out for this list", {
-    rpc: CODE.invalidParams,
+const startOf = ({ call, servers, member }: MergedListOptions): MergedCursor | undefined =>
+  cursorIn(call.params, (text) => {
+    const cursor = readCursor(member, text);
+    return cursor !== undefined && servers.includes(cursor.server) ? cursor : undefined;
   });
-}
 
 function writeCursor(member: string, { server, serverCursor }: MergedCursor): string {
   return Buffer.from(writeJson([member, server, serverCursor ?? null]), "utf8").toString("base64url");

@@ -4,11 +4,11 @@ import { exposeUri } from "../catalog/merge.js";
 import type { Snapshot } from "../catalog/snapshot.js";
 import type { CatalogView } from "../catalog/view.js";
 import type { Call, Route } from "../core/call.js";
+import { invalidParams } from "../core/check-params.js";
 import { ambiguousMethod, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";
 import { LIST_KINDS, LIST_METHODS } from "../core/lists.js";
 import { methodRoute, supportsTasks, TARGETED_METHODS, TASK_METHODS } from "../core/methods.js";
 import type { JsonObject } from "../wire/json.js";
-import { CODE } from "../wire/names.js";
 import { declaresMethod, isForwardableMethod } from "./extensions.js";
 import { MAX_TEXTS, type NamingMember, namingMembers, possibleNames, withNames } from "./method-names.js";
 import type { Tasks } from "./tasks.js";
@@ -177,34 +177,33 @@ const LOOKS_LIKE_URI = /^[a-z][a-z0-9+.-]*:\S{1,8192}$/i;
 
 const keyOf = ({ kind, upstream, target }: Route): string => `${kind}\0${upstream}\0${target}`;
 
-const invalid = (message: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
-
 const memberPath = ({ path }: NamingMember): string => `"${path.join(".")}"`;
 
 const severalServers = (method: string, found: readonly ResolvedName[]): GatewayError => {
   const leads = found.map(({ member, route }) => `${memberPath(member)} of ${route.upstream}`);
-  return invalid(
+  return invalidParams(
     `${method} names things of several servers (${[...new Set(leads)].join(", ")}); a call goes to one`,
   );
 };
 
 const servedElsewhere = (method: string, server: string, found: readonly ResolvedName[]): GatewayError =>
-  invalid(
+  invalidParams(
     `${method} is not a method of ${server}, which has what ${found.map(({ member }) => memberPath(member)).join(" and ")} names`,
   );
 
 const ambiguous = (method: string, member: NamingMember): GatewayError =>
-  invalid(`${method} does not say what it is about: ${memberPath(member)} names two things`);
+  invalidParams(`${method} does not say what it is about: ${memberPath(member)} names two things`);
 
 const tooManyTexts = (method: string): GatewayError =>
-  invalid(`${method} has more than ${MAX_TEXTS} texts in its params; nobody can say which of them are names`);
+  invalidParams(
+    `${method} has more than ${MAX_TEXTS} texts in its params; nobody can say which of them are names`,
+  );
 
 /** Limit of targets that one call may name; policy evaluates each. */
 const MAX_NAMED = 256;
 
 const tooManyNames = (method: string): GatewayError =>
-  invalid(`${method} names more than ${MAX_NAMED} things, which are more than can be judged`);
+  invalidParams(`${method} names more than ${MAX_NAMED} things, which are more than can be judged`);
 
 /** A task of another client and one that never existed get the same error. */
 const noSuchTask = (): GatewayError =>

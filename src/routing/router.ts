@@ -2,6 +2,7 @@
 import type { Catalog } from "../catalog/catalog.js";
 import { type Cursor, readCursor } from "../catalog/pagination.js";
 import type { Call, Handler, Middleware, Notice, Reply, Route } from "../core/call.js";
+import { cursorIn, invalidParams } from "../core/check-params.js";
 import { ambiguousTarget, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";
 import { LIST_METHODS, type ListKind } from "../core/lists.js";
 import {
@@ -14,7 +15,6 @@ import {
   targetOf,
 } from "../core/methods.js";
 import { type JsonObject, numberOf, objectAt, without } from "../wire/json.js";
-import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import { SKILL_METHODS, skills } from "./extensions.js";
 import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
@@ -76,7 +76,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
     const target = targetOf(call.method, call.params);
     if (target === undefined) {
       const message = `${call.method} does not say what it is about: its params need ${TARGETED_METHODS[call.method]?.needs}`;
-      return new GatewayError("bad_request", "downstream", message, { rpc: CODE.invalidParams });
+      return invalidParams(message);
     }
     const view = catalog.view(call.client);
     const absent = view.unavailableOwner(target.kind, target.name);
@@ -219,16 +219,8 @@ export function listHandler(catalog: Pick<Catalog, "view" | "prepare" | "freshne
   };
 }
 
-/**
- * An empty cursor is a cursor (2026-07-28: server/utilities/pagination), which the gateway never issues; it
- * means the first page.
- */
-function cursorOf(kind: ListKind, params: JsonObject): Cursor | undefined {
-  const text = Object.hasOwn(params, "cursor") ? params.cursor : undefined;
-  if (text === undefined || text === null || text === "") return undefined;
-  const cursor = typeof text === "string" ? readCursor(text) : undefined;
-  if (cursor?.kind === kind) return cursor;
-  throw new GatewayError("bad_request", "downstream", "this cursor was not given out for this list", {
-    rpc: CODE.invalidParams,
+const cursorOf = (kind: ListKind, params: JsonObject): Cursor | undefined =>
+  cursorIn(params, (text) => {
+    const cursor = readCursor(text);
+    return cursor?.kind === kind ? cursor : undefined;
   });
-}

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { AuthConfig, KeyConfig } from "../../config/config.js";
 import { ANONYMOUS, type Principal } from "../../core/client.js";
-import { GatewayError } from "../../core/errors.js";
+import { badRequest } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { JsonObject } from "../../wire/json.js";
 import {
@@ -198,11 +198,7 @@ function credentialOf({ headers }: Pick<IncomingMessage, "headers">): Credential
     return typeof apiKey === "string" && apiKey !== "" ? { kind: "key", text: apiKey } : undefined;
   }
   if (apiKey !== undefined) {
-    throw new GatewayError(
-      "bad_request",
-      "downstream",
-      "credentials in two headers (Authorization, X-API-Key): send one",
-    );
+    throw badRequest("credentials in two headers (Authorization, X-API-Key): send one");
   }
   const text = BEARER.exec(authorization)?.[1];
   return text === undefined ? undefined : { kind: TOKEN.test(text) ? "token" : "key", text };

@@ -1,5 +1,5 @@
 /** How does `initialize` open a session: what does the host declare, and what does the gateway answer? */
-import { checkParams } from "../../core/check-params.js";
+import { checkParams, invalidParams } from "../../core/check-params.js";
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { MemoryBudget } from "../../core/fair-share.js";
@@ -8,7 +8,7 @@ import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { TASKS_EXTENSION } from "../../core/methods.js";
 import { isEmpty, isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { approximateJsonLength } from "../../wire/json-text.js";
-import { CODE, OWN_META } from "../../wire/names.js";
+import { OWN_META } from "../../wire/names.js";
 import type { HttpExchange, Pipe } from "../edge.js";
 import type { QuestionLimits } from "./questions.js";
 import { negotiate, type Revision } from "./revision.js";
@@ -111,8 +111,7 @@ function clientOf(
 const tooLong = (key: string, longest: number) =>
   invalid(`"${key}" must not be longer than ${longest} characters`);
 
-const invalid = (what: string) =>
-  new GatewayError("bad_request", "downstream", `initialize: ${what}`, { rpc: CODE.invalidParams });
+const invalid = (what: string) => invalidParams(`initialize: ${what}`);
 
 /** What opening a session needs. */
 export interface SessionOpener {

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
-import { GatewayError, refusalError } from "../../core/errors.js";
+import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import { withWorkerPrefix } from "../../core/worker-identity.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
@@ -226,8 +226,6 @@ function headerOf(request: IncomingMessage, name: string): string | undefined {
 }
 
 function refuse(exchange: HttpExchange, status: number, sentence: string, id?: MessageId): undefined {
-  const error = refusalError(
-    new GatewayError("bad_request", "downstream", sentence, { rpc: CODE.invalidRequest }),
-  );
+  const error = refusalError(badRequest(sentence, { rpc: CODE.invalidRequest }));
   writeJson(exchange.response, status, errorText(id, error));
 }

@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { GatewayError, refusalError } from "../../core/errors.js";
+import { badRequest, overloaded, refusalError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { withTimeout } from "../../core/stop.js";
 import { withWorkerPrefix } from "../../core/worker-identity.js";
@@ -58,10 +58,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
 
   function get(exchange: HttpExchange): void {
     if (closing || streams.size >= maxStreams) {
-      throw new GatewayError("overloaded", "gateway", "no more streams can be opened now", {
-        retryable: true,
-        retryAfterMs: 5_000,
-      });
+      throw overloaded("no more streams can be opened now");
     }
     exchange.response.once("close", streamQuota.acquire(exchange.principal));
     const id = withWorkerPrefix(worker, randomUUID());
@@ -82,7 +79,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
     const own =
       stream?.exchange.principal.id === post.principal.id && stream.exchange.endpoint === post.endpoint;
     if (stream === undefined || !own) {
-      const error = new GatewayError("bad_request", "downstream", "there is no such stream (any more)");
+      const error = badRequest("there is no such stream (any more)");
       writeJson(post.response, 404, errorText(undefined, refusalError(error)));
       return;
     }

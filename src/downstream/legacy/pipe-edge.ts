@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Principal } from "../../core/client.js";
-import { GatewayError, refusalError } from "../../core/errors.js";
+import { badRequest, refusalError } from "../../core/errors.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import {
   type Batch,
@@ -177,4 +177,4 @@ class PipeSessionSink implements SessionSink {
   }
 }
 
-const refusal = (sentence: string) => refusalError(new GatewayError("bad_request", "downstream", sentence));
+const refusal = (sentence: string) => refusalError(badRequest(sentence));

@@ -1,7 +1,7 @@
 /** How is a message of a session served, over any transport: by the session itself, or by the servers behind the gateway? */
 import type { Call, Notice, Reply } from "../../core/call.js";
 import { checkLogLevel, invalidParams, paramsFault } from "../../core/check-params.js";
-import { GatewayError, refusalError } from "../../core/errors.js";
+import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
 import { PROGRESS_METHOD, ProgressFilter, progressTokenOf } from "../../core/progress.js";
@@ -115,7 +115,7 @@ const METHODS: ReadonlyMap<string, SessionMethod> = new Map<string, SessionMetho
   [
     "initialize",
     () => {
-      throw new GatewayError("bad_request", "downstream", "this session is initialized already");
+      throw badRequest("this session is initialized already");
     },
   ],
   [

@@ -3,31 +3,32 @@
  * the body must see the same (spec 2026-07-28: basic/transports/streamable-http, "Server Validation"; SEP-2243).
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { GatewayError } from "../../core/errors.js";
+import { headerMismatch } from "../../core/errors.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import type { Request } from "../../wire/envelope.js";
 import { ExactNumber, type JsonObject, objectAt } from "../../wire/json.js";
 import { argumentAt, decodeHeaderValue, mirroredName, paramHeaders } from "../../wire/mirrored-headers.js";
-import { CODE, HEADER } from "../../wire/names.js";
+import { HEADER } from "../../wire/names.js";
 
 /** @throws GatewayError -32020 unless `MCP-Protocol-Version` is there and equals the claim of the body. */
 export function checkVersionHeader(headers: IncomingHttpHeaders, claimed: string): void {
   const version = plainHeader(headers, HEADER.protocolVersion);
-  if (version === undefined) throw mismatch("the MCP-Protocol-Version header is missing");
+  if (version === undefined) throw headerMismatch("the MCP-Protocol-Version header is missing");
   if (version !== claimed)
-    throw mismatch(`the MCP-Protocol-Version header and _meta name different revisions`);
+    throw headerMismatch(`the MCP-Protocol-Version header and _meta name different revisions`);
 }
 
 /** @throws GatewayError -32020 unless `Mcp-Method`, and where the request has a name `Mcp-Name`, agree with the body. */
 export function checkStandardHeaders(headers: IncomingHttpHeaders, request: Request): void {
   const method = plainHeader(headers, HEADER.method);
-  if (method === undefined) throw mismatch("the Mcp-Method header is missing");
-  if (method !== request.method) throw mismatch("the Mcp-Method header and the body name different methods");
+  if (method === undefined) throw headerMismatch("the Mcp-Method header is missing");
+  if (method !== request.method)
+    throw headerMismatch("the Mcp-Method header and the body name different methods");
   const expected = mirroredName(request.method, request.params ?? {});
   if (expected === undefined) return;
-  if (headers[HEADER.name] === undefined) throw mismatch("the Mcp-Name header is missing");
+  if (headers[HEADER.name] === undefined) throw headerMismatch("the Mcp-Name header is missing");
   if (encodedHeader(headers, HEADER.name) !== expected) {
-    throw mismatch("the Mcp-Name header and the body name different targets");
+    throw headerMismatch("the Mcp-Name header and the body name different targets");
   }
 }
 
@@ -62,14 +63,14 @@ export function checkParamHeaders(
 function checkParam(headers: IncomingHttpHeaders, header: string, argument: unknown): void {
   const present = headers[header] !== undefined;
   if (argument === undefined || argument === null) {
-    if (present) throw mismatch(`the ${header} header has no argument to agree with`);
+    if (present) throw headerMismatch(`the ${header} header has no argument to agree with`);
     return;
   }
   // Not what the schema asks for: that is for the server to refuse, and no header can mirror it.
   if (typeof argument === "object" && !isNumber(argument)) return;
-  if (!present) throw mismatch(`the ${header} header is missing`);
+  if (!present) throw headerMismatch(`the ${header} header is missing`);
   const value = encodedHeader(headers, header);
-  if (!matchesArgument(value, argument)) throw mismatch(`the ${header} header and the argument differ`);
+  if (!matchesArgument(value, argument)) throw headerMismatch(`the ${header} header and the argument differ`);
 }
 
 /** Numbers are compared as numbers, so that `42.0` agrees with 42; everything else to the letter. */
@@ -85,7 +86,7 @@ const DECIMAL = /^-?\d+(\.\d+)?$/;
 /** @throws GatewayError -32020 when the value holds what no header may hold, or claims to be Base64 and is not. */
 function encodedHeader(headers: IncomingHttpHeaders, name: string): string {
   const value = decodeHeaderValue(String(headers[name]));
-  if (value === undefined) throw mismatch(`the ${name} header cannot be read`);
+  if (value === undefined) throw headerMismatch(`the ${name} header cannot be read`);
   return value;
 }
 
@@ -94,6 +95,3 @@ function plainHeader(headers: IncomingHttpHeaders, name: string): string | undef
   const value = headers[name];
   return typeof value === "string" ? value.trim() : undefined;
 }
-
-const mismatch = (what: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", `Header mismatch: ${what}`, { rpc: CODE.headerMismatch });

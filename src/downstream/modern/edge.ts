@@ -1,6 +1,6 @@
 /** The edge of revision 2026-07-28, over HTTP and pipes: stateless, every request carries all it needs. */
 import { paramsFault } from "../../core/check-params.js";
-import { GatewayError, refusalError } from "../../core/errors.js";
+import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
@@ -96,20 +96,18 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   /** @throws GatewayError where the message does not exist in this revision. */
   function receive(post: HttpPost): void | Promise<void> {
     const { request, response, message, principal, endpoint, challenge } = post;
-    if (isBatch(message)) throw invalid("this revision knows no batches");
+    if (isBatch(message)) throw badRequest("this revision knows no batches");
     if (isRequest(message)) {
       const listens = message.method === EDGE_METHODS.listen;
       const outlet = new EventStream(response, listens ? forSubscriptions : forResponses, challenge);
       return serve(message, { principal, endpoint, headers: request.headers }, outlet, httpSubscriptions);
     }
-    if (!isNotification(message)) throw invalid("this revision knows no responses from clients");
+    if (!isNotification(message)) throw badRequest("this revision knows no responses from clients");
     // No notification is defined that a client of this era sends over HTTP: to cancel, it closes the stream.
     response.writeHead(202).end();
     return undefined;
   }
 }
-
-const invalid = (message: string): GatewayError => new GatewayError("bad_request", "downstream", message);
 
 /** @param subscriptions those of this pipe alone */
 function pipeEdge(pipe: Pipe, serve: ServeRequest, subscriptions: OpenSubscriptions): PipeEdge {

@@ -1,7 +1,7 @@
 /** What does this era know of methods, and which capabilities must a client declare for them and their replies (2026-07-28: basic/index, "_meta")? */
 import type { Call } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
-import { GatewayError } from "../../core/errors.js";
+import { badRequest, type GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { LIST_METHODS } from "../../core/lists.js";
 import { missingCapability, questionKind, TASKS_EXTENSION } from "../../core/methods.js";
@@ -99,7 +99,7 @@ export const declaresExtension = ({ capabilities }: Client, extension: string): 
 
 /** The refusal (-32021) of what only clients that declare `extension` may use. */
 export const undeclaredExtension = (extension: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", `this needs a client that declares ${extension}`, {
+  badRequest(`this needs a client that declares ${extension}`, {
     rpc: CODE.missingClientCapability,
     data: { requiredCapabilities: { extensions: { [extension]: {} } } },
   });

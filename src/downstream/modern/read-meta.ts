@@ -2,7 +2,7 @@
 import type { LogLevel } from "../../core/call.js";
 import { checkLogLevel, checkMembers, invalidParams } from "../../core/check-params.js";
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH, type Principal } from "../../core/client.js";
-import { GatewayError } from "../../core/errors.js";
+import { badRequest, type GatewayError } from "../../core/errors.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
 import { boundedKey } from "../../runtime/cache-limits.js";
 import { isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
@@ -39,7 +39,7 @@ export function claimedVersion(meta: JsonObject | undefined): string {
 /** @throws GatewayError -32022 that lists what is supported. */
 export function checkVersion(requested: string): void {
   if (SUPPORTED_VERSIONS.includes(requested)) return;
-  throw new GatewayError("bad_request", "downstream", "Unsupported protocol version", {
+  throw badRequest("Unsupported protocol version", {
     rpc: CODE.unsupportedProtocolVersion,
     data: { supported: SUPPORTED_VERSIONS, requested },
   });

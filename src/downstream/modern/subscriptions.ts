@@ -2,7 +2,7 @@
 import type { Call } from "../../core/call.js";
 import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client, Principal } from "../../core/client.js";
-import { GatewayError } from "../../core/errors.js";
+import { GatewayError, overloaded } from "../../core/errors.js";
 import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
@@ -10,7 +10,7 @@ import { TASKS_EXTENSION } from "../../core/methods.js";
 import type { MessageId, Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { CODE, META } from "../../wire/names.js";
+import { META } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { StreamQuota } from "../edge.js";
 import type { ResponseSink } from "./event-stream.js";
@@ -208,10 +208,7 @@ export class OpenSubscriptions {
     if (filter.tasks.length > 0 && !declaresExtension(call.client, TASKS_EXTENSION))
       throw undeclaredExtension(TASKS_EXTENSION);
     if (this.#open.size >= this.limits.subscriptions) {
-      throw new GatewayError("overloaded", "gateway", "too many subscriptions are open", {
-        retryable: true,
-        retryAfterMs: 5_000,
-      });
+      throw overloaded("too many subscriptions are open");
     }
     if (sink.signal.aborted) return;
     const release = this.#reserve(call.client.principal, retainedSizeOf(filter));
@@ -244,7 +241,7 @@ export class OpenSubscriptions {
   #reserve(principal: Principal, characters: number): () => void {
     if (characters > MAX_CHARACTERS) {
       const most = `the names in the filter of one subscription may have ${MAX_CHARACTERS} characters in all`;
-      throw new GatewayError("bad_request", "downstream", most, { rpc: CODE.invalidParams });
+      throw malformed(most);
     }
     const share = this.memoryBudget.shareOf(principal);
     const release = this.streamQuota.acquire(principal);
