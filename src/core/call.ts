@@ -1,7 +1,9 @@
-/** What are a call, its reply and its handlers inside the gateway? Both eras are translated to these types at the edges. */
+/** What are a call, its reply, its notifications and its handlers inside the gateway? Both eras are translated to these types at the edges. */
 
-import type { RpcError } from "../wire/envelope.js";
-import type { JsonObject } from "../wire/json.js";
+import { compareNumbers, isNumber, type JsonNumber } from "../wire/decimal.js";
+import { isProgressToken, type MessageId, type RpcError } from "../wire/envelope.js";
+import { type JsonObject, objectAt } from "../wire/json.js";
+import { META } from "../wire/names.js";
 import type { Payload } from "../wire/payload.js";
 import type { Client } from "./client.js";
 import type { ListKind } from "./lists.js";
@@ -242,3 +244,27 @@ export interface PolicyRoundState {
   /** How many rounds of the server's questions there have been. */
   readonly rounds: number;
 }
+
+/** The token under which the sender of `params` receives progress; undefined where it asks for none. */
+export function progressTokenOf(params: JsonObject | undefined): MessageId | undefined {
+  const token = objectAt(params, "_meta")?.[META.progressToken];
+  return isProgressToken(token) ? token : undefined;
+}
+
+/** The last progress of one request; `progress` must increase. */
+export class ProgressFilter {
+  #last: JsonNumber | undefined;
+
+  /** False where `progress` is no higher than in an earlier notification. */
+  isIncreasing({ params }: Notice): boolean {
+    const value = params?.progress;
+    // An invalid value is left to the host to refuse.
+    if (!isNumber(value)) return true;
+    if (this.#last !== undefined && compareNumbers(value, this.#last) <= 0) return false;
+    this.#last = value;
+    return true;
+  }
+}
+
+/** The method of a progress notification. */
+export const PROGRESS_METHOD = "notifications/progress";

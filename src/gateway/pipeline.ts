@@ -2,7 +2,7 @@
 
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
 import type { Config, ServerConfig } from "../config/config.js";
-import { type Call, compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
+import { compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
@@ -149,14 +149,9 @@ function serverStack(runtime: ServerRuntime, { policy, metrics, schemas }: Serve
       retry({ budget, onRetry: () => metrics.retried(server) }), // breaker and semaphore count each attempt
       circuitBreaker(breaker, server), // fail fast while the breaker is open
       concurrency({ semaphore, server }), // queue calls over the limit
-      deadline({ server, timeoutMs, timeoutOf: (call) => policy.timeoutMs(call) ?? taskResultTimeout(call) }), // the timeout starts when the call leaves the queue
+      deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // the timeout starts when the call leaves the queue
       upstreamMetrics(metrics), // innermost: the time in the queue is not the server's
     ],
     upstream.call,
   );
 }
-
-/** Default timeout of `tasks/result`, in ms: its response comes when the task is done. */
-const taskResultTimeout = ({ method }: Call): number | undefined =>
-  method === "tasks/result" ? TASK_RESULT_MS : undefined;
-const TASK_RESULT_MS = 3_600_000;

@@ -10,7 +10,7 @@ import { isSafeToRepeat } from "./retry.js";
 export interface DeadlineSettings {
   /** Whose calls these are, for the message. */
   readonly server: string;
-  /** How long a server may be silent. */
+  /** How long a server may be silent; an hour for `tasks/result`, whose response comes when the task is done. */
   readonly timeoutMs: number;
   /** The timeout of one call, where a limit sets it. */
   readonly timeoutOf?: (call: Call) => number | undefined;
@@ -37,7 +37,8 @@ export function deadline(settings: DeadlineSettings): Middleware {
   const timers = new CoarseTimers();
   return (next: Handler): Handler =>
     function deadline(call) {
-      const timeoutMs = settings.timeoutOf?.(call) ?? settings.timeoutMs;
+      const timeoutMs =
+        settings.timeoutOf?.(call) ?? (call.method === "tasks/result" ? HOUR : settings.timeoutMs);
       const capMs = Math.max(timeoutMs, settings.capMs ?? HOUR);
       return new Promise<Reply>((resolve, reject) => {
         const controller = new Stop();

@@ -70,7 +70,7 @@ describe("the files that a call runs through", () => {
     const files = new Set(imports.map(({ file }) => file));
     expect(ENTRANCES.filter((file) => !files.has(file))).toEqual([]);
     expect(path).toContain("upstream/transport/http-exchange.ts");
-    expect(path).toContain("downstream/legacy/post-response.ts");
+    expect(path).toContain("downstream/legacy/messages.ts");
     expect(path).toContain("wire/payload.ts");
   });
 

@@ -7,7 +7,7 @@ import { GatewayError, refusalError } from "../../core/errors.js";
 import type { MessageId } from "../../wire/envelope.js";
 import { formatComment, formatEvent } from "../../wire/sse.js";
 import type { EventLog } from "./event-log.js";
-import { errorText, type MessageText, stringOf } from "./messages.js";
+import { errorText, type MessageText, STREAM_HEADERS, stringOf } from "./messages.js";
 
 /** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
 export type StreamKind = "call" | "general";
@@ -143,14 +143,6 @@ interface ConnectionLimits {
 
 /** Why a connection came to its end; `ended` is our own doing. */
 export type CloseReason = "ended" | "dropped" | "over_budget" | "stalled";
-
-/** The head of every event stream. */
-export const STREAM_HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
-  // nginx buffers small writes without it.
-  "x-accel-buffering": "no",
-} as const;
 
 /** Writes events to one response, and closes it when its reader is too slow. */
 export class SseConnection {

@@ -19,8 +19,7 @@ import { CODE, HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";
 import { openSession, type SessionOpener } from "./handshake.js";
-import { errorText, frameErrorText, resultText } from "./messages.js";
-import { PostResponse, writeJson } from "./post-response.js";
+import { errorText, frameErrorText, PostResponse, respondJson, resultText } from "./messages.js";
 import { type BackendDependencies, handleNonRequest, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import type { SessionStore } from "./session-store.js";
@@ -63,7 +62,7 @@ export class LegacyHttpEdge {
     const fault = faultOf(message);
     if (fault === undefined) post.response.writeHead(202).end();
     // Nothing can be answered to what is no request, but its POST can.
-    else writeJson(post.response, 400, errorText(undefined, refusalError(invalidParams(fault))));
+    else respondJson(post.response, 400, errorText(undefined, refusalError(invalidParams(fault))));
   }
 
   /** @throws GatewayError `overloaded` */
@@ -118,12 +117,12 @@ export class LegacyHttpEdge {
       // The client is gone, so no request can name this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");
       post.response.setHeader(HEADER.sessionId, session.id);
-      writeJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
+      respondJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {
       const refused = error instanceof GatewayError;
       const status = refused ? (error.code === "overloaded" ? 503 : 200) : 500;
       const answer = edgeError(error, request.method, this.parts.backend.logger);
-      writeJson(post.response, status, errorText(request.id, answer));
+      respondJson(post.response, status, errorText(request.id, answer));
     }
   }
 
@@ -172,7 +171,7 @@ export class LegacyHttpEdge {
     const id = headerOf(exchange.request, HEADER.sessionId);
     if (id === undefined) {
       if (message !== undefined && isRequest(message) && message.method === "ping") {
-        writeJson(exchange.response, 200, resultText(message.id, Payload.ofObject({})));
+        respondJson(exchange.response, 200, resultText(message.id, Payload.ofObject({})));
         return undefined;
       }
       return refuse(exchange, 400, "there is no Mcp-Session-Id: send initialize first", message?.id);
@@ -227,5 +226,5 @@ function headerOf(request: IncomingMessage, name: string): string | undefined {
 
 function refuse(exchange: HttpExchange, status: number, sentence: string, id?: MessageId): undefined {
   const error = refusalError(badRequest(sentence, { rpc: CODE.invalidRequest }));
-  writeJson(exchange.response, status, errorText(id, error));
+  respondJson(exchange.response, status, errorText(id, error));
 }

@@ -21,8 +21,7 @@ import {
 } from "../edge.js";
 import type { LegacyEdge } from "./edge.js";
 import { SseConnection } from "./event-stream.js";
-import { errorText } from "./messages.js";
-import { writeJson } from "./post-response.js";
+import { errorText, respondJson } from "./messages.js";
 
 /** Limits and dependencies of the 2024-11-05 transport. */
 export interface HttpSseOptions {
@@ -80,7 +79,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
       stream?.exchange.principal.id === post.principal.id && stream.exchange.endpoint === post.endpoint;
     if (stream === undefined || !own) {
       const error = badRequest("there is no such stream (any more)");
-      writeJson(post.response, 404, errorText(undefined, refusalError(error)));
+      respondJson(post.response, 404, errorText(undefined, refusalError(error)));
       return;
     }
     stream.pipe.updatePrincipal?.(post.principal);

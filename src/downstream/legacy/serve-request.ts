@@ -1,10 +1,16 @@
 /** How is a message of a session served, over any transport: by the session itself, or by the servers behind the gateway? */
-import type { Call, Notice, Reply } from "../../core/call.js";
+import {
+  type Call,
+  type Notice,
+  PROGRESS_METHOD,
+  ProgressFilter,
+  progressTokenOf,
+  type Reply,
+} from "../../core/call.js";
 import { checkLogLevel, invalidParams, paramsFault } from "../../core/check-params.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
-import { PROGRESS_METHOD, ProgressFilter, progressTokenOf } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import {
   type Envelope,

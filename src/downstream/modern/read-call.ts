@@ -1,10 +1,18 @@
 /** How is a modern request read into a call, and which notifications reach its sender? */
 import type { IncomingHttpHeaders } from "node:http";
-import { type Call, type InputResponses, type LogLevel, type Notice, severityOf } from "../../core/call.js";
+import {
+  type Call,
+  type InputResponses,
+  type LogLevel,
+  type Notice,
+  PROGRESS_METHOD,
+  ProgressFilter,
+  progressTokenOf,
+  severityOf,
+} from "../../core/call.js";
 import { checkParams } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
-import { PROGRESS_METHOD, ProgressFilter, progressTokenOf } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { MessageId, Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";

@@ -1,9 +1,8 @@
 /** How does a tool run as a task for a client without tasks, and which client gets the progress of a task whose call has ended? */
 
-import type { Call } from "../../core/call.js";
+import { type Call, progressTokenOf } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
 import { supportsTaskCalls } from "../../core/methods.js";
-import { progressTokenOf } from "../../core/progress.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { type Envelope, idKey, type MessageId, type Request } from "../../wire/envelope.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";

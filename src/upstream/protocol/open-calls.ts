@@ -1,7 +1,6 @@
 /** Which calls are running on a connection, to which of them does a message belong, and how do they end at client and server? */
-import { type Call, severityOf } from "../../core/call.js";
+import { type Call, progressTokenOf, severityOf } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
-import { progressTokenOf } from "../../core/progress.js";
 import type { StopSignal } from "../../core/stop.js";
 import { codeOf, idKey, type Notification, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
