@@ -44,7 +44,7 @@ export interface Policy {
   /** Whether a client may receive updates of a resource; undefined where no rule refuses anything. */
   readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
   /** The time-out that a limit sets for this call, in ms; for `deadline`. */
-  timeoutMs(call: Call): number | undefined;
+  readonly timeoutMs: (call: Call) => number | undefined;
   /** The newest first. */
   decisions(count?: number): readonly DecisionRow[];
   /** What would become of a call, and why; nothing is called and nothing spent. */
