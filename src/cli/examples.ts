@@ -1,5 +1,21 @@
 /** The examples that `cardea COMMAND --help` ends with, by the words of the command. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  init: [
+    "cardea init                                    # from the hosts that are installed here",
+    "cardea init --from ~/.cursor/mcp.json --out team.jsonc",
+  ],
+  add: [
+    "cardea add memory -- npx -y @modelcontextprotocol/server-memory",
+    "cardea add db --env DATABASE_URL=postgres://localhost/mine -- npx -y some-db-server",
+    "cardea add sentry https://mcp.sentry.dev/mcp --header 'Authorization: Bearer TOKEN'",
+    "cardea add server.json --env API_KEY=…         # a registry's entry: file, URL or name",
+  ],
+  remove: ["cardea remove memory"],
+  install: [
+    "cardea install claude-desktop --dry-run        # show what would change",
+    "cardea install codex",
+    "cardea install cursor --url https://mcp.example.com/mcp --header 'Authorization: Bearer KEY'",
+  ],
   serve: [
     "cardea serve --config cardea.jsonc",
     "cardea serve --port 9000 --admin-port 0        # a free port for the admin page",

@@ -136,8 +136,12 @@ export function wantsAdd(flags: { readonly add?: boolean }, env: Environment): b
   return flags.add ?? booleanVariable(env, "CARDEA_ADD") ?? false;
 }
 
-/** Such a flag may open the gateway to every client, so any other word is an error. */
-function booleanVariable(env: Environment, variable: string): boolean | undefined {
+/**
+ * Such a flag may open the gateway to every client, so any other word is an error.
+ *
+ * @throws UsageError when the variable means neither yes nor no
+ */
+export function booleanVariable(env: Environment, variable: string): boolean | undefined {
   const text = nonEmpty(env[variable])?.toLowerCase();
   if (text === undefined) return undefined;
   if (["1", "true", "yes", "on"].includes(text)) return true;

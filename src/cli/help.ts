@@ -4,17 +4,18 @@ import { readFileSync } from "node:fs";
 /** The text of `cardea --help`. */
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
+  cardea init   [--from FILE]... [--out FILE]    a config made from your hosts'
+  cardea add    NAME -- CMD ARGS... | NAME URL | SERVER.JSON    cardea remove NAME
+  cardea install HOST [--dry-run]         write Cardea into a host's own file
   cardea serve  [--port N] [--workers N] [--insecure]    the gateway over HTTP
   cardea stdio                            the gateway as a stdio MCP server
   cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)
   cardea connect URL [--header 'K: V']... one HTTP server as stdio
-  cardea check  [--json]                  is the config right?
-  cardea doctor [--json]                  start each server once: what is wrong?
+  cardea check  is the config right?      cardea doctor  does each server start?
   cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
   cardea call   NAME [k=v k:=JSON ...]    call a tool
   cardea explain NAME [k=v ...] [--as ID] who may call, and why
-  cardea import FILE|-                    a host's config, turned into Cardea's
-  cardea schema                           the config's JSON Schema
+  cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
   cardea completion bash|zsh|fish         completes all this in your shell
   cardea --help | --version              (cardea COMMAND --help: flags and examples)

@@ -19,6 +19,7 @@ import {
 } from "./flags.js";
 import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
+import { addSetupCommands } from "./setup-commands.js";
 
 /** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
 export async function runCommandLine(argv: readonly string[], shell: CommandContext): Promise<number> {
@@ -53,10 +54,14 @@ export async function runCommandLine(argv: readonly string[], shell: CommandCont
   return code;
 }
 
-/** `[flags] -- CMD ARGS…` is `serve` with a command; elsewhere `--` means what it means to every program. */
+/**
+ * `[flags] -- CMD ARGS…` is `serve` with a command, and `add` takes one too; elsewhere `--` means what it means to every
+ * program.
+ */
 function splitCommand(argv: readonly string[]): { words: readonly string[]; command?: readonly string[] } {
   const at = argv.indexOf("--");
   const first = argv[0] ?? "";
+  if (at > 0 && first === "add") return { words: argv.slice(0, at), command: argv.slice(at + 1) };
   if (at === -1 || !(first === "serve" || first.startsWith("-"))) return { words: withHelpWord(argv) };
   const before = argv.slice(first === "serve" ? 1 : 0, at);
   return { words: ["serve", ...before], command: argv.slice(at + 1) };
@@ -128,6 +133,8 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
   program.action(() => {
     throw new UsageError(`a command is missing\n\n${HELP}`);
   });
+
+  addSetupCommands(program, shell, finish, command);
 
   withReapFlag(withListenFlags(withConfigFlag(program.command("serve"))))
     .description("Serve the gateway over HTTP until a signal.")

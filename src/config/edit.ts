@@ -1,10 +1,10 @@
 /** Edits a config file: changes single values, keeps comments and layout, and never leaves a broken file. */
 import { randomBytes } from "node:crypto";
 import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { editJson } from "./edit-json.js";
+import { editYaml } from "./edit-yaml.js";
 import { parse } from "./read.js";
 import { type Path, plainValue } from "./tree.js";
 
@@ -101,16 +101,4 @@ function withValue(root: unknown, path: Path, value: unknown): unknown {
   if (rest.length === 0 && value === undefined) members.delete(step);
   else members.set(step, withValue(members.get(step), rest, value));
   return Object.fromEntries(members);
-}
-
-const require = createRequire(import.meta.url);
-
-function editYaml(text: string, path: Path, value: unknown): string {
-  const { parseDocument } = require("yaml") as typeof import("yaml");
-  const document = parseDocument(text, { keepSourceTokens: true });
-  if (value === undefined) document.deleteIn(path);
-  else document.setIn(path, document.createNode(value));
-  const indent = /\n( +)\S/.exec(text)?.[1]?.length ?? 2;
-  const indentSeq = !/^( *)[^\s#-][^\n]*:\s*\n\1- /m.test(text);
-  return document.toString({ lineWidth: 0, indent: Math.max(2, Math.min(8, indent)), indentSeq });
 }

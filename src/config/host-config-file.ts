@@ -19,7 +19,7 @@ const HOST_FILES: ReadonlySet<string> = new Set([
 ]);
 
 /** Keys that only a Cardea config has, whatever its file name. */
-const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles"];
+const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles", "registry"];
 
 /** Keys that mean something in their host, and what leaving them out means here. */
 const HOST_KEYS: Readonly<Record<string, string>> = {

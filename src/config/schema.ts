@@ -30,6 +30,9 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i;
 /** An `Origin` as a browser sends it; `null` is that of every sandboxed page and every local file. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+\/?$/i;
 
+/** The address of a registry. */
+const REGISTRY = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/;
+
 /** What an editor takes: it sees the text before variables are expanded. */
 const orVariable = ({ source }: RegExp) => ({ pattern: `${source}|\\$\\{` });
 
@@ -182,6 +185,16 @@ export const fileSchema = z.strictObject({
   limits: limitsSchema
     .exactOptional()
     .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
+  registry: z
+    .string()
+    .regex(REGISTRY, {
+      error: 'must be an address such as "https://registry.modelcontextprotocol.io"',
+    })
+    .meta(orVariable(REGISTRY))
+    .exactOptional()
+    .describe(
+      "The registry in which `cardea add` looks up names such as `io.github.owner/server`. The gateway itself never asks it.",
+    ),
   profiles: z
     .record(z.string().min(1), profile.meta({ id: "profile" }))
     .default({})

@@ -1,0 +1,179 @@
+/** `cardea add`: puts a server into the config: a command, a URL, or an entry of a registry. */
+import { dirname } from "node:path";
+import type { ImportedServer } from "../config/import/imported.js";
+import { parse } from "../config/read.js";
+import { isServerKey, serverNames } from "../config/read-servers.js";
+import type { ObjectTree } from "../config/tree.js";
+import { type CommandContext, type Log, write } from "./command-context.js";
+import { copiedSecrets } from "./copied-secrets.js";
+import { changeConfig, type EditableConfig, findEditable } from "./edit-config.js";
+import { EXIT, UsageError } from "./exit.js";
+import type { ConfigFlags } from "./flags.js";
+import { isRegistryName, readRegistryEntry } from "./registry-source.js";
+import { fillVariables, type GivenValues } from "./registry-variables.js";
+
+/** The flags of `cardea add`. */
+export interface AddFlags {
+  readonly env?: readonly string[];
+  readonly header?: readonly string[];
+  readonly registry?: string;
+}
+
+/** What stands on the command line: the words, and those behind `--`. */
+export interface AddWords {
+  readonly name: string | undefined;
+  readonly source: string | undefined;
+  readonly command: readonly string[] | undefined;
+}
+
+const USAGE = `say what to add:
+  cardea add NAME -- npx -y some-package     a server that is started
+  cardea add NAME https://host/mcp           a server at a URL
+  cardea add [NAME] server.json              an entry of a registry: file, URL or name`;
+
+/** Returns the exit code: 1 when there is a server of that name, 78 when the config would be wrong. */
+export async function add(
+  words: AddWords,
+  flags: AddFlags & ConfigFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const given = givenValues(flags);
+  const log = await shell.openLog();
+  const target = await findEditable(flags.config, shell, log);
+  if (target === undefined) return EXIT.failed;
+  const tree = treeOf(target);
+  const found = await newServer(words, given, { flags, tree, target }, shell, log);
+  if (typeof found === "number") return found;
+  const { name, server } = found;
+  const { file } = target;
+  if (tree !== undefined && serverNames(tree).includes(name)) {
+    log.error(
+      { file },
+      `${file} has a server ${JSON.stringify(name)} already; "cardea remove ${name}" takes it out`,
+    );
+    return EXIT.failed;
+  }
+  const key = [...(tree?.members ?? [])].find(
+    ([each, { value }]) => isServerKey(each) && value.kind === "object",
+  );
+  const edit = { path: [key?.[0] ?? "mcpServers", name], value: server };
+  const code = await changeConfig(target, [edit], shell, log);
+  if (code !== EXIT.done) return code;
+  const secrets = copiedSecrets(server);
+  if (secrets.length > 0) {
+    log.warn(
+      { file },
+      `${file} now holds a secret as plain text (${secrets.join(", ")}); \${NAME} takes it from the environment`,
+    );
+  }
+  await write(shell.stdout, `added ${name} to ${file}${target.text === undefined ? ", which is new" : ""}\n`);
+  return EXIT.done;
+}
+
+/** What the way to a server depends on. */
+interface AddContext {
+  readonly flags: AddFlags;
+  readonly tree: ObjectTree | undefined;
+  readonly target: EditableConfig;
+}
+
+interface NamedServer {
+  readonly name: string;
+  readonly server: ImportedServer;
+}
+
+/** The server that the words mean, or the exit code. @throws UsageError */
+async function newServer(
+  { name, source, command }: AddWords,
+  given: GivenValues,
+  { flags, tree, target }: AddContext,
+  shell: CommandContext,
+  log: Log,
+): Promise<NamedServer | number> {
+  if (command !== undefined) {
+    if (name === undefined)
+      throw new UsageError(`a name is missing: cardea add NAME -- ${command.join(" ")}`);
+    if (source !== undefined) throw new UsageError(`${source} is too much before --; ${USAGE}`);
+    return { name, server: commandServer(command, given, target, shell) };
+  }
+  if (name === undefined) throw new UsageError(USAGE);
+  if (source !== undefined && isAddress(source) && !isEntryAddress(source)) {
+    return { name, server: urlServer(source, given) };
+  }
+  const from = source ?? name;
+  if (source === undefined && isAddress(from) && !isEntryAddress(from)) {
+    throw new UsageError(`a name is missing: cardea add NAME ${from}`);
+  }
+  if (!isAddress(from) && !from.endsWith(".json") && !isRegistryName(from)) {
+    if (source === undefined) throw new UsageError(USAGE);
+    throw new UsageError(
+      `${from} is neither a URL nor a server.json; a command stands behind --: cardea add ${name} -- ${from}`,
+    );
+  }
+  const registry = flags.registry ?? (shell.env.CARDEA_REGISTRY || registryOf(tree));
+  const entry = await readRegistryEntry(from, registry, shell, log);
+  if (typeof entry === "number") return entry;
+  const server = await fillVariables(entry, given, shell, log);
+  if (typeof server === "number") return server;
+  return { name: source === undefined ? entry.name : name, server };
+}
+
+function commandServer(
+  [command = "", ...args]: readonly string[],
+  { env, headers }: GivenValues,
+  { path }: EditableConfig,
+  { cwd }: CommandContext,
+): ImportedServer {
+  if (command === "") throw new UsageError("a command is missing behind --");
+  if (headers.size > 0) throw new UsageError("--header is for servers at a URL; a command takes --env K=V");
+  // Relative paths start at the config's folder, and the person means this one.
+  const isElsewhere =
+    dirname(path) !== cwd && [command, ...args].some((word) => /^\.{1,2}(?:[/\\]|$)/.test(word));
+  return {
+    command,
+    ...(args.length > 0 && { args }),
+    ...(env.size > 0 && { env: Object.fromEntries(env) }),
+    ...(isElsewhere && { cwd }),
+  };
+}
+
+function urlServer(url: string, { env, headers }: GivenValues): ImportedServer {
+  if (env.size > 0)
+    throw new UsageError("--env is for servers that are started; a URL takes --header 'Name: value'");
+  return { type: "http", url, ...(headers.size > 0 && { headers: Object.fromEntries(headers) }) };
+}
+
+const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
+
+/** Whether an entry of a registry is behind the URL, not a server. */
+const isEntryAddress = (url: string): boolean =>
+  URL.canParse(url) && /\.json$|\/v0[.\d]*\/servers\//.test(new URL(url).pathname);
+
+function registryOf(tree: ObjectTree | undefined): string | undefined {
+  const registry = tree?.members.get("registry")?.value;
+  return registry?.kind === "scalar" && typeof registry.value === "string" ? registry.value : undefined;
+}
+
+function treeOf({ file, text }: EditableConfig): ObjectTree | undefined {
+  const { tree } = text === undefined ? {} : parse(text.replace(/^\uFEFF/, ""), file);
+  return tree?.kind === "object" ? tree : undefined;
+}
+
+/** @throws UsageError for a flag that is not of its form; the value is not shown. */
+function givenValues({ env = [], header = [] }: AddFlags): GivenValues {
+  return { env: pairs(env, /^([^=\0]+)=(.*)$/s, "--env takes K=V"), headers: headersOf(header) };
+}
+
+/** @throws UsageError for what is no header */
+export const headersOf = (lines: readonly string[]): ReadonlyMap<string, string> =>
+  pairs(lines, /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/s, "--header takes 'Name: value'");
+
+function pairs(lines: readonly string[], form: RegExp, sentence: string): ReadonlyMap<string, string> {
+  return new Map(
+    lines.map((line) => {
+      const [, name, value] = form.exec(line) ?? [];
+      if (name === undefined || value === undefined) throw new UsageError(sentence);
+      return [name, value];
+    }),
+  );
+}

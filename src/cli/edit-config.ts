@@ -1,0 +1,105 @@
+/** Changes the config of a command: nothing is written where the result would be wrong. */
+import { readFile, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { checkRules } from "../config/check-rules.js";
+import { type ConfigEdit, EditError, editConfig, replaceFile } from "../config/edit.js";
+import { findConfig } from "../config/find.js";
+import { readErrorMessage } from "../config/load.js";
+import { formatProblem, type Problem } from "../config/problem.js";
+import { readConfig } from "../config/read.js";
+import type { CommandContext, Log } from "./command-context.js";
+import { EXIT } from "./exit.js";
+
+/** A config that is to be changed. */
+export interface EditableConfig {
+  /** As the person named it, or where it was found. */
+  readonly file: string;
+  readonly path: string;
+  /** `undefined` when there is no such file. */
+  readonly text: string | undefined;
+}
+
+/** The config that other commands would use. Without one: `cardea.jsonc` here. `undefined` when it cannot be read. */
+export async function findEditable(
+  flag: string | undefined,
+  shell: CommandContext,
+  log: Log,
+): Promise<EditableConfig | undefined> {
+  const file = findConfig({ flag, env: shell.env, cwd: shell.cwd })?.file ?? "cardea.jsonc";
+  const path = resolve(shell.cwd, file);
+  try {
+    return { file, path, text: await readFile(path, "utf8") };
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT")
+      return { file, path, text: undefined };
+    log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
+    return undefined;
+  }
+}
+
+/** Applies the edits and writes the file. Returns the exit code; the log has the reasons for any but 0. */
+export async function changeConfig(
+  { file, path, text }: EditableConfig,
+  edits: readonly ConfigEdit[],
+  shell: CommandContext,
+  log: Log,
+): Promise<number> {
+  const before = text ?? "{}\n";
+  let after: string;
+  try {
+    after = editConfig(before, file, edits);
+  } catch (error) {
+    if (!(error instanceof EditError)) throw error;
+    for (const problem of syntaxProblems(before, file, shell)) log.error({}, formatProblem(problem));
+    log.error({ file }, `${file} was not changed: ${error.message}`);
+    return EXIT.config;
+  }
+  const problems = await newProblems(before, after, file, shell, ANY_VARIABLE);
+  if (problems.length > 0) {
+    for (const problem of problems) log.error({}, formatProblem(problem));
+    log.error({ file }, `${file} was not changed, as it would be wrong then`);
+    return EXIT.config;
+  }
+  try {
+    if (text === undefined) await writeFile(path, after, { flag: "wx", mode: 0o600 });
+    else await replaceFile(path, after);
+  } catch (error) {
+    log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    return EXIT.failed;
+  }
+  // What only the environment of the moment lacks is said, and does not keep the edit back.
+  for (const problem of await newProblems(before, after, file, shell, shell.env))
+    log.warn({}, formatProblem(problem));
+  return EXIT.done;
+}
+
+function syntaxProblems(text: string, file: string, shell: CommandContext): readonly Problem[] {
+  const read = readConfig(text, file, { env: ANY_VARIABLE, cwd: shell.cwd, readFile: () => "" });
+  return read.ok ? [] : read.problems;
+}
+
+/** The problems that the text after has and the text before had not. */
+async function newProblems(
+  before: string,
+  after: string,
+  file: string,
+  shell: CommandContext,
+  env: CommandContext["env"],
+): Promise<readonly Problem[]> {
+  const problemsOf = async (text: string): Promise<readonly Problem[]> => {
+    const readWith = { env, cwd: shell.cwd, ...(env === ANY_VARIABLE && { readFile: () => "" }) };
+    const read = await checkRules(readConfig(text, file, readWith), shell.checkRules);
+    return read.ok ? [] : read.problems;
+  };
+  const known = new Set((await problemsOf(before)).map(({ message }) => message));
+  return (await problemsOf(after)).filter(({ message }) => !known.has(message));
+}
+
+/** An environment in which every variable is set. */
+export const ANY_VARIABLE = new Proxy<Record<string, string>>(
+  {},
+  {
+    get: () => "https://example.com",
+    getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true, value: "" }),
+  },
+);

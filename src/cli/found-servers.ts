@@ -1,0 +1,121 @@
+/** Finds the files of the hosts that are installed here, and makes one set of the servers in them. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { firstPresent, type HostPlaces } from "../config/hosts/host-paths.js";
+import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
+import { importText } from "../config/import/import-text.js";
+import {
+  freeName,
+  type Imported,
+  type ImportedServer,
+  type NeededVariable,
+  withUniquePrefixes,
+} from "../config/import/imported.js";
+import { readErrorMessage } from "../config/load.js";
+import { formatProblem, SourcePositions } from "../config/problem.js";
+import { readConfig } from "../config/read.js";
+import type { CommandContext, Log } from "./command-context.js";
+import { ANY_VARIABLE } from "./edit-config.js";
+
+/** The file of a host. */
+export interface HostFile {
+  readonly file: string;
+  /** The name of the host, or the file as the person named it. */
+  readonly title: string;
+}
+
+/** What a file of a host has. */
+export interface FoundServers extends HostFile {
+  readonly imported: Imported;
+}
+
+/** The files of known hosts that exist: of the user, then of the project in `folder`. */
+export function foundFiles(places: HostPlaces, folder: string): readonly HostFile[] {
+  const ofUser = KNOWN_HOSTS.flatMap((host) => {
+    const { file, isPresent } = firstPresent(host.files(places));
+    return isPresent ? [{ file, title: host.title }] : [];
+  });
+  const ofProject = KNOWN_HOSTS.flatMap((host) =>
+    host.projectFiles
+      .filter((file) => existsSync(join(folder, file)))
+      .map((file) => ({ file: join(folder, file), title: `${host.title} (${file})` })),
+  );
+  const all = [...ofUser, ...ofProject];
+  return all.filter(({ file }, at) => all.findIndex((other) => other.file === file) === at);
+}
+
+/** The servers of a file, without Cardea itself. `undefined` when there are none to read; the log says why. */
+export async function readServersOf(
+  host: HostFile,
+  shell: CommandContext,
+  log: Log,
+): Promise<FoundServers | undefined> {
+  const { file } = host;
+  let text: string;
+  try {
+    text = (await readFile(file, "utf8")).replace(/^\uFEFF/, "");
+  } catch (error) {
+    log.warn({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
+    return undefined;
+  }
+  if (text.trim() === "") return undefined;
+  const { imported, faults } = importText(text, file, shell.cwd);
+  for (const problem of new SourcePositions(file, text).problems(faults))
+    log.warn({}, formatProblem(problem));
+  if (imported === undefined) return undefined;
+  for (const note of imported.notes) log.warn({ file }, `${file}: ${note}`);
+  const servers = [...imported.servers].filter(([name, server]) => !isCardea(name, server));
+  return { ...host, imported: { ...imported, servers: new Map(servers) } };
+}
+
+/** An entry that `cardea install` or a person made: the gateway would start itself. */
+function isCardea(name: string, { command, args, url }: ImportedServer): boolean {
+  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === "string");
+  const starts = words.some(
+    (word) => /^cardea(?:@.*)?$/.test(basename(word)) || /cardea[^/\\]*[/\\]dist[/\\]main\.js$/.test(word),
+  );
+  const serves = words.some((word) => word === "stdio" || word === "connect" || word === "serve");
+  if (starts && serves) return true;
+  if (name !== "cardea") return false;
+  return serves || (typeof url === "string" && /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(url));
+}
+
+/** All servers under names of their own; the same server in several hosts is one. What no config may have is left out. */
+export function mergeServers(
+  found: readonly FoundServers[],
+  log: Log,
+): {
+  readonly servers: ReadonlyMap<string, ImportedServer>;
+  readonly variables: readonly NeededVariable[];
+  readonly sources: readonly string[];
+} {
+  const servers = new Map<string, ImportedServer>();
+  const variables = new Map<string, NeededVariable>();
+  const sources: string[] = [];
+  for (const { title, file, imported } of found) {
+    sources.push(title);
+    for (const variable of imported.variables) variables.set(variable.name, variable);
+    for (const [name, server] of imported.servers) {
+      const problem = problemOf(name, server);
+      if (problem !== undefined) {
+        log.warn({ server: name }, `${file}: ${problem}; the server is left out`);
+        continue;
+      }
+      const isKnown = [...servers].some(
+        ([other, known]) => other.startsWith(name) && JSON.stringify(known) === JSON.stringify(server),
+      );
+      if (!isKnown) servers.set(freeName(name, servers), server);
+    }
+  }
+  const text = JSON.stringify([...servers.values()]);
+  const used = [...variables.values()].filter(({ name }) => text.includes(`\${${name}`));
+  return { servers: withUniquePrefixes(servers), variables: used, sources };
+}
+
+/** Why a config with this server alone would be refused. */
+function problemOf(name: string, server: ImportedServer): string | undefined {
+  const text = JSON.stringify({ mcpServers: { [name]: server } });
+  const read = readConfig(text, "cardea.json", { env: ANY_VARIABLE, readFile: () => "" });
+  return read.ok ? undefined : read.problems[0]?.message;
+}

@@ -1,0 +1,24 @@
+/** Writes the file of a host: a backup first, then the new text in one step. */
+import { constants, copyFile, mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { replaceFile } from "../config/edit.js";
+
+/** Copies the file beside itself and returns the copy's path: the first of `.bak`, `.bak.2`, `.bak.3` … that is free. */
+export async function backUp(file: string): Promise<string> {
+  for (let count = 1; ; count += 1) {
+    const copy = count === 1 ? `${file}.bak` : `${file}.bak.${count}`;
+    try {
+      await copyFile(file, copy, constants.COPYFILE_EXCL);
+      return copy;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
+  }
+}
+
+/** Replaces the file, or makes it with its folders; a new one is readable by its owner alone. */
+export async function writeHostFile(file: string, text: string, isPresent: boolean): Promise<void> {
+  if (isPresent) return replaceFile(file, text);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text, { flag: "wx", mode: 0o600 });
+}

@@ -1,0 +1,133 @@
+/** `cardea init`: writes a config with the servers of the hosts that are installed here. */
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { placesOf } from "../config/hosts/host-paths.js";
+import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
+import { readErrorMessage } from "../config/load.js";
+import { canAsk, confirm } from "./ask.js";
+import { type CommandContext, type Log, write } from "./command-context.js";
+import { copiedSecrets } from "./copied-secrets.js";
+import { EXIT, UsageError } from "./exit.js";
+import { booleanVariable } from "./flags.js";
+import { type FoundServers, foundFiles, mergeServers, readServersOf } from "./found-servers.js";
+import { initialConfig } from "./initial-config.js";
+import { selfCommand, shellWord } from "./self-command.js";
+
+/** The flags of `cardea init`. */
+export interface InitFlags {
+  readonly from?: readonly string[];
+  readonly out?: string;
+  readonly yes?: boolean;
+}
+
+/** Returns the exit code: 1 when the file is there already, or one named by `--from` cannot be read. */
+export async function init(flags: InitFlags, shell: CommandContext): Promise<number> {
+  const file = flags.out ?? (shell.env.CARDEA_OUT || "cardea.jsonc");
+  if (!/\.jsonc?$/i.test(file)) throw new UsageError("--out takes a file that ends in .jsonc or .json");
+  const asks = !(flags.yes ?? booleanVariable(shell.env, "CARDEA_YES") ?? false) && canAsk(shell);
+  const log = await shell.openLog();
+  const path = resolve(shell.cwd, file);
+  if (existsSync(path)) {
+    log.error(
+      { file },
+      `${file} is there already and stays; --out names another file, "cardea add" puts a server into it`,
+    );
+    return EXIT.failed;
+  }
+  const from = flags.from ?? linesOf(shell.env.CARDEA_FROM);
+  const found = await findServers(from, asks, shell, log);
+  if (found === undefined) return EXIT.failed;
+  const { servers, variables, sources } = mergeServers(found, log);
+  const text = initialConfig(servers, variables, sources, /\.json$/i.test(file));
+  if (asks && !(await confirm(`Write ${file} with ${countOf(servers.size)}?`, shell))) {
+    await write(shell.stderr, "nothing was written\n");
+    return EXIT.done;
+  }
+  try {
+    await writeFile(path, text, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    return EXIT.failed;
+  }
+  for (const [name, server] of servers) {
+    const secrets = copiedSecrets(server);
+    if (secrets.length === 0) continue;
+    log.warn(
+      { server: name },
+      `server ${JSON.stringify(name)}: ${file} now holds a secret as plain text (${secrets.join(", ")}); \${NAME} takes it from the environment`,
+    );
+  }
+  const unset = variables.filter(({ name }) => (shell.env[name] ?? "") === "").map(({ name }) => name);
+  if (unset.length > 0) {
+    log.warn(
+      {},
+      `set ${unset.join(", ")} in the environment before the gateway starts: ${file} takes ${unset.length === 1 ? "it" : "them"} from there`,
+    );
+  }
+  await write(shell.stdout, nextSteps(file, path, [...servers.keys()], sources));
+  return EXIT.done;
+}
+
+/** The files named by `--from`, else those of installed hosts; a person at the terminal may leave some out. */
+async function findServers(
+  from: readonly string[],
+  asks: boolean,
+  shell: CommandContext,
+  log: Log,
+): Promise<readonly FoundServers[] | undefined> {
+  if (from.length > 0) {
+    const named = await Promise.all(
+      from.map((file) => readServersOf({ file: resolve(shell.cwd, file), title: file }, shell, log)),
+    );
+    const missing = from.filter((_, at) => named[at] === undefined);
+    for (const file of missing) log.error({ file }, `no servers are to be found in ${file}`);
+    return missing.length > 0 ? undefined : named.filter((each) => each !== undefined);
+  }
+  const found: FoundServers[] = [];
+  for (const host of foundFiles(placesOf(shell.env), shell.cwd)) {
+    const servers = await readServersOf(host, shell, log);
+    if (servers === undefined || servers.imported.servers.size === 0) continue;
+    const names = [...servers.imported.servers.keys()].join(", ");
+    const question = `${host.title} (${host.file}) has ${names}. Take them?`;
+    if (!asks || (await confirm(question, shell))) found.push(servers);
+  }
+  if (found.length === 0)
+    log.warn(
+      {},
+      'no host with servers was found here; --from names the file of one, "cardea add" adds servers',
+    );
+  return found;
+}
+
+function nextSteps(file: string, path: string, names: readonly string[], sources: readonly string[]): string {
+  const { shown } = selfCommand();
+  const config = shellWord(path);
+  const width = Math.max(...KNOWN_HOSTS.map(({ title }) => title.length));
+  const from = sources.length === 0 ? "" : `, from ${sources.join(", ")}`;
+  const list = names.length === 0 ? "" : ` (${names.join(", ")})`;
+  const first =
+    names.length === 0
+      ? `Add a server first:\n  ${shown} add memory --config ${config} -- npx -y @modelcontextprotocol/server-memory`
+      : `Try it:\n  ${shown} doctor --config ${config}`;
+  const hosts = KNOWN_HOSTS.map(
+    ({ id, title }) => `  ${title.padEnd(width)}  ${shown} install ${id} --config ${config}`,
+  );
+  return `wrote ${file}: ${countOf(names.length)}${list}${from}
+
+${first}
+
+Connect a host (writes one entry into its file and keeps a backup; --dry-run shows it first):
+${hosts.join("\n")}
+
+Any other host, by a command that it starts:
+  ${shown} stdio --config ${config}
+or by the URL http://127.0.0.1:8080/mcp, while this runs:
+  ${shown} serve --config ${config}
+`;
+}
+
+const countOf = (count: number): string => (count === 1 ? "1 server" : `${count} servers`);
+
+const linesOf = (text: string | undefined): readonly string[] =>
+  (text ?? "").split("\n").filter((line) => line !== "");

@@ -1,0 +1,226 @@
+/** `cardea install`: writes Cardea into the file of a host. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { closest } from "../config/closest.js";
+import { EditError, editConfig } from "../config/edit.js";
+import { editToml, tableText } from "../config/edit-toml.js";
+import { findConfig, noConfigMessage } from "../config/find.js";
+import { firstPresent, placesOf } from "../config/hosts/host-paths.js";
+import { type HostConnection, KNOWN_HOSTS, type KnownHost, knownHost } from "../config/hosts/known-hosts.js";
+import { readErrorMessage } from "../config/load.js";
+import { formatProblem, SourcePositions } from "../config/problem.js";
+import { parse } from "../config/read.js";
+import { readToml } from "../config/read-toml.js";
+import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
+import { headersOf } from "./add.js";
+import { type CommandContext, type Log, write } from "./command-context.js";
+import { EXIT, UsageError } from "./exit.js";
+import { booleanVariable, type ConfigFlags } from "./flags.js";
+import { backUp, writeHostFile } from "./host-file.js";
+import { lineDiff } from "./line-diff.js";
+import { openConfig } from "./open-config.js";
+import { runningGateways } from "./running-gateways.js";
+import { selfCommand } from "./self-command.js";
+
+/** The flags of `cardea install`. */
+export interface InstallFlags {
+  readonly dryRun?: boolean;
+  readonly url?: string;
+  readonly header?: readonly string[];
+  readonly replace?: boolean;
+}
+
+/** The name of the entry in every host. */
+const NAME = "cardea";
+
+/** Returns the exit code: 78 when the config, or the host's file, is wrong. */
+export async function install(
+  id: string,
+  flags: InstallFlags & ConfigFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const host = knownHost(id) ?? unknownHost(id);
+  const dryRun = flags.dryRun ?? booleanVariable(shell.env, "CARDEA_DRY_RUN") ?? false;
+  const log = await shell.openLog();
+  const target = await findTarget(host, flags, shell, log);
+  if (typeof target === "number") return target;
+  const { file, isPresent } = firstPresent(host.files(placesOf(shell.env)));
+  const text = isPresent ? await readHostFile(file, log) : "";
+  if (text === undefined) return EXIT.failed;
+  const tree = hostTree(text, file, log);
+  if (tree === undefined) return EXIT.config;
+
+  const path = host.serversPath(tree);
+  const entry = entryFor(host, target.connection, path);
+  const servers = treeIn(tree, path);
+  const twice = namesIn(servers).filter((name) => name !== NAME && target.servers.includes(name));
+  const edits: readonly HostEdit[] = [
+    { name: NAME, value: entry },
+    ...(flags.replace === true ? twice.map((name) => ({ name, value: undefined })) : []),
+  ];
+  const current = servers?.kind === "object" ? servers.members.get(NAME)?.value : undefined;
+  const isSame = current !== undefined && isDeepStrictEqual(plainValue(current), entry);
+  if (isSame && edits.length === 1) {
+    await write(shell.stdout, `${host.title} has it already: ${file}\n`);
+    return EXIT.done;
+  }
+  let after: string;
+  try {
+    after = edits.reduce(
+      (before, edit) => applyEdit(before, file, path, edit),
+      text.trim() === "" ? "" : text,
+    );
+  } catch (error) {
+    if (!(error instanceof EditError)) throw error;
+    const text = isToml(file)
+      ? tableText(path[0] ?? "", NAME, entry)
+      : JSON.stringify({ [NAME]: entry }, null, 2);
+    log.error(
+      { file },
+      `${file} was not changed: ${error.message}; add this under ${path.join(".")} yourself:\n${text}`,
+    );
+    return EXIT.config;
+  }
+  await write(shell.stdout, log.redact(lineDiff(text, after, file)));
+  if (flags.replace !== true && twice.length > 0) {
+    log.warn(
+      { file },
+      `${host.title} starts ${twice.join(", ")} by itself as well, so their tools would show up twice; --replace takes them out of its file`,
+    );
+  }
+  if (dryRun) {
+    await write(shell.stderr, "nothing was written (--dry-run)\n");
+    return EXIT.done;
+  }
+  try {
+    const backup = isPresent ? await backUp(file) : undefined;
+    await writeHostFile(file, after, isPresent);
+    const kept = backup === undefined ? "" : ` (as it was before: ${backup})`;
+    await write(shell.stdout, `wrote ${file}${kept}\nRestart ${host.title} to see it.\n`);
+    return EXIT.done;
+  } catch (error) {
+    log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    return EXIT.failed;
+  }
+}
+
+function unknownHost(id: string): never {
+  const ids = KNOWN_HOSTS.map((host) => host.id);
+  const near = closest(id, ids);
+  const hint = near === undefined ? `one of ${ids.join(", ")}` : `did you mean ${near}?`;
+  throw new UsageError(`there is no host ${JSON.stringify(id)} here; ${hint}`);
+}
+
+/** What the host is to connect to, and the servers behind it. */
+interface Target {
+  readonly connection: HostConnection;
+  readonly servers: readonly string[];
+}
+
+/** The URL of the flag, else the gateway that runs, else the config over stdio. Or the exit code. @throws UsageError */
+async function findTarget(
+  host: KnownHost,
+  { url, header = [], config }: InstallFlags & ConfigFlags,
+  shell: CommandContext,
+  log: Log,
+): Promise<Target | number> {
+  const headers = Object.fromEntries(headersOf(header));
+  if (url !== undefined) {
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+      throw new UsageError("--url takes an http: or https: URL");
+    return { connection: { kind: "http", url, headers }, servers: [] };
+  }
+  const found = findConfig({ flag: config, env: shell.env, cwd: shell.cwd });
+  const path = found && resolve(shell.cwd, found.file);
+  const gateways = await runningGateways(shell.env);
+  const running = gateways.find((each) => path === undefined || each.config === path);
+  if (found === undefined && running === undefined) {
+    log.error({}, `${noConfigMessage(shell)}; "cardea init" writes one`);
+    return EXIT.config;
+  }
+  const opened = found && (await openConfig(shell, log, config));
+  if (found !== undefined && opened === undefined) return EXIT.config;
+  const servers = opened?.loaded.config.servers.map(({ name }) => name) ?? [];
+  if (running !== undefined) {
+    log.info({ url: running.url }, `a gateway runs at ${running.url}, and ${host.title} will connect to it`);
+    if (opened?.loaded.config.auth !== undefined && header.length === 0) {
+      log.warn(
+        {},
+        `the gateway asks for a key ("cardea key" makes one): --header 'Authorization: Bearer KEY' writes it for ${host.title}`,
+      );
+    }
+    return { connection: { kind: "http", url: running.url, headers }, servers };
+  }
+  if (header.length > 0) throw new UsageError("--header needs --url, as no gateway runs here");
+  const { command, args } = selfCommand();
+  warnOfVariables(opened?.loaded.text ?? "", host, log);
+  const stdio = [...args, "stdio", "--config", path ?? ""];
+  return { connection: { kind: "stdio", command, args: stdio }, servers };
+}
+
+/** A host hands little of its own environment on, and has less of it than a shell. */
+function warnOfVariables(text: string, host: KnownHost, log: Log): void {
+  const names = [...text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
+  const needed = [...new Set(names)].filter((name) => name !== "HOME" && name !== "PATH");
+  if (needed.length === 0) return;
+  log.warn(
+    {},
+    `the config takes ${needed.join(", ")} from the environment, which ${host.title} may not hand on; where it does not, run "cardea serve" and install again`,
+  );
+}
+
+function entryFor(host: KnownHost, connection: HostConnection, path: readonly string[]) {
+  if (connection.kind === "stdio") return host.stdio(connection, path);
+  const entry = host.http(connection, path);
+  if (entry !== undefined) return entry;
+  // The host only starts commands: one that speaks with the gateway for it.
+  const { command, args } = selfCommand();
+  const headers = Object.entries(connection.headers).flatMap(([name, value]) => [
+    "--header",
+    `${name}: ${value}`,
+  ]);
+  return host.stdio({ kind: "stdio", command, args: [...args, "connect", connection.url, ...headers] }, path);
+}
+
+interface HostEdit {
+  readonly name: string;
+  readonly value: Readonly<Record<string, unknown>> | undefined;
+}
+
+function applyEdit(text: string, file: string, path: readonly string[], { name, value }: HostEdit): string {
+  if (isToml(file)) return editToml(text, path[0] ?? "", name, value);
+  return editConfig(text === "" ? "{}\n" : text, file, [{ path: [...path, name] as Path, value }]);
+}
+
+const isToml = (file: string): boolean => file.endsWith(".toml");
+
+async function readHostFile(file: string, log: Log): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
+    return undefined;
+  }
+}
+
+/** The file as a tree; `undefined` when it is not right, which the log says. */
+function hostTree(text: string, file: string, log: Log): ObjectTree | undefined {
+  const source = text.replace(/^\uFEFF/, "");
+  if (source.trim() === "") return { kind: "object", offset: 0, members: new Map() };
+  const { tree, faults } = isToml(file) ? readToml(source) : parse(source, file);
+  if (tree?.kind === "object") return tree;
+  const found = faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }];
+  for (const problem of new SourcePositions(file, source).problems(found))
+    log.error({}, formatProblem(problem));
+  return undefined;
+}
+
+const treeIn = (tree: Tree, path: readonly string[]): Tree | undefined =>
+  path.reduce<Tree | undefined>(
+    (at, key) => (at?.kind === "object" ? at.members.get(key)?.value : undefined),
+    tree,
+  );
+
+const namesIn = (servers: Tree | undefined): readonly string[] =>
+  servers?.kind === "object" ? [...servers.members.keys()] : [];

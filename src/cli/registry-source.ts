@@ -1,0 +1,121 @@
+/** Finds the `server.json` of a registry: in a file, at a URL, or by its name in a registry. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
+import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
+import { readErrorMessage } from "../config/load.js";
+import { parse } from "../config/read.js";
+import { plainValue } from "../config/tree.js";
+import type { CommandContext, Log } from "./command-context.js";
+import { EXIT } from "./exit.js";
+
+/** The server that an entry describes, and the variables it needs. */
+export interface RegistryServer {
+  readonly name: string;
+  readonly server: ImportedServer;
+  readonly variables: readonly NeededVariable[];
+}
+
+/** `io.github.owner/server`, with `@version` or without. */
+export const isRegistryName = (text: string): boolean => NAME.test(text);
+const NAME = /^([a-zA-Z0-9][\w-]*(?:\.[\w-]+)+\/[\w.-]+?)(?:@([\w.+-]+))?$/;
+
+/** The time (ms) that a registry has for its answer, and the most (bytes) that is read of it. */
+const FETCH_MS = 30_000;
+const MAX_BYTES = 1_048_576;
+
+/** The first way of `source` that can be used, or the exit code. */
+export async function readRegistryEntry(
+  source: string,
+  registry: string | undefined,
+  shell: CommandContext,
+  log: Log,
+): Promise<RegistryServer | number> {
+  const text = /^https?:\/\//i.test(source)
+    ? await fetchText([source], log)
+    : source.endsWith(".json")
+      ? await readText(source, shell, log)
+      : await lookUp(source, registry, log);
+  if (text === undefined) return EXIT.failed;
+  const { tree } = parse(text.replace(/^\uFEFF/, ""), "server.json");
+  const entry = tree === undefined ? undefined : registryEntry(plainValue(tree));
+  if (entry === undefined) {
+    log.error({ source }, `${source} is no server.json: it needs a "name", and "packages" or "remotes"`);
+    return EXIT.failed;
+  }
+  const { servers, variables, notes } = importRegistryEntry(entry);
+  for (const note of notes) log.warn({}, note);
+  const [first] = servers;
+  if (first === undefined) {
+    log.error({ source }, `${source} names no way to start or reach its server that is known here`);
+    return EXIT.failed;
+  }
+  const [name, server] = first;
+  const used = JSON.stringify(server);
+  return { name, server, variables: variables.filter((each) => used.includes(`\${${each.name}}`)) };
+}
+
+async function readText(file: string, shell: CommandContext, log: Log): Promise<string | undefined> {
+  try {
+    return await readFile(resolve(shell.cwd, file), "utf8");
+  } catch (error) {
+    log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
+    return undefined;
+  }
+}
+
+async function lookUp(name: string, registry: string | undefined, log: Log): Promise<string | undefined> {
+  if (registry === undefined) {
+    log.error(
+      {},
+      `${name} looks like a name in a registry, and the config names none; add "registry": "https://registry.modelcontextprotocol.io", or give --registry`,
+    );
+    return undefined;
+  }
+  const [, server = "", version = "latest"] = NAME.exec(name) ?? [];
+  const path = `servers/${encodeURIComponent(server)}/versions/${encodeURIComponent(version)}`;
+  const base = registry.replace(/\/+$/, "");
+  return fetchText([`${base}/v0.1/${path}`, `${base}/v0/${path}`], log);
+}
+
+/** The text at the first of the addresses that is not answered with 404. */
+async function fetchText(addresses: readonly string[], log: Log): Promise<string | undefined> {
+  let problem = "";
+  for (const url of addresses) {
+    const { host } = new URL(url);
+    try {
+      const response = await fetch(url, {
+        headers: { accept: "application/json" },
+        signal: AbortSignal.timeout(FETCH_MS),
+      });
+      if (response.ok) return await boundedText(response);
+      problem =
+        response.status === 404 ? `${url} is not there` : `${host} answered with status ${response.status}`;
+      if (response.status !== 404) break;
+    } catch (error) {
+      problem = `${url} cannot be fetched: ${fetchErrorMessage(error)}`;
+      break;
+    }
+  }
+  log.error({}, problem);
+  return undefined;
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_BYTES) throw new RangeError("it is larger than 1 MiB");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function fetchErrorMessage(error: unknown): string {
+  if (error instanceof RangeError) return error.message;
+  if (error instanceof Error && error.name === "TimeoutError") return "no answer within 30 s";
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return "it failed";
+  return "code" in cause ? String(cause.code) : cause.message;
+}

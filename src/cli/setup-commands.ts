@@ -1,0 +1,74 @@
+/** The commands of the first ten minutes: `init`, `add`, `remove` and `install`, with their flags. */
+import { Argument, type Command } from "commander";
+import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
+import type { AddFlags } from "./add.js";
+import type { CommandContext } from "./command-context.js";
+import { type ConfigFlags, withConfigFlag } from "./flags.js";
+import type { InitFlags } from "./init.js";
+import type { InstallFlags } from "./install.js";
+
+/** Adds the commands; `command` holds the words behind `--`, where there are some. */
+export function addSetupCommands(
+  program: Command,
+  shell: CommandContext,
+  finish: (work: Promise<number>) => Promise<void>,
+  command: readonly string[] | undefined,
+): void {
+  program
+    .command("init")
+    .description("Write a config with the servers of the hosts that are installed here; overwrites nothing.")
+    .option(
+      "--from <file>",
+      "take this host's file instead; may be given again (CARDEA_FROM, one a line)",
+      listed,
+    )
+    .option("--out <file>", "the file to write; default: cardea.jsonc (CARDEA_OUT)")
+    .option("--yes", "ask nothing and take what is found (CARDEA_YES)")
+    .action((flags: InitFlags) => finish(import("./init.js").then(({ init }) => init(flags, shell))));
+
+  withConfigFlag(program.command("add"))
+    .description(
+      "Add a server to the config, which keeps its comments: a command behind --, a URL, or a registry's server.json.",
+    )
+    .argument("[name]", "what the server is called; not needed with a server.json")
+    .argument("[source]", "its URL; or the file, the URL or the name in the registry of a server.json")
+    .option("--env <pair>", "an environment variable of the server, K=V; may be given again", listed)
+    .option("--header <header>", "a header for every request, 'Name: value'; may be given again", listed)
+    .option(
+      "--registry <url>",
+      "where names are looked up; default: registry in the config (CARDEA_REGISTRY)",
+    )
+    .usage("[options] NAME -- CMD ARGS… | NAME URL | [NAME] SERVER.JSON")
+    .action((name: string | undefined, source: string | undefined, flags: AddFlags & ConfigFlags) =>
+      finish(import("./add.js").then(({ add }) => add({ name, source, command }, flags, shell))),
+    );
+
+  withConfigFlag(program.command("remove"))
+    .description("Remove a server from the config, which keeps its comments.")
+    .argument("<name>", "the server's name")
+    .action((name: string, flags: ConfigFlags) =>
+      finish(import("./remove.js").then(({ remove }) => remove(name, flags, shell))),
+    );
+
+  withConfigFlag(program.command("install"))
+    .description("Write Cardea into the file of a host, which keeps its comments; a backup stays beside it.")
+    .addArgument(
+      // A wrong word is refused by the command, which names the nearest.
+      new Argument("<host>", "the host").choices(KNOWN_HOSTS.map(({ id }) => id)).argParser((word) => word),
+    )
+    .option("--dry-run", "show what would change and write nothing (CARDEA_DRY_RUN)")
+    .option(
+      "--url <url>",
+      "the gateway to connect to; default: the one that runs, else the config over stdio",
+    )
+    .option("--header <header>", "a header for that URL, 'Name: value'; may be given again", listed)
+    .option("--replace", "take out of the file the servers that the config has too")
+    .action((host: string, flags: InstallFlags & ConfigFlags) =>
+      finish(import("./install.js").then(({ install }) => install(host, flags, shell))),
+    );
+}
+
+const listed = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value,
+];

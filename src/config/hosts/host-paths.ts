@@ -1,0 +1,54 @@
+/** Where do hosts keep their own files, by operating system? */
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { posix, win32 } from "node:path";
+
+/** What the paths depend on. */
+export interface HostPlaces {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The home folder of the user. */
+  readonly home: string;
+  readonly platform: NodeJS.Platform;
+}
+
+/** The places of this process's user. */
+export const placesOf = (env: HostPlaces["env"]): HostPlaces => ({
+  env,
+  home: env.HOME || homedir(),
+  platform: process.platform,
+});
+
+/** A file below the home folder. */
+export const inHome = ({ home, platform }: HostPlaces, ...steps: readonly string[]): string =>
+  pathOf(platform).join(home, ...steps);
+
+/**
+ * A file of an application: below `%APPDATA%` on Windows, `~/Library/Application Support` on macOS, `$XDG_CONFIG_HOME` on
+ * Linux, where an application that ignores the variable uses `~/.config`.
+ */
+export function inAppData(places: HostPlaces, ...steps: readonly string[]): readonly string[] {
+  const { env, platform } = places;
+  if (platform === "win32") {
+    return [env.APPDATA ? win32.join(env.APPDATA, ...steps) : inHome(places, "AppData", "Roaming", ...steps)];
+  }
+  if (platform === "darwin") return [inHome(places, "Library", "Application Support", ...steps)];
+  return inConfig(places, ...steps);
+}
+
+/** A file below `$XDG_CONFIG_HOME`, or `~/.config`, on every system. */
+export function inConfig(places: HostPlaces, ...steps: readonly string[]): readonly string[] {
+  const { env, platform } = places;
+  const plain = inHome(places, ".config", ...steps);
+  return env.XDG_CONFIG_HOME ? [pathOf(platform).join(env.XDG_CONFIG_HOME, ...steps), plain] : [plain];
+}
+
+/** The first of the files that exists, else the first. */
+export function firstPresent(files: readonly string[]): {
+  readonly file: string;
+  readonly isPresent: boolean;
+} {
+  const present = files.find((file) => existsSync(file));
+  return { file: present ?? files[0] ?? "", isPresent: present !== undefined };
+}
+
+const pathOf = (platform: NodeJS.Platform) => (platform === "win32" ? win32 : posix);

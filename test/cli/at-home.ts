@@ -1,0 +1,46 @@
+/** A command with a home folder and a working folder of its own, so that it touches nothing else. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import { fakeShell } from "./fake-shell.js";
+
+export interface AtHome {
+  /** The folder that HOME names. */
+  readonly home: string;
+  /** Runs a command in the working folder; the paths in its output are without the temporary folder. */
+  run(...argv: readonly string[]): Promise<{ code: number; out: string; said: readonly string[] }>;
+  write(file: string, text: string | object): void;
+  read(file: string): string;
+  has(file: string): boolean;
+}
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Files are named relative to a temporary folder with `home/` and `work/` in it. */
+export function atHome(more: Readonly<Record<string, string>> = {}): AtHome {
+  const folder = mkdtempSync(join(tmpdir(), "cardea-home-"));
+  folders.push(folder);
+  const home = join(folder, "home");
+  const cwd = join(folder, "work");
+  for (const each of [home, cwd]) mkdirSync(each);
+  return {
+    home,
+    run: async (...argv) => {
+      const shell = fakeShell({ env: { HOME: home, ...more }, cwd });
+      const code = await runCommandLine(argv, shell);
+      const plain = (text: string): string => text.replaceAll(`${folder}/`, "/");
+      return { code, out: plain(shell.out()), said: shell.said.map(plain) };
+    },
+    write: (file, text) => {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), typeof text === "string" ? text : JSON.stringify(text, null, 2));
+    },
+    read: (file) => readFileSync(join(folder, file), "utf8"),
+    has: (file) => existsSync(join(folder, file)),
+  };
+}

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "vitest";
+import { atHome } from "./at-home.js";
+
+const CONFIG = { mcpServers: { files: { command: "files" } } };
+const STDIO = [
+  expect.stringMatching(/vitest/),
+  "stdio",
+  "--config",
+  expect.stringMatching(/work\/cardea\.json$/),
+];
+const URL = "http://127.0.0.1:9000/mcp";
+const node = process.execPath;
+
+/** Each host with its file on Linux, and its entry with a command and with a URL. */
+const HOSTS = [
+  [
+    "claude-code",
+    "home/.claude.json",
+    ["mcpServers"],
+    { type: "stdio", command: node, args: STDIO },
+    { type: "http", url: URL },
+  ],
+  [
+    "vscode",
+    "home/.config/Code/User/mcp.json",
+    ["servers"],
+    { type: "stdio", command: node, args: STDIO },
+    { type: "http", url: URL },
+  ],
+  ["cursor", "home/.cursor/mcp.json", ["mcpServers"], { command: node, args: STDIO }, { url: URL }],
+  [
+    "windsurf",
+    "home/.codeium/windsurf/mcp_config.json",
+    ["mcpServers"],
+    { command: node, args: STDIO },
+    { serverUrl: URL },
+  ],
+  [
+    "zed",
+    "home/.config/zed/settings.json",
+    ["context_servers"],
+    { command: node, args: STDIO, env: {} },
+    { url: URL },
+  ],
+  ["gemini", "home/.gemini/settings.json", ["mcpServers"], { command: node, args: STDIO }, { httpUrl: URL }],
+  [
+    "opencode",
+    "home/.config/opencode/opencode.json",
+    ["mcp"],
+    { type: "local", command: [node, ...STDIO], enabled: true },
+    { type: "remote", url: URL, enabled: true },
+  ],
+  [
+    "claude-desktop",
+    "home/.config/Claude/claude_desktop_config.json",
+    ["mcpServers"],
+    { command: node, args: STDIO },
+    { command: node, args: [expect.stringMatching(/vitest/), "connect", URL] },
+  ],
+] as const;
+
+const entryIn = (text: string, path: readonly string[]): unknown =>
+  path.reduce<Record<string, unknown>>((at, key) => at[key] as Record<string, unknown>, JSON.parse(text))
+    .cardea;
+
+function withConfig(env: Readonly<Record<string, string>> = {}) {
+  const place = atHome(env);
+  place.write("work/cardea.json", CONFIG);
+  return place;
+}
+
+/** Writes what a gateway that serves the config writes while it runs; this process stands for it. */
+function withGateway(pid: number = process.pid) {
+  const place = withConfig();
+  const config = `${place.home.replace(/home$/, "work")}/cardea.json`;
+  place.write("home/.local/state/cardea/run/1.json", {
+    url: URL,
+    adminUrl: "http://127.0.0.1:9001",
+    pid,
+    config,
+  });
+  return place;
+}
+
+describe("install", () => {
+  test.each(HOSTS)(
+    "%s starts the config over stdio, or is given the gateway that runs",
+    async (host, file, path, stdio, http) => {
+      const place = withConfig();
+      expect((await place.run("install", host)).code).toBe(0);
+      expect(entryIn(place.read(file), path)).toEqual(stdio);
+      const running = withGateway();
+      expect((await running.run("install", host)).code).toBe(0);
+      expect(entryIn(running.read(file), path)).toEqual(http);
+    },
+  );
+
+  test("codex gets a table, and the rest of its file stays byte for byte", async () => {
+    const mine = '# mine\nmodel = "x"   # best\n\n[tui]\ntheme = "y" # dark';
+    const place = withGateway();
+    place.write("home/.codex/config.toml", mine);
+    expect((await place.run("install", "codex")).code).toBe(0);
+    expect(place.read("home/.codex/config.toml")).toBe(`${mine}\n\n[mcp_servers.cardea]\nurl = "${URL}"\n`);
+    expect(place.read("home/.codex/config.toml.bak")).toBe(mine);
+  });
+
+  test("keeps comments and layout, shows what changes, keeps a backup, and does it once", async () => {
+    const mine =
+      '{\n  // dark is best\n  "theme": "dark",\n  "context_servers": {\n    "files": { "command": "f" } // mine\n  }\n}\n';
+    const file = "home/.config/zed/settings.json";
+    const place = withGateway();
+    place.write(file, mine);
+    const dry = await place.run("install", "zed", "--dry-run");
+    expect([dry.code, place.read(file), place.has(`${file}.bak`)]).toEqual([0, mine, false]);
+    expect(dry.out).toBe(
+      `/${file}:2\n    // dark is best\n    "theme": "dark",\n    "context_servers": {\n-     "files": { "command": "f" } // mine\n+     "files": { "command": "f" }, // mine\n+     "cardea": { "url": "${URL}" }\n    }\n  }\n`,
+    );
+    const first = await place.run("install", "zed");
+    expect(place.read(file)).toBe(mine.replace("} // mine", `}, // mine\n    "cardea": { "url": "${URL}" }`));
+    expect(place.read(`${file}.bak`)).toBe(mine);
+    expect(first.out).toContain(dry.out);
+    expect(first.out).toContain(`wrote /${file} (as it was before: /${file}.bak)`);
+    const again = await place.run("install", "zed");
+    expect([again.code, again.out]).toEqual([0, `Zed has it already: /${file}\n`]);
+    expect(place.has(`${file}.bak.2`)).toBe(false);
+  });
+
+  test("names servers that would show up twice, and takes them out where that is asked for", async () => {
+    const file = "home/.cursor/mcp.json";
+    const place = withGateway();
+    place.write(file, { mcpServers: { files: { command: "f" }, own: { command: "o" } } });
+    const { said } = await place.run("install", "cursor");
+    expect(said.join()).toContain("warn: Cursor starts files by itself as well");
+    await place.run("install", "cursor", "--replace");
+    expect(JSON.parse(place.read(file))).toEqual({
+      mcpServers: { own: { command: "o" }, cardea: { url: URL } },
+    });
+    expect(JSON.parse(place.read(`${file}.bak`)).mcpServers).toEqual({
+      files: { command: "f" },
+      own: { command: "o" },
+    });
+  });
+
+  test("does not show secrets of the file", async () => {
+    const place = withGateway();
+    place.write("home/.cursor/mcp.json", { mcpServers: { own: { command: "o" } } });
+    const { out } = await place.run(
+      "install",
+      "cursor",
+      "--url",
+      URL,
+      "--header",
+      "Authorization: Bearer abc",
+    );
+    expect(JSON.parse(place.read("home/.cursor/mcp.json")).mcpServers.cardea).toEqual({
+      url: URL,
+      headers: { Authorization: "Bearer abc" },
+    });
+    expect(out).toContain('"own"');
+  });
+
+  test("a gateway that has ended, or serves another config, is not taken", async () => {
+    const ended = withGateway(2 ** 22 + 12345);
+    await ended.run("install", "cursor");
+    expect(entryIn(ended.read("home/.cursor/mcp.json"), ["mcpServers"])).toHaveProperty("command");
+    const other = withConfig();
+    other.write("home/.local/state/cardea/run/1.json", {
+      url: URL,
+      pid: process.pid,
+      config: "/elsewhere/c.json",
+    });
+    other.write("home/.local/state/cardea/run/2.json", "{ half");
+    await other.run("install", "cursor");
+    expect(entryIn(other.read("home/.cursor/mcp.json"), ["mcpServers"])).toHaveProperty("command");
+  });
+
+  test("opencode 2 keeps its servers one level deeper", async () => {
+    const file = "home/.config/opencode/opencode.json";
+    const place = withGateway();
+    place.write(file, { mcp: { servers: { a: { type: "local", command: ["a"] } } } });
+    await place.run("install", "opencode");
+    expect(entryIn(place.read(file), ["mcp", "servers"])).toEqual({ type: "remote", url: URL });
+  });
+
+  test.each([
+    [{ CODEX_HOME: "codex" }, "codex", "codex/config.toml"],
+    [{ CLAUDE_CONFIG_DIR: "claude" }, "claude-code", "claude/.claude.json"],
+    [{ XDG_CONFIG_HOME: "config" }, "zed", "config/zed/settings.json"],
+    [{ XDG_CONFIG_HOME: "config" }, "vscode", "config/Code/User/mcp.json"],
+  ])("%j moves the file of %s", async (variables, host, file) => {
+    const env: Record<string, string> = {};
+    const place = withConfig(env);
+    for (const [name, folder] of Object.entries(variables)) env[name] = `${place.home}/${folder}`;
+    const moved = atHome(env);
+    moved.write("work/cardea.json", CONFIG);
+    expect((await moved.run("install", host)).code).toBe(0);
+    expect(place.has(`home/${file}`)).toBe(true);
+  });
+
+  test.each([
+    ["an unknown host", ["install", "zeb"], 2, "did you mean zed?"],
+    ["no URL", ["install", "zed", "--url", "ftp://x"], 2, "--url takes"],
+    ["a file that is broken", ["install", "zed"], 78, "/home/.config/zed/settings.json:1:"],
+    ["a config that is wrong", ["install", "cursor", "--config", "bad.json"], 78, "bad.json:1:"],
+  ])("%s is refused, and nothing is written", async (_, argv, code, message) => {
+    const place = withConfig();
+    place.write("work/bad.json", '{ "nonsense": 1 }');
+    place.write("home/.config/zed/settings.json", '{ "a": ');
+    const done = await place.run(...argv);
+    expect([done.code, done.said.join("\n")]).toEqual([code, expect.stringContaining(message)]);
+    expect(place.read("home/.config/zed/settings.json")).toBe('{ "a": ');
+    expect(place.has("home/.cursor/mcp.json")).toBe(false);
+  });
+
+  test("without a config it says how to get one", async () => {
+    const { code, said } = await atHome().run("install", "cursor");
+    expect([code, said[0]]).toEqual([78, expect.stringContaining('"cardea init" writes one')]);
+  });
+});
