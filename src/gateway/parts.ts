@@ -10,9 +10,10 @@ import { Tasks } from "../routing/tasks.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { PendingQuestions } from "../telemetry/pending-questions.js";
 import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
+import { RequestIds } from "../upstream/protocol/open-calls.js";
 import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
-import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "../upstream/transport/process-group.js";
+import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
 import { DrainingServers, SessionDirectory } from "./server-runtime.js";
 
 /** What the process gives to its gateway. */
@@ -49,8 +50,10 @@ export interface Telemetry {
 
 /** How servers run. */
 interface ServerProcesses {
-  readonly registry: ProcessRegistry;
+  readonly groups: ProcessGroups;
   readonly spawnLimiter: SpawnLimiter;
+  /** Numbers the requests to all servers. */
+  readonly requestIds: RequestIds;
   /** Servers of earlier configs with calls still running. */
   readonly draining: DrainingServers;
   /** Opens channels to a server. Default: a process or HTTP connections, by its config. */
@@ -86,14 +89,13 @@ const MIN_STATE_TTL_MS = 3_600_000;
 
 /** Builds the parts; `config` gives the limits of parked calls and the secret for the keys. */
 export function createParts(config: Config, options: GatewayOptions): GatewayParts {
-  const { logger, redact = (text) => text, version, workerIdentity: worker } = options;
+  const { logger, redact = (text) => text, version, processRegistry, workerIdentity: worker } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
-  const registry = options.processRegistry ?? NO_PROCESS_REGISTRY;
   const keys = secretKeys(config.keys?.state ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
   const number = worker?.number;
-  metrics.gauge("orphans", {}, async () => (await registry.orphans()).length);
+  metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
   return {
     identity: {
@@ -103,7 +105,12 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     },
     callIds: new CallIds(),
     telemetry: { logger, metrics, redact, pendingQuestions: new PendingQuestions(metrics, ttlMs) },
-    processes: { registry, spawnLimiter: new SpawnLimiter(), draining: new DrainingServers(logger) },
+    processes: {
+      groups: new ProcessGroups(processRegistry),
+      spawnLimiter: new SpawnLimiter(),
+      requestIds: new RequestIds(),
+      draining: new DrainingServers(logger),
+    },
     sessions: { directory: new SessionDirectory(), parkedCalls },
     sealed: {
       state: sealedState({ key: keys.states, ttlMs, ...(number !== undefined && { worker: number }) }),

@@ -59,8 +59,9 @@ export function startServer(
     },
     lifecycle: {
       openChannel: processes.openChannel?.(config),
-      processRegistry: processes.registry,
+      processes: processes.groups,
       spawnLimiter: processes.spawnLimiter,
+      requestIds: processes.requestIds,
       after: processes.draining.whenEnded(config),
     },
     observers: {

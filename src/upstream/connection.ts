@@ -61,6 +61,8 @@ export interface ProtocolSettings {
   readonly isAggregated: () => boolean;
   readonly observer: ConnectionObserver;
   readonly log: Logger;
+  /** Numbers the requests to the server. */
+  readonly ids: { next(): number };
 }
 
 const FIRST_MS = 1_000;

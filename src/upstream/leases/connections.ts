@@ -279,6 +279,7 @@ export class Connections {
           isAggregated: gateway.isAggregated,
           observer: this.#events.observerFor(leaseKey, () => this.#era),
           log,
+          ids: lifecycle.requestIds,
         },
         legacy: {
           questions,

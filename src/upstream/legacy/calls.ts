@@ -6,7 +6,7 @@ import { Stop, type StopSignal } from "../../core/stop.js";
 import { codeOf, type Envelope, type MessageId } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
-import { nextId } from "../protocol/ids.js";
+import type { ProtocolSettings } from "../connection.js";
 import { CLIENT_CANCELLED, cancelReason, OpenCalls } from "../protocol/open-calls.js";
 import { invalidQuestionError, type Presentation, readUrlElicitations } from "../protocol/questions.js";
 import { readReply, urlElicitationReply, writeCall } from "./messages.js";
@@ -17,6 +17,7 @@ import { awaitTask, type Exchange, needsTask, progressTargetOf, type TaskProgres
 /** What calls need of their connection. */
 export interface LegacyCallsSettings {
   readonly server: string;
+  readonly ids: ProtocolSettings["ids"];
   readonly parked: ParkedCalls;
   readonly presentation: () => Presentation;
   readonly exchange: Exchange;
@@ -38,11 +39,11 @@ export class LegacyCalls {
 
   /** Resolves to the result, an error or questions. @throws GatewayError, or what the exchange rejects with. */
   run(call: Call): Promise<Reply> {
-    const { server, exchange, post, taskProgress } = this.#settings;
+    const { server, ids, exchange, post, taskProgress } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
     const giveUp = new Stop();
     const awaitsTask = needsTask(call, this.#settings.capabilities());
-    const running: RunningCall = new RunningCall(nextId(), call, {
+    const running: RunningCall = new RunningCall(ids.next(), call, {
       respond: post,
       cancel: (why) => {
         if (running.awaitedTask === undefined) sendCancelled(running.id, post, why);
@@ -61,7 +62,7 @@ export class LegacyCalls {
     };
     const request = writeCall(call, running.id);
     const answer = awaitsTask
-      ? awaitTask(request, running, exchange, giveUp.signal)
+      ? awaitTask(request, running, this.#settings, giveUp.signal)
       : exchange(request, running, giveUp.signal);
     answer.then(
       ({ message }) => {
@@ -75,9 +76,10 @@ export class LegacyCalls {
 
   /** The request that created the task has its response already; so `tasks/cancel` is sent, where it is advertised. */
   #cancelTask(running: RunningCall, taskId: string): void {
-    if (objectAt(objectAt(this.#settings.capabilities(), "tasks"), "cancel") === undefined) return;
-    const request = { jsonrpc: "2.0", id: nextId(), method: "tasks/cancel", params: { taskId } } as const;
-    this.#settings.exchange(request, running, AbortSignal.timeout(CANCEL_MS)).catch(ignore);
+    const { capabilities, exchange, ids } = this.#settings;
+    if (objectAt(objectAt(capabilities(), "tasks"), "cancel") === undefined) return;
+    const request = { jsonrpc: "2.0", id: ids.next(), method: "tasks/cancel", params: { taskId } } as const;
+    exchange(request, running, AbortSignal.timeout(CANCEL_MS)).catch(ignore);
   }
 
   /** Waits for the end of the call, or parks it while its client is asked. */

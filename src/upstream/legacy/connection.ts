@@ -16,7 +16,6 @@ import type { ServerFacts, ServerList } from "../../core/upstream.js";
 import { type Envelope, isNotification, isRequest, type RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { Connection, ProtocolSettings } from "../connection.js";
-import { nextId } from "../protocol/ids.js";
 import { listAllPages } from "../protocol/pagination.js";
 import { displayNameOf, isAmbiguous, type Presentation } from "../protocol/questions.js";
 import type { Channel, ChannelResponse } from "../transport/channel.js";
@@ -99,6 +98,7 @@ export class LegacyConnection implements Connection {
     const taskProgress = new TaskProgress(directory);
     this.#calls = new LegacyCalls({
       server,
+      ids: settings.ids,
       parked,
       taskProgress,
       presentation,
@@ -163,6 +163,7 @@ export class LegacyConnection implements Connection {
           server: settings.server,
           log: settings.log,
           gateway: settings.gateway,
+          ids: settings.ids,
           random: legacy.random,
           revision: offer.revision,
           capabilities: { ...(roots !== undefined && { roots: {} }), ...offer.advertised },
@@ -276,7 +277,7 @@ export class LegacyConnection implements Connection {
   async #request(method: string, params?: JsonObject, signal?: StopSignal): Promise<ChannelResponse> {
     const { server } = this.#settings;
     if (signal?.aborted) throw cancelled(server, signal);
-    const id = nextId();
+    const id = this.#settings.ids.next();
     const giveUp = new AbortController();
     const cancel = (): void => {
       sendCancelled(id, (message) => this.#post(message));

@@ -7,8 +7,7 @@ import type { ServerFacts } from "../../core/upstream.js";
 import type { Request, RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { HEADER, LEGACY_REVISIONS, OWN_META } from "../../wire/names.js";
-import { backoff } from "../connection.js";
-import { nextId } from "../protocol/ids.js";
+import { backoff, type ProtocolSettings } from "../connection.js";
 import { isReleased as isForgottenRequest, isModernRefusal } from "../protocol/open-calls.js";
 import {
   type Channel,
@@ -174,9 +173,7 @@ function failedWithUnknownSession(negotiated: NegotiatedSession, error: unknown)
 }
 
 /** What `initialize` carries. */
-interface HandshakeSettings {
-  readonly server: string;
-  readonly gateway: { readonly name: string; readonly version: string };
+interface HandshakeSettings extends Pick<ProtocolSettings, "server" | "gateway" | "ids"> {
   /** The revision to offer; the server may answer with an older one. */
   readonly revision: string;
   readonly capabilities: JsonObject;
@@ -215,7 +212,7 @@ async function performHandshake(channel: Channel, settings: HandshakeSettings): 
   const answer = await channel.exchange(
     {
       jsonrpc: "2.0",
-      id: nextId(),
+      id: settings.ids.next(),
       method: "initialize",
       params: {
         protocolVersion: settings.revision,

@@ -7,7 +7,6 @@ import { Stop, type StopSignal } from "../../core/stop.js";
 import { type Envelope, idKey, type MessageId, type Request } from "../../wire/envelope.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
-import { nextId } from "../protocol/ids.js";
 import type { ChannelResponse } from "../transport/channel.js";
 import type { RunningCall } from "./running-call.js";
 
@@ -44,7 +43,7 @@ export function needsTask({ method, params, client, route }: Call, capabilities:
 export async function awaitTask(
   request: Request,
   running: RunningCall,
-  exchange: Exchange,
+  { exchange, ids }: { readonly exchange: Exchange; readonly ids: { next(): number } },
   signal: StopSignal,
 ): Promise<ChannelResponse> {
   const begun = await exchange(
@@ -58,7 +57,7 @@ export async function awaitTask(
   if (taskId === undefined) return begun;
   running.setAwaitedTask(taskId);
   const sendRequest = (method: string): Promise<ChannelResponse> =>
-    exchange({ jsonrpc: "2.0", id: nextId(), method, params: { taskId } }, running, signal);
+    exchange({ jsonrpc: "2.0", id: ids.next(), method, params: { taskId } }, running, signal);
   const done = new Stop();
   const giveUp = (): void => done.abort();
   signal.addEventListener("abort", giveUp, { once: true });

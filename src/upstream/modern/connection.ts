@@ -28,7 +28,6 @@ import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection, ProtocolSettings } from "../connection.js";
-import { nextId } from "../protocol/ids.js";
 import { cancelReason, isModernRefusal, OpenCall, OpenCalls } from "../protocol/open-calls.js";
 import { listAllPages } from "../protocol/pagination.js";
 import {
@@ -42,12 +41,11 @@ import type { Channel, ChannelResponse } from "../transport/channel.js";
 import { ListenStreams, TaskStreams } from "./listen-streams.js";
 import {
   type RequestIdentity,
+  RequestWriter,
   readFreshness,
   readReply,
   type WrittenRequest,
   withoutParamHeaders,
-  writeCall,
-  writeRequest,
 } from "./messages.js";
 import { CapabilityCache, readCapabilities, readFacts } from "./probe.js";
 import type { OpenStream } from "./subscriptions.js";
@@ -69,6 +67,7 @@ export class ModernConnection implements Connection {
   readonly #advertisedFor: AdvertisedFor;
   #facts: ServerFacts;
   readonly #calls = new OpenCalls();
+  readonly #writer = new RequestWriter();
   readonly #listenStreams: ListenStreams;
   readonly #capabilityCache: CapabilityCache;
   readonly #taskStreams = new TaskStreams((params, onMessage, client) =>
@@ -131,7 +130,7 @@ export class ModernConnection implements Connection {
     if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: NOT_CACHEABLE };
     const { server, log } = this.#settings;
     const request = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
-      (await this.#request(writeRequest(method, params, nextId(), identity), signal)).message;
+      (await this.#request(this.#writer.request(method, params, this.#nextId(), identity), signal)).message;
     const { items, pages, malformed } = await listAllPages({ server, kind, log, request });
     const times = pages.map(readFreshness);
     const freshness = times.map((one) => one ?? NOT_CACHEABLE).reduce(stricter, FRESHEST);
@@ -163,7 +162,7 @@ export class ModernConnection implements Connection {
 
   /** Any response to `server/discover` shows that the server is alive, most errors too; a result updates the facts. */
   async checkHealth(signal: StopSignal): Promise<void> {
-    const discover = writeRequest("server/discover", {}, nextId(), this.#identityOf());
+    const discover = this.#writer.request("server/discover", {}, this.#nextId(), this.#identityOf());
     const answer = await this.#request(discover, signal);
     const { result, error } = answer.message;
     if (Array.isArray(result?.supportedVersions)) this.#updateFacts(readFacts(result));
@@ -201,14 +200,14 @@ export class ModernConnection implements Connection {
   async #send(call: Call, item: JsonObject | undefined, mayBeOld: boolean): Promise<Reply> {
     const { signal, client, logLevel, inputResponses } = call;
     if (inputResponses?.refusals !== undefined) requireAnswers(this.#settings.server, inputResponses);
-    const open = new OpenCall(nextId(), call);
+    const open = new OpenCall(this.#settings.ids.next(), call);
     this.#calls.add(open);
     // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
     const mustNotify = this.#channel.association === "pipe" && !signal.aborted;
     if (mustNotify) open.attach(call, () => this.#sendCancelled(open.id, signal));
     let message: Envelope;
     try {
-      const { request, headers } = writeCall(call, open.id, this.#identityOf(client, logLevel), item);
+      const { request, headers } = this.#writer.call(call, open.id, this.#identityOf(client, logLevel), item);
       const onMessage = (received: Envelope): void => this.#receive(received, open);
       const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
       ({ message } = answer);
@@ -243,10 +242,14 @@ export class ModernConnection implements Connection {
     }
   }
 
+  #nextId(): number {
+    return this.#settings.ids.next();
+  }
+
   async #discover(capabilities: JsonObject): Promise<JsonObject> {
     const identity = { info: this.#settings.gateway, capabilities };
     const { message } = await this.#request(
-      writeRequest("server/discover", {}, nextId(), identity),
+      this.#writer.request("server/discover", {}, this.#nextId(), identity),
       AbortSignal.timeout(DISCOVER_TIMEOUT_MS),
     );
     if (message.result === undefined) throw new TypeError("the server answered with an error");
@@ -298,9 +301,9 @@ export class ModernConnection implements Connection {
     identity: RequestIdentity,
   ): OpenStream {
     const end = new AbortController();
-    const id = nextId();
+    const id = this.#nextId();
     const ended = this.#request(
-      writeRequest("subscriptions/listen", params, id, identity),
+      this.#writer.request("subscriptions/listen", params, id, identity),
       end.signal,
       onMessage,
     );

@@ -37,104 +37,96 @@ export interface RequestIdentity {
   readonly logLevel?: string;
 }
 
-/** The request for `call`. `item` is the tool's list entry, whose schema may name arguments to mirror in headers. */
-export function writeCall(
-  call: Call,
-  id: number,
-  identity: RequestIdentity,
-  item = call.route?.item,
-): WrittenRequest {
-  const { inputResponses } = call;
-  const own = withProgressToken(call.params, id);
-  const params: JsonObject =
-    inputResponses === undefined
-      ? own
-      : {
-          ...own,
-          inputResponses: inputResponses.responses,
-          // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
-          ...(inputResponses.state?.server !== undefined && { requestState: inputResponses.state.server }),
-        };
-  const written = writeRequest(call.method, params, id, identity);
-  const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : undefined;
-  if (call.extraHeaders === undefined && mirrored === undefined) return written;
-  return { ...written, headers: { ...call.extraHeaders, ...written.headers, ...mirrored } };
-}
-
-/** Any request, with the `_meta` that the revision requires. */
-export function writeRequest(
-  method: string,
-  params: JsonObject,
-  id: number,
-  identity: RequestIdentity,
-): WrittenRequest {
-  const headers = standardHeaders(method, mirroredName(method, params));
-  const { meta, text } = metaOf(identity);
-  if (identity.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
-    // A new member goes first: behind the copied members it costs 20 times as much, and more again to serialise.
-    const whole = { _meta: meta, ...params };
-    const prepared = { text, others: params };
-    return { request: { jsonrpc: "2.0", id, method, params: whole, [PREPARED_META]: prepared }, headers };
-  }
-  const _meta: JsonObject = {
-    ...objectAt(params, "_meta"),
-    ...meta,
-    ...(identity.logLevel !== undefined && { [META.logLevel]: identity.logLevel }),
-  };
-  return { request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } }, headers };
-}
-
-/** The `_meta` of a client, serialised once and cached by its `clientInfo`. */
+/** The `_meta` of a client, serialised once. */
 interface ClientMeta {
   readonly capabilities: JsonObject;
   readonly meta: JsonObject;
   readonly text: string;
 }
-const clientMetaCache = new WeakMap<JsonObject, ClientMeta>();
 
-function metaOf({ info, capabilities }: RequestIdentity): ClientMeta {
-  let known = clientMetaCache.get(info);
-  if (known?.capabilities !== capabilities) {
-    const meta = {
-      [META.protocolVersion]: MODERN_REVISION,
-      [META.clientInfo]: info,
-      [META.clientCapabilities]: capabilities,
-    };
-    known = { capabilities, meta, text: writeJson(meta) };
-    clientMetaCache.set(info, known);
-  }
-  return known;
-}
-
-/**
- * A cache by name and method; emptied when it is full. Two levels, as a concatenated key would be a new string to hash
- * for every call.
- */
-const standardHeaderCache = new Map<string | undefined, Map<string, Headers>>();
 const MAX_STANDARD_HEADERS = 2_000;
 /** Longer names (characters) are not cached. */
 const MAX_CACHED_NAME_LENGTH = 256;
-let standardHeaderCount = 0;
 
-function standardHeaders(method: string, name: string | undefined): Headers {
-  return standardHeaderCache.get(name)?.get(method) ?? makeStandardHeaders(method, name);
-}
+/** Writes the requests of one connection; what they have in common is made once. */
+export class RequestWriter {
+  /** By `clientInfo`. */
+  readonly #clientMeta = new WeakMap<JsonObject, ClientMeta>();
+  /**
+   * By name and method; emptied when it is full. Two levels, as a concatenated key would be a new string to hash for
+   * every call.
+   */
+  readonly #headers = new Map<string | undefined, Map<string, Headers>>();
+  #headerCount = 0;
 
-function makeStandardHeaders(method: string, name: string | undefined): Headers {
-  if (standardHeaderCount >= MAX_STANDARD_HEADERS) {
-    standardHeaderCache.clear();
-    standardHeaderCount = 0;
+  /** The request for `call`. `item` is the tool's list entry, whose schema may name arguments to mirror in headers. */
+  call(call: Call, id: number, identity: RequestIdentity, item: JsonObject | undefined): WrittenRequest {
+    const { inputResponses } = call;
+    const own = withProgressToken(call.params, id);
+    const params: JsonObject =
+      inputResponses === undefined
+        ? own
+        : {
+            ...own,
+            inputResponses: inputResponses.responses,
+            // Present exactly when the server sent one (basic/patterns/mrtr, "Client Requirements").
+            ...(inputResponses.state?.server !== undefined && { requestState: inputResponses.state.server }),
+          };
+    const written = this.request(call.method, params, id, identity);
+    const mirrored = call.method === "tools/call" ? mirroredArguments(params, item) : undefined;
+    if (call.extraHeaders === undefined && mirrored === undefined) return written;
+    return { ...written, headers: { ...call.extraHeaders, ...written.headers, ...mirrored } };
   }
-  const headers = {
-    [HEADER.protocolVersion]: MODERN_REVISION,
-    [HEADER.method]: method,
-    ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
-  };
-  if (method.length + (name?.length ?? 0) > MAX_CACHED_NAME_LENGTH) return headers;
-  const ofName = standardHeaderCache.get(name) ?? new Map<string, Headers>();
-  standardHeaderCache.set(name, ofName.set(method, headers));
-  standardHeaderCount += 1;
-  return headers;
+
+  /** Any request, with the `_meta` that the revision requires. */
+  request(method: string, params: JsonObject, id: number, identity: RequestIdentity): WrittenRequest {
+    const name = mirroredName(method, params);
+    const headers = this.#headers.get(name)?.get(method) ?? this.#makeHeaders(method, name);
+    const { meta, text } = this.#metaOf(identity);
+    if (identity.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
+      // A new member goes first: behind the copied members it costs 20 times as much, and more again to serialise.
+      const whole = { _meta: meta, ...params };
+      const prepared = { text, others: params };
+      return { request: { jsonrpc: "2.0", id, method, params: whole, [PREPARED_META]: prepared }, headers };
+    }
+    const _meta: JsonObject = {
+      ...objectAt(params, "_meta"),
+      ...meta,
+      ...(identity.logLevel !== undefined && { [META.logLevel]: identity.logLevel }),
+    };
+    return { request: { jsonrpc: "2.0", id, method, params: { ...params, _meta } }, headers };
+  }
+
+  #metaOf({ info, capabilities }: RequestIdentity): ClientMeta {
+    let known = this.#clientMeta.get(info);
+    if (known?.capabilities !== capabilities) {
+      const meta = {
+        [META.protocolVersion]: MODERN_REVISION,
+        [META.clientInfo]: info,
+        [META.clientCapabilities]: capabilities,
+      };
+      known = { capabilities, meta, text: writeJson(meta) };
+      this.#clientMeta.set(info, known);
+    }
+    return known;
+  }
+
+  #makeHeaders(method: string, name: string | undefined): Headers {
+    if (this.#headerCount >= MAX_STANDARD_HEADERS) {
+      this.#headers.clear();
+      this.#headerCount = 0;
+    }
+    const headers = {
+      [HEADER.protocolVersion]: MODERN_REVISION,
+      [HEADER.method]: method,
+      ...(name !== undefined && { [HEADER.name]: encodeHeaderValue(name) }),
+    };
+    if (method.length + (name?.length ?? 0) > MAX_CACHED_NAME_LENGTH) return headers;
+    const ofName = this.#headers.get(name) ?? new Map<string, Headers>();
+    this.#headers.set(name, ofName.set(method, headers));
+    this.#headerCount += 1;
+    return headers;
+  }
 }
 
 function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers | undefined {

@@ -8,15 +8,13 @@ import { codeOf, isRpcError, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 import { CODE, LEGACY_REVISIONS, META, MODERN_REVISION, OWN_META } from "../../wire/names.js";
-import { nextId } from "../protocol/ids.js";
+import type { ProtocolSettings } from "../connection.js";
 import { isModernRefusal } from "../protocol/open-calls.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
-import { writeRequest } from "./messages.js";
+import { RequestWriter } from "./messages.js";
 
 /** What the probe of a server needs. */
-interface ProbeSettings {
-  readonly server: string;
-  readonly gateway: { readonly name: string; readonly version: string };
+interface ProbeSettings extends Pick<ProtocolSettings, "server" | "gateway" | "ids"> {
   readonly signal: StopSignal;
 }
 
@@ -42,8 +40,8 @@ export async function probe(channel: Channel, settings: ProbeSettings): Promise<
 
 /** One request and its result; undefined when it should be sent again. */
 async function discover(channel: Channel, settings: ProbeSettings): Promise<ProbeResult | undefined> {
-  const { server, gateway, signal } = settings;
-  const { request, headers } = writeRequest("server/discover", {}, nextId(), {
+  const { server, gateway, ids, signal } = settings;
+  const { request, headers } = new RequestWriter().request("server/discover", {}, ids.next(), {
     info: gateway,
     capabilities: {},
   });

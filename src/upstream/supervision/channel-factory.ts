@@ -5,7 +5,7 @@ import type { Logger } from "../../core/logger.js";
 import type { Envelope } from "../../wire/envelope.js";
 import { openHttpChannel } from "../transport/http.js";
 import { HttpPool } from "../transport/http-pool.js";
-import { NO_PROCESS_REGISTRY, type ProcessRegistry } from "../transport/process-group.js";
+import type { ProcessGroups } from "../transport/process-group.js";
 import { openSseChannel } from "../transport/sse.js";
 import { openStdioChannel } from "../transport/stdio.js";
 import type { OpenChannel } from "./connect.js";
@@ -21,8 +21,8 @@ export interface ChannelFactory {
 export interface ChannelOptions {
   /** Called for each message that matches no request, such as a late response. */
   readonly onUnmatchedMessage?: (() => void) | undefined;
-  /** Where processes are registered. */
-  readonly processRegistry?: ProcessRegistry | undefined;
+  /** Starts and records processes. */
+  readonly processes?: ProcessGroups | undefined;
   /** Removes secrets from the last output of a process, before it is cut to length. */
   readonly redact?: ((text: string) => string) | undefined;
 }
@@ -31,7 +31,7 @@ export interface ChannelOptions {
 export function channelFactory(
   server: ServerConfig,
   log: Logger,
-  { onUnmatchedMessage = () => {}, processRegistry = NO_PROCESS_REGISTRY, redact }: ChannelOptions = {},
+  { onUnmatchedMessage = () => {}, processes, redact }: ChannelOptions = {},
 ): ChannelFactory {
   const { name, transport } = server;
   const unmatched = {
@@ -58,7 +58,7 @@ export function channelFactory(
             name,
             ...transport,
             ...unmatched,
-            processRegistry,
+            processes,
             onStderr,
             ...(redact !== undefined && { redact }),
           });

@@ -176,8 +176,7 @@ class HandshakeAttempt {
   }
 
   #probe(channel: Channel, signal = this.#signal): Promise<ProbeResult> {
-    const { server, gateway } = this.#settings.protocol;
-    return probe(channel, { server, gateway, signal });
+    return probe(channel, { ...this.#settings.protocol, signal });
   }
 
   async #connectPinned(channel: Channel, pin: Pin): Promise<Connected> {

@@ -5,7 +5,8 @@ import { type Logger, SILENT } from "../../core/logger.js";
 import type { RestartReason } from "../../core/upstream.js";
 import type { QuestionSettings } from "../legacy/connection.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
-import type { ProcessRegistry } from "../transport/process-group.js";
+import { RequestIds } from "../protocol/open-calls.js";
+import type { ProcessGroups } from "../transport/process-group.js";
 import { channelFactory } from "./channel-factory.js";
 import type { OpenChannel } from "./connect.js";
 import { SpawnLimiter } from "./spawn-limiter.js";
@@ -25,10 +26,12 @@ export interface GatewayIdentity {
 export interface LifecycleOptions {
   /** Default: a process or HTTP connections, as the config says. */
   readonly openChannel?: OpenChannel | undefined;
-  /** Where processes are registered, to be found after the gateway was killed. Default: nowhere. */
-  readonly processRegistry?: ProcessRegistry;
+  /** Starts and records processes, and ends them with the gateway. All servers should share one. Default: one of its own. */
+  readonly processes?: ProcessGroups;
   /** Limits how many processes start at the same time; all servers should share one. Default: one of its own. */
   readonly spawnLimiter?: SpawnLimiter;
+  /** Numbers the requests; all servers should share one. Default: one of its own. */
+  readonly requestIds?: RequestIds;
   /** What the first connection waits for: the end of the upstream that it replaces. Default: nothing. */
   readonly after?: Promise<void>;
   /** The maximum number of connections for single clients. Default: 100. */
@@ -66,7 +69,7 @@ export interface UpstreamOptions {
 export interface UpstreamSettings {
   readonly gateway: Required<GatewayIdentity>;
   readonly questions: QuestionSettings;
-  readonly lifecycle: Required<Omit<LifecycleOptions, "processRegistry" | "openChannel">>;
+  readonly lifecycle: Required<Omit<LifecycleOptions, "processes" | "openChannel">>;
   readonly observers: Pick<Required<UpstreamObservers>, "onRestart" | "onTaskStatus">;
   readonly log: Logger;
   readonly openChannel: OpenChannel;
@@ -81,7 +84,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
     lifecycle.openChannel === undefined
       ? channelFactory(server, log, {
           onUnmatchedMessage: observers.onUnmatchedMessage,
-          processRegistry: lifecycle.processRegistry,
+          processes: lifecycle.processes,
           redact,
         })
       : { open: lifecycle.openChannel, close: async () => {} };
@@ -90,6 +93,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
     questions: { parked: new ParkedCalls(), roots: undefined, onRefused: () => {}, ...options.questions },
     lifecycle: {
       spawnLimiter: new SpawnLimiter(),
+      requestIds: new RequestIds(),
       after: Promise.resolve(),
       maxLeases: 100,
       leaseIdleMs: 30 * 60_000,

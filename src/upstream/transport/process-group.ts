@@ -22,65 +22,85 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A running process and its descendants. */
-export interface ProcessGroup {
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** Resolves when the process has exited and its output has been read. */
-  readonly exited: Promise<Exit>;
-  /**
-   * Closes stdin, waits, sends SIGTERM to the group, waits, sends SIGKILL. Resolves when the process has exited and its
-   * descendants were signalled. Idempotent.
-   */
-  end(): Promise<void>;
-  /** Sends SIGKILL to the group. */
-  kill(): void;
-}
-
 const GRACE_MS = 2_000;
 /** How long descendants may take to exit after SIGTERM, in ms. */
 const DESCENDANT_GRACE_MS = 500;
 /** How long output is read after the exit, while a descendant holds the pipe open; in ms. */
 const OUTPUT_GRACE_MS = 250;
 
-/**
- * Starts `command` without a shell.
- *
- * @throws Error whose message says why it cannot be started
- */
-export async function startProcessGroup(command: Command): Promise<ProcessGroup> {
-  const child = spawn(command.command, [...command.args], {
-    cwd: command.cwd,
-    env: command.env,
-    shell: false,
-    stdio: ["pipe", "pipe", "pipe"],
-    // Its own process group: children of npx or a shell end with it, and Ctrl-C reaches the gateway only.
-    detached: !onWindows,
-    windowsHide: true,
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", (cause: NodeJS.ErrnoException) => {
-      reject(new Error(spawnErrorMessage(command, cause), { cause }));
+/** The running processes of one gateway. */
+export class ProcessGroups {
+  readonly #registry: ProcessRegistry | undefined;
+  readonly #pids = new Set<number>();
+
+  /** @param registry where they are recorded; default: nowhere */
+  constructor(registry?: ProcessRegistry) {
+    this.#registry = registry;
+  }
+
+  /**
+   * Starts `command` for `server`, without a shell.
+   *
+   * @throws Error whose message says why it cannot be started
+   */
+  async start(command: Command, server: string): Promise<ProcessGroup> {
+    const child = spawn(command.command, [...command.args], {
+      cwd: command.cwd,
+      env: command.env,
+      shell: false,
+      stdio: ["pipe", "pipe", "pipe"],
+      // Its own process group: children of npx or a shell end with it, and Ctrl-C reaches the gateway only.
+      detached: !onWindows,
+      windowsHide: true,
     });
-  });
-  return new Group(child, command.graceMs ?? GRACE_MS);
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", (cause: NodeJS.ErrnoException) => {
+        reject(new Error(spawnErrorMessage(command, cause), { cause }));
+      });
+    });
+    const group = new ProcessGroup(child, command.graceMs ?? GRACE_MS, (pid) => this.#remove(pid));
+    if (this.#pids.size === 0) process.on("exit", this.#killAll);
+    this.#pids.add(group.pid);
+    const forget = this.#registry?.register(group.pid, server, command.command);
+    if (forget !== undefined) group.unregistered = group.exited.then(forget);
+    return group;
+  }
+
+  #remove(pid: number): void {
+    this.#pids.delete(pid);
+    if (this.#pids.size === 0) process.off("exit", this.#killAll);
+  }
+
+  /**
+   * Runs in the gateway's `exit` event, whose listeners cannot wait. A killed gateway closes the stdin of its servers,
+   * which ends most of them; this is for those that ignore it.
+   */
+  readonly #killAll = (): void => {
+    for (const pid of this.#pids) {
+      if (onWindows) spawnSync("taskkill", taskkill(pid), { windowsHide: true });
+      else signalGroup(pid, "SIGKILL");
+    }
+  };
 }
 
-class Group implements ProcessGroup {
+/** A running process and its descendants. */
+export class ProcessGroup {
   readonly pid: number;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** Resolves when the process has exited and its output has been read. */
   readonly exited: Promise<Exit>;
+  /** Resolves when the record of the process is removed. */
+  unregistered: Promise<void> = Promise.resolve();
   readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
   readonly #graceMs: number;
   #ending: Promise<void> | undefined;
 
-  constructor(child: ChildProcess, graceMs: number) {
+  /** @param onGone called when the process and its descendants have exited */
+  constructor(child: ChildProcess, graceMs: number, onGone: (pid: number) => void) {
     const { pid, stdin, stdout, stderr } = child;
     if (pid === undefined || stdin === null || stdout === null || stderr === null) {
       throw new Error("a spawned process must have an id and three pipes");
@@ -94,23 +114,27 @@ class Group implements ProcessGroup {
     // A write error (EPIPE) is reported by the exit; without a listener it would end the gateway.
     for (const pipe of [stdin, stdout, stderr]) pipe.on("error", () => {});
     child.on("error", () => {});
-    runningGroups.add(pid);
     const exit = new Promise<Exit>((resolve) => {
       child.once("exit", (code, signal) => resolve({ code, signal }));
     });
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    this.#gone = exit.then(() => this.#endDescendants()).then(() => runningGroups.delete(pid));
+    this.#gone = exit.then(() => this.#endDescendants()).then(() => onGone(pid));
     this.exited = exit.then(async (how) => {
       await withTimeout(OUTPUT_GRACE_MS, closed);
       return how;
     });
   }
 
+  /**
+   * Closes stdin, waits, sends SIGTERM to the group, waits, sends SIGKILL. Resolves when the process has exited and its
+   * descendants were signalled. Idempotent.
+   */
   end(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
+  /** Sends SIGKILL to the group. */
   kill(): void {
     signalGroup(this.pid, "SIGKILL");
   }
@@ -118,13 +142,8 @@ class Group implements ProcessGroup {
   async #end(): Promise<void> {
     this.stdin.end();
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      if (
-        await withTimeout(
-          this.#graceMs,
-          this.#gone.then(() => true),
-        )
-      )
-        return;
+      const gone = this.#gone.then(() => true);
+      if (await withTimeout(this.#graceMs, gone)) return;
       if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
     }
     await this.#gone;
@@ -143,31 +162,6 @@ class Group implements ProcessGroup {
 }
 
 const onWindows = process.platform === "win32";
-
-/**
- * The running groups, killed in the gateway's `exit` event. A killed gateway closes their stdin, which ends most
- * servers; this is for those that ignore it.
- */
-const runningGroups = new (class {
-  readonly #pids = new Set<number>();
-  readonly #killAll = (): void => {
-    // An `exit` listener cannot wait.
-    for (const pid of this.#pids) {
-      if (onWindows) spawnSync("taskkill", taskkill(pid), { windowsHide: true });
-      else signalGroup(pid, "SIGKILL");
-    }
-  };
-
-  add(pid: number): void {
-    if (this.#pids.size === 0) process.on("exit", this.#killAll);
-    this.#pids.add(pid);
-  }
-
-  delete(pid: number): void {
-    this.#pids.delete(pid);
-    if (this.#pids.size === 0) process.off("exit", this.#killAll);
-  }
-})();
 
 const taskkill = (pid: number): string[] => ["/pid", String(pid), "/T", "/F"];
 
@@ -267,12 +261,6 @@ export interface ProcessRegistry {
   /** The orphans that run now. Never rejects. */
   orphans(): Promise<readonly Orphan[]>;
 }
-
-/** Records nothing. */
-export const NO_PROCESS_REGISTRY: ProcessRegistry = {
-  register: () => async () => {},
-  orphans: async () => [],
-};
 
 /** A process that still runs although the gateway that started it does not. */
 export interface Orphan {

@@ -13,14 +13,7 @@ import type { Channel, ChannelResponse, ExchangeOptions, UnmatchedHandlers } fro
 import { LineWriter } from "./line-writer.js";
 import { lineOf } from "./message-bodies.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
-import {
-  childEnvironment,
-  type Exit,
-  NO_PROCESS_REGISTRY,
-  type ProcessGroup,
-  type ProcessRegistry,
-  startProcessGroup,
-} from "./process-group.js";
+import { childEnvironment, type Exit, type ProcessGroup, ProcessGroups } from "./process-group.js";
 import { printable, RecentOutput } from "./recent-output.js";
 
 /** The process to start, and what receives its other output. */
@@ -37,8 +30,8 @@ export interface StdioOptions extends UnmatchedHandlers {
   readonly graceMs?: number;
   /** Redacts secrets in quoted stderr, before it is cut. Default: none. */
   readonly redact?: (text: string) => string;
-  /** Where the process is recorded. Default: nowhere. */
-  readonly processRegistry?: ProcessRegistry;
+  /** Starts and records the process. Default: one of its own. */
+  readonly processes?: ProcessGroups | undefined;
   /** Receives each line of stderr up to 8 KiB. */
   readonly onStderr?: (line: string) => void;
 }
@@ -64,7 +57,8 @@ const EXIT_GRACE_MS = 1_000;
 export async function openStdioChannel(options: StdioOptions): Promise<StdioChannel> {
   let group: ProcessGroup;
   try {
-    group = await startProcessGroup({ ...options, env: childEnvironment(options.env) });
+    const { processes = new ProcessGroups(), name, env } = options;
+    group = await processes.start({ ...options, env: childEnvironment(env) }, name);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new GatewayError("upstream_unavailable", "upstream", `${options.name} cannot be started: ${why}`, {
@@ -73,9 +67,7 @@ export async function openStdioChannel(options: StdioOptions): Promise<StdioChan
       retryable: true,
     });
   }
-  const { processRegistry = NO_PROCESS_REGISTRY, name, command } = options;
-  const forget = processRegistry.register(group.pid, name, command);
-  return new StdioPipeChannel(options, group, group.exited.then(forget));
+  return new StdioPipeChannel(options, group);
 }
 
 class StdioPipeChannel implements StdioChannel {
@@ -84,7 +76,6 @@ class StdioPipeChannel implements StdioChannel {
   readonly closed: Promise<GatewayError>;
   readonly #options: StdioOptions;
   readonly #group: ProcessGroup;
-  readonly #unregistered: Promise<void>;
   readonly #writer: LineWriter;
   readonly #messages: MessageDemultiplexer;
   readonly #recent: RecentOutput;
@@ -92,11 +83,9 @@ class StdioPipeChannel implements StdioChannel {
   #closeReason: GatewayError | undefined;
   #exitTimer: NodeJS.Timeout | undefined;
 
-  /** @param unregistered resolves when the record of the process is removed */
-  constructor(options: StdioOptions, group: ProcessGroup, unregistered: Promise<void>) {
+  constructor(options: StdioOptions, group: ProcessGroup) {
     this.#options = options;
     this.#recent = new RecentOutput(undefined, options.redact);
-    this.#unregistered = unregistered;
     this.#group = group;
     this.#writer = new LineWriter(group.stdin);
     this.#messages = new MessageDemultiplexer(options);
@@ -152,7 +141,7 @@ class StdioPipeChannel implements StdioChannel {
     this.#writer.flush();
     await this.#group.end();
     await this.closed;
-    await this.#unregistered;
+    await this.#group.unregistered;
   }
 
   #receive(line: Buffer): void {

@@ -14,8 +14,9 @@ import { Tasks } from "../../../src/routing/tasks.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../../src/telemetry/pending-questions.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
+import { RequestIds } from "../../../src/upstream/protocol/open-calls.js";
 import { SpawnLimiter } from "../../../src/upstream/supervision/spawn-limiter.js";
-import { NO_PROCESS_REGISTRY } from "../../../src/upstream/transport/process-group.js";
+import { ProcessGroups } from "../../../src/upstream/transport/process-group.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
 import { type FakeServer, legacyServer, modernServer } from "../../support/fake-channel.js";
 
@@ -101,7 +102,8 @@ export class World {
         pendingQuestions: new PendingQuestions(metrics),
       },
       processes: {
-        registry: NO_PROCESS_REGISTRY,
+        groups: new ProcessGroups(),
+        requestIds: new RequestIds(),
         spawnLimiter: new SpawnLimiter(),
         draining: new DrainingServers(SILENT),
         openChannel: ({ transport }) => {

@@ -1,6 +1,6 @@
 /** A request to a 2026-07-28 server as text: what is kept of a client must say what would be written anew. */
 import { expect, test } from "vitest";
-import { type RequestIdentity, writeRequest } from "../../../src/upstream/modern/messages.js";
+import { type RequestIdentity, RequestWriter } from "../../../src/upstream/modern/messages.js";
 import { advertisedToModern } from "../../../src/upstream/protocol/advertised-capabilities.js";
 import { lineOf, textOf } from "../../../src/upstream/transport/message-bodies.js";
 import { PREPARED_META } from "../../../src/wire/envelope.js";
@@ -9,7 +9,8 @@ import fc from "../../support/fast-check.js";
 import { client } from "../../support/met-upstream.js";
 
 const speaker: RequestIdentity = { info: { name: "host", version: "1" }, capabilities: {} };
-const written = (params: JsonObject, by = speaker) => writeRequest("tools/call", params, 7, by).request;
+const writer = new RequestWriter();
+const written = (params: JsonObject, by = speaker) => writer.request("tools/call", params, 7, by).request;
 
 test("the text says what the message says, whatever the parameters are", () => {
   const json = fc.dictionary(
