@@ -1,6 +1,7 @@
 /** Two gateways in one process share no state. */
 import { expect, test } from "vitest";
 import { openGateway } from "../policy/gateway.js";
+import { modernRequest } from "../support/http-host.js";
 
 const TOOLS = { s: { tools: [{ name: "say", inputSchema: { type: "object" } }] } };
 
@@ -14,4 +15,47 @@ test("each gateway numbers its own calls, lists its own tools, and reaches its o
   const namesOf = async ({ gateway }: typeof one) =>
     (await gateway.lists("tools")).map(({ item }) => item.name);
   expect([await namesOf(one), await namesOf(other)]).toEqual([["s__say"], ["s__tell"]]);
+});
+
+test("a limit that is used up in one gateway is whole in the other", async () => {
+  const limits = [{ name: "once", tools: ["s__say"], quota: "1/day", per: "principal" }];
+  const [one, other] = [await openGateway(TOOLS, { limits }), await openGateway(TOOLS, { limits })];
+  const say = async (running: typeof one) => {
+    const host = await running.host({ era: "modern", door: "http" });
+    await host.request("tools/call", { name: "s__say", arguments: {} });
+    return running.received.length;
+  };
+  expect([await say(one), await say(one)]).toEqual([1, 1]);
+  expect(await say(other)).toBe(1);
+});
+
+test("each gateway numbers its own requests to servers", async () => {
+  const [one, other] = [await openGateway(TOOLS), await openGateway(TOOLS)];
+  const lastId = ({ received }: typeof one): number => JSON.parse(received.at(-1)?.body ?? "").id;
+  const host = await one.host({ era: "modern", door: "http" });
+  for (let at = 0; at < 20; at += 1) await host.request("tools/call", { name: "s__say", arguments: {} });
+  const another = await other.host({ era: "modern", door: "http" });
+  await another.request("tools/call", { name: "s__say", arguments: {} });
+  expect(lastId(other)).toBeLessThan(lastId(one));
+});
+
+test("streams that a principal has open at one gateway do not count at the other", async () => {
+  const [one, other] = [await openGateway(TOOLS), await openGateway(TOOLS)];
+  const closing = new AbortController();
+  const listen = async ({ fetch }: typeof one) => {
+    const { body, headers } = modernRequest("subscriptions/listen", {
+      notifications: { toolsListChanged: true },
+    });
+    const { status } = await fetch("", {
+      method: "POST",
+      body: String(body),
+      headers: { ...headers },
+      signal: closing.signal,
+    });
+    return status;
+  };
+  for (let open = 0; open < 50; open += 1) expect(await listen(one)).toBe(200);
+  expect(await listen(one)).not.toBe(200);
+  expect(await listen(other)).toBe(200);
+  closing.abort();
 });
