@@ -21,6 +21,20 @@ export function compileRe2(pattern: string, { dotAll = false } = {}): RE2JS {
   return RE2.compile(pattern, dotAll ? RE2.DOTALL : 0);
 }
 
+/**
+ * The same for a pattern of the config.
+ *
+ * @throws SyntaxError that tells its author why RE2 does not support it
+ */
+export function compilePattern(pattern: string): RE2JS {
+  try {
+    return compileRe2(pattern);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : "unknown error";
+    throw new SyntaxError(`the pattern is not one that RE2 takes: ${why}`, { cause });
+  }
+}
+
 /** The same for a pattern in ECMAScript's syntax. */
 export function compileEcmaScript(pattern: string): RE2JS {
   const RE2 = library();

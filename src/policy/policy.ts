@@ -89,12 +89,12 @@ export interface Explanation {
 }
 
 /** Everything that is wrong with `policy` and `limits` of a config; empty when they can be put into effect. */
-export function policyFaults({ policy, limits }: Pick<Config, "policy" | "limits">): readonly PolicyFault[] {
-  return [
-    ...compileRules(policy?.rules ?? []).faults,
-    ...limitFaults(limits ?? []),
-    ...duplicateNames(policy, limits),
-  ];
+export const policyFaults = (config: Pick<Config, "policy" | "limits">): readonly PolicyFault[] =>
+  compilePolicy(config).faults;
+
+function compilePolicy({ policy, limits }: Pick<Config, "policy" | "limits">) {
+  const { rules, faults } = compileRules(policy?.rules ?? []);
+  return { rules, faults: [...faults, ...limitFaults(limits ?? []), ...duplicateNames(policy, limits)] };
 }
 
 /** The same as a promise, for config readers. */
@@ -113,9 +113,9 @@ export function createPolicy(
   parts: PolicyParts,
   before?: Policy,
 ): Policy {
-  const [fault] = policyFaults(config);
+  const { rules, faults } = compilePolicy(config);
+  const [fault] = faults;
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
-  const { rules } = compileRules(config.policy?.rules ?? []);
   const fallback = config.policy?.default ?? "allow";
   const ruleSet = new RuleSet(rules, fallback);
   const carried = before?.[CARRIED_STATE];

@@ -1,6 +1,6 @@
 /** Rules, checks, approvals and what is kept by arguments judge the very numbers that the server will be sent. */
 import { describe, expect, test } from "vitest";
-import { compileExpression } from "../../src/policy/rules/expression.js";
+import { ExpressionCompiler } from "../../src/policy/rules/expression.js";
 import {
   canonicalDecimal,
   compareNumbers,
@@ -15,13 +15,15 @@ import { numberText } from "../support/number-texts.js";
 import { validated } from "./json-schema/support.js";
 import { clientOf, policyOf, toolCall } from "./support.js";
 
+const compiler = new ExpressionCompiler();
+
 const parsed = (text: string): JsonNumber => parseJson(text) as JsonNumber;
 
 describe("a condition", () => {
   const principal = { id: "ann", groups: [], claims: {} };
   const facts = { tool: "t", server: "s", target: "t", principal, annotations: {}, request: {} };
   const ask = (expression: string, n: string) =>
-    compileExpression(expression).evaluate({ ...facts, args: parseJson(`{"n":${n},"list":[${n},"x"]}`) });
+    compiler.compile(expression).evaluate({ ...facts, args: parseJson(`{"n":${n},"list":[${n},"x"]}`) });
 
   test.each([
     ["args.n == 9007199254740993", "9007199254740993", "yes"],

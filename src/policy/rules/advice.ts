@@ -5,7 +5,7 @@ import type { Config, MatcherConfig, RuleConfig, ServerConfig } from "../../conf
 import { LIST_METHODS } from "../../core/lists.js";
 import { TARGETED_METHODS, TASK_METHODS } from "../../core/methods.js";
 import { glob } from "../../patterns/globs.js";
-import { compileExpression } from "./expression.js";
+import { ExpressionCompiler } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
 const KINDS = ["tools", "prompts", "resources", "methods"] as const;
@@ -39,8 +39,9 @@ export function policyAdvice(config: AdvisedConfig): readonly PolicyFault[] {
         ];
   });
   const dead = about.flatMap(({ subject, path }) => deadMatchers(subject, path, config));
+  const compiler = new ExpressionCompiler();
   const questions = rules.flatMap(({ on, when }, at): readonly PolicyFault[] => {
-    if (on !== "call" || when === undefined || !compileExpression(when).uses.has("request")) return [];
+    if (on !== "call" || when === undefined || !compiler.compile(when).uses.has("request")) return [];
     const message = 'a call has no "request": what a server asks is judged by rules with "on"';
     return [{ path: ["policy", "rules", at, "when"], message }];
   });

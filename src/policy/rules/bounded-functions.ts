@@ -1,6 +1,6 @@
 /** CEL's own functions on texts, lists and maps, each made to count its work. */
 import type { CelFunc, CelInput, CelList, CelValue } from "@bufbuild/cel";
-import { type Library, readCost, scanCost, searchCost, work } from "./cel.js";
+import { type EvaluationWork, type Library, readCost, scanCost, searchCost } from "./cel.js";
 
 /** Longer texts are no numbers, times or addresses, and to find that out could take long. */
 const MAX_NUMBER_LENGTH = 64;
@@ -20,7 +20,7 @@ const TIMESTAMP = "google.protobuf.Timestamp";
 type Cost = (target: CelValue | undefined, args: readonly CelValue[]) => number;
 
 /** The functions of CEL's library whose work depends on their arguments, with the work counted. */
-export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
+export function boundedFunctions({ cel, strings }: Library, work: EvaluationWork): CelFunc[] {
   const { CelScalar, celEnv, celFunc, celList, celMethod, isCelError, isCelList, isCelMap, listType } = cel;
   const { BOOL, DYN, STRING } = CelScalar;
   const LIST = listType(DYN);
@@ -37,7 +37,7 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
     celFunc("@in", [DYN, LIST], BOOL, (value, list) => isIn(value, list)),
     celFunc("_+_", [LIST, LIST], LIST, (a, b) => joined(a, b)),
     celMethod("contains", STRING, [STRING], BOOL, function (sought) {
-      return contains(this, sought);
+      return contains(work, this, sought);
     }),
     celMethod("startsWith", STRING, [STRING], BOOL, function (start) {
       work.spend(scanCost(start.length));
@@ -153,7 +153,7 @@ export function boundedFunctions({ cel, strings }: Library): CelFunc[] {
 }
 
 /** Whether one text holds the other. V8 may take the product of both; for what is long that is too much. */
-function contains(text: string, sought: string): boolean {
+function contains(work: EvaluationWork, text: string, sought: string): boolean {
   if (sought.length <= LINEAR_SEARCH_FROM) {
     work.spend(searchCost(text.length, Math.sqrt(sought.length)));
     return text.includes(sought);

@@ -36,7 +36,7 @@ export class WorkLimitError extends RangeError {
 }
 
 /** The work of the evaluation under way, or of the last one. */
-class EvaluationWork {
+export class EvaluationWork {
   #spent = 0;
   #limit = MAX_STEPS;
 
@@ -65,9 +65,6 @@ class EvaluationWork {
     return this.#spent > this.#limit;
   }
 }
-
-/** What conditions have for their work; shared, as they are evaluated one after the other. */
-export const work = new EvaluationWork();
 
 /** What it takes to go through a text with the machine's own means, such as comparing. */
 export const scanCost = (length: number): number => 1 + length / 64;

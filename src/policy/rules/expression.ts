@@ -1,9 +1,9 @@
 /** A `when` expression: compiled and checked once, then asked about one call after another. */
-import { ExpressionError, loadLibrary, MAX_STEPS, matchCost, WorkLimitError, work } from "./cel.js";
+import { compilePattern, type RE2JS } from "../../patterns/re2.js";
+import { EvaluationWork, ExpressionError, loadLibrary, MAX_STEPS, matchCost, WorkLimitError } from "./cel.js";
 import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
-import { compilePattern } from "./patterns.js";
-import { conjuncts, type KnownMembers, translate } from "./translate.js";
+import { conjuncts, type Expr, type KnownMembers, translate } from "./translate.js";
 
 /** What an expression may look at, as JSON. */
 export interface Facts {
@@ -42,12 +42,12 @@ const MAX_EXPRESSION_LENGTH = 4096;
 /** What is known of the members of `principal`; the other variables may have any. */
 const KNOWN: KnownMembers = { principal: { id: "string", groups: "list", claims: "map" } };
 
-/** Everything that compiling and asking need of the library, made once. */
-function createEngine() {
+/** Everything that compiling and evaluating need of the library. */
+function createEngine(work: EvaluationWork, compilePattern: (pattern: string) => RE2JS) {
   const library = loadLibrary();
   const { CelScalar, celEnv, isCelError, mapType, parse, plan } = library.cel;
   const { DYN, STRING } = CelScalar;
-  const values = jsonValues(library.cel);
+  const values = jsonValues(library.cel, work);
   const anything = mapType(STRING, DYN);
   const env = celEnv({
     variables: {
@@ -59,87 +59,100 @@ function createEngine() {
       annotations: anything,
       request: anything,
     },
-    funcs: celFunctions(library, values),
+    funcs: celFunctions(library, values, work),
     re2: { compile: (pattern) => ({ test: (text) => isMatch(pattern, text) }) },
   });
   return { env, isCelError, parse, plan, values };
+
+  /** @throws WorkLimitError, or RangeError where the text is too long to be searched */
+  function isMatch(pattern: string, text: string): boolean {
+    const compiled = compilePattern(pattern);
+    work.spend(matchCost(searchable(text).length, compiled.programSize()));
+    return compiled.test(text);
+  }
 }
 
-/** @throws TooMuchWork, or RangeError where the text is too long to be searched */
-function isMatch(pattern: string, text: string): boolean {
-  const compiled = compilePattern(pattern);
-  work.spend(matchCost(searchable(text).length, compiled.programSize()));
-  return compiled.test(text);
-}
-
-let engine: ReturnType<typeof createEngine> | undefined;
-
-/** @throws ExpressionError with a sentence about what is wrong; it quotes nothing but names. */
-export function compileExpression(text: string): Expression {
-  if (text.length > MAX_EXPRESSION_LENGTH) {
-    throw new ExpressionError(`the expression is longer than ${MAX_EXPRESSION_LENGTH} characters`);
-  }
-  engine ??= createEngine();
-  const { env, isCelError, parse, plan, values } = engine;
-  const { expr, type, uses, parts } = withExpressionErrors(() => translate(env, parse(text).expr, KNOWN));
-  if (type !== "bool" && type !== "dyn") {
-    throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
-  }
-  const program = withExpressionErrors(() => plan(env, expr));
-  const precheck = withExpressionErrors(() => {
-    const parts = conjuncts(parse(text).expr).map((part) => translate(env, part, KNOWN));
-    const hangsOnCall = parts.findIndex((part) => part.uses.has("args") || part.uses.has("request"));
-    return parts.slice(0, hangsOnCall === -1 ? undefined : hangsOnCall).map((part) => plan(env, part.expr));
-  });
-  const bindings = (facts: Facts) => ({
-    tool: facts.tool,
-    server: facts.server,
-    target: facts.target,
-    args: values.any(facts.args),
-    principal: values.object(facts.principal),
-    annotations: values.object(facts.annotations),
-    request: values.object(facts.request),
-  });
-  return {
-    get spent() {
-      return work.spent;
-    },
-    uses: new Set(VARIABLES.filter((name) => uses.has(name))),
-    isRuledOut(facts) {
-      work.begin(MAX_STEPS);
-      const known = bindings({ ...facts, args: {}, request: {} });
-      for (const part of precheck) {
-        const result = part(known);
-        if (work.isExceeded) return false;
-        if (result === false) return true;
-        // An error in a part is left to the whole expression.
-        if (result !== true) return false;
-      }
-      return false;
-    },
-    evaluate: (facts) => evaluateWithin(facts, MAX_STEPS) ?? TOO_MUCH,
-    tryEvaluate: (facts, most) =>
-      evaluateWithin(facts, Math.min(most, MAX_STEPS)) ?? (most < MAX_STEPS ? undefined : TOO_MUCH),
+/** Compiles the conditions of one config; the library is loaded with the first one. */
+export class ExpressionCompiler {
+  readonly #work = new EvaluationWork();
+  #engine: ReturnType<typeof createEngine> | undefined;
+  readonly #patterns = new Map<string, RE2JS>();
+  /** Each pattern is a literal of the config. */
+  readonly #compilePattern = (pattern: string): RE2JS => {
+    const compiled = this.#patterns.get(pattern) ?? compilePattern(pattern);
+    this.#patterns.set(pattern, compiled);
+    return compiled;
   };
 
-  function runProgram(facts: Facts): unknown {
-    try {
-      return program(bindings(facts));
-    } catch (error) {
-      if (error instanceof WorkLimitError) return undefined;
-      throw error;
+  /** @throws ExpressionError with a sentence about what is wrong; it quotes nothing but names. */
+  compile(text: string): Expression {
+    if (text.length > MAX_EXPRESSION_LENGTH) {
+      throw new ExpressionError(`the expression is longer than ${MAX_EXPRESSION_LENGTH} characters`);
     }
-  }
+    this.#engine ??= createEngine(this.#work, this.#compilePattern);
+    const { env, isCelError, parse, plan, values } = this.#engine;
+    const work = this.#work;
+    const translated = (expr: Expr) => translate(env, expr, KNOWN, this.#compilePattern);
+    const { expr, type, uses, parts } = withExpressionErrors(() => translated(parse(text).expr));
+    if (type !== "bool" && type !== "dyn") {
+      throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
+    }
+    const program = withExpressionErrors(() => plan(env, expr));
+    const precheck = withExpressionErrors(() => {
+      const parts = conjuncts(parse(text).expr).map((part) => translated(part));
+      const hangsOnCall = parts.findIndex((part) => part.uses.has("args") || part.uses.has("request"));
+      return parts.slice(0, hangsOnCall === -1 ? undefined : hangsOnCall).map((part) => plan(env, part.expr));
+    });
+    const bindings = (facts: Facts) => ({
+      tool: facts.tool,
+      server: facts.server,
+      target: facts.target,
+      args: values.any(facts.args),
+      principal: values.object(facts.principal),
+      annotations: values.object(facts.annotations),
+      request: values.object(facts.request),
+    });
+    return {
+      get spent() {
+        return work.spent;
+      },
+      uses: new Set(VARIABLES.filter((name) => uses.has(name))),
+      isRuledOut(facts) {
+        work.begin(MAX_STEPS);
+        const known = bindings({ ...facts, args: {}, request: {} });
+        for (const part of precheck) {
+          const result = part(known);
+          if (work.isExceeded) return false;
+          if (result === false) return true;
+          // An error in a part is left to the whole expression.
+          if (result !== true) return false;
+        }
+        return false;
+      },
+      evaluate: (facts) => evaluateWithin(facts, MAX_STEPS) ?? TOO_MUCH,
+      tryEvaluate: (facts, most) =>
+        evaluateWithin(facts, Math.min(most, MAX_STEPS)) ?? (most < MAX_STEPS ? undefined : TOO_MUCH),
+    };
 
-  function evaluateWithin(facts: Facts, most: number): ConditionResult | undefined {
-    work.begin(most);
-    if (parts > most) return undefined;
-    work.spend(parts);
-    const result = runProgram(facts);
-    if (work.isExceeded) return undefined;
-    if (result === true) return "yes";
-    if (result === false || result === null) return "no";
-    return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };
+    function runProgram(facts: Facts): unknown {
+      try {
+        return program(bindings(facts));
+      } catch (error) {
+        if (error instanceof WorkLimitError) return undefined;
+        throw error;
+      }
+    }
+
+    function evaluateWithin(facts: Facts, most: number): ConditionResult | undefined {
+      work.begin(most);
+      if (parts > most) return undefined;
+      work.spend(parts);
+      const result = runProgram(facts);
+      if (work.isExceeded) return undefined;
+      if (result === true) return "yes";
+      if (result === false || result === null) return "no";
+      return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };
+    }
   }
 }
 

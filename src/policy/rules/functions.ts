@@ -1,7 +1,7 @@
 /** The functions of `when`: CEL's own, made to know what to do with things that are not there, and bounded. */
 import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
 import { boundedFunctions } from "./bounded-functions.js";
-import { type Library, readCost, work } from "./cel.js";
+import { type EvaluationWork, type Library, readCost } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
@@ -41,14 +41,14 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
 const TESTS = ["contains", "startsWith", "endsWith", "matches"];
 
 /** The functions that conditions may call. */
-export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
+export function celFunctions(library: Library, values: JsonValues, work: EvaluationWork): CelFunc[] {
   const { cel } = library;
   const { CelScalar, celFunc, celList, celMethod, isCelList, isCelMap, listType } = cel;
   const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
   const LIST = listType(DYN);
 
   return [
-    ...boundedFunctions(library),
+    ...boundedFunctions(library, work),
     ...Object.entries(COMPARISONS).flatMap(([name, holds]) => [
       celFunc(name, [NULL, DYN], BOOL, () => false),
       celFunc(name, [DYN, NULL], BOOL, () => false),
@@ -114,6 +114,32 @@ export function celFunctions(library: Library, values: JsonValues): CelFunc[] {
     if (range.size > limit) throw new RangeError(`a list of ${range.size} elements is not walked through`);
     return isCelMap(range) ? celList([...range.keys()]) : range;
   }
+
+  /** Counted without making a list of them. */
+  function characters(text: string): bigint {
+    work.spend(readCost(text.length));
+    let count = text.length;
+    for (let at = 0; at < text.length; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit >= 0xd800 && unit < 0xdc00) {
+        const next = text.charCodeAt(at + 1);
+        if (next >= 0xdc00 && next < 0xe000) count -= 1;
+      }
+    }
+    return BigInt(count);
+  }
+
+  /**
+   * The host name of a URL in lower case, or "" for what is no URL.
+   *
+   * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
+   */
+  function hostOf(url: string): string {
+    work.spend(readCost(searchable(url).length));
+    if (AMBIGUOUS_HOST.test(url))
+      throw new TypeError("a host is asked of an address that can be read in two ways");
+    return URL.canParse(url) ? new URL(url).hostname : "";
+  }
 }
 
 /** @throws RangeError when the text is too long to be searched. */
@@ -123,31 +149,5 @@ export function searchable(text: string): string {
   return text;
 }
 
-/** Counted without making a list of them. */
-function characters(text: string): bigint {
-  work.spend(readCost(text.length));
-  let count = text.length;
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit >= 0xd800 && unit < 0xdc00) {
-      const next = text.charCodeAt(at + 1);
-      if (next >= 0xdc00 && next < 0xe000) count -= 1;
-    }
-  }
-  return BigInt(count);
-}
-
 /** Browsers take a backslash for the end of the host, other programs for a part of what stands before an `@`. */
 const AMBIGUOUS_HOST = /^[^/?#]*\/\/[^/?#]*\\/;
-
-/**
- * The host name of a URL in lower case, or "" for what is no URL.
- *
- * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
- */
-function hostOf(url: string): string {
-  work.spend(readCost(searchable(url).length));
-  if (AMBIGUOUS_HOST.test(url))
-    throw new TypeError("a host is asked of an address that can be read in two ways");
-  return URL.canParse(url) ? new URL(url).hostname : "";
-}

@@ -4,7 +4,7 @@ import type { CelInput, CelMap } from "@bufbuild/cel";
 import { toBigInt } from "../../wire/decimal.js";
 import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { readCost, work } from "./cel.js";
+import { type EvaluationWork, readCost } from "./cel.js";
 
 /** Conversion of JSON values for CEL. */
 export interface JsonValues {
@@ -25,12 +25,15 @@ export interface JsonValues {
  * from outside with a key such as `$typeName` or `constructor` would be read as something that it is not. Here
  * every object becomes a map and every array a list, whatever is in it.
  */
-export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel): JsonValues {
+export function jsonValues(
+  { celList, celMap, isCelList, isCelMap }: typeof Cel,
+  work: EvaluationWork,
+): JsonValues {
   function wrap(value: unknown): CelInput {
     if (Array.isArray(value)) work.spend(1 + value.length / 2);
     if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrap));
     work.spend(1);
-    if (isObject(value)) return celMap(new JsonMap(value, wrap));
+    if (isObject(value)) return celMap(new JsonMap(value, wrap, work));
     if (value instanceof ExactNumber) {
       work.spend(readCost(value.source.length));
       return celNumber(value);
@@ -66,7 +69,7 @@ export function jsonValues({ celList, celMap, isCelList, isCelMap }: typeof Cel)
   }
 
   return {
-    object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap)),
+    object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap, work)),
     any: (value) => wrap(value) as CelMap,
     text,
   };
@@ -94,10 +97,12 @@ const isScalar = (value: unknown): value is Scalar =>
 class JsonMap implements ReadonlyMap<string, CelInput> {
   readonly #object: JsonObject;
   readonly #wrap: (value: unknown) => CelInput;
+  readonly #work: EvaluationWork;
   #keys: readonly string[] | undefined;
-  constructor(object: JsonObject, wrap: (value: unknown) => CelInput) {
+  constructor(object: JsonObject, wrap: (value: unknown) => CelInput, work: EvaluationWork) {
     this.#object = object;
     this.#wrap = wrap;
+    this.#work = work;
   }
   get size(): number {
     return this.#names().length;
@@ -114,7 +119,7 @@ class JsonMap implements ReadonlyMap<string, CelInput> {
   #names(): readonly string[] {
     if (this.#keys === undefined) {
       this.#keys = Object.keys(this.#object);
-      work.spend(1 + this.#keys.length * 2);
+      this.#work.spend(1 + this.#keys.length * 2);
     }
     return this.#keys;
   }

@@ -3,7 +3,7 @@ import type { InteractionKind, PolicyConfig, RuleConfig } from "../../config/con
 import type { Route } from "../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../core/client.js";
 import { cooperativeYield } from "../../runtime/cooperative-yield.js";
-import type { ConditionResult } from "./expression.js";
+import { type ConditionResult, ExpressionCompiler } from "./expression.js";
 import {
   type Decision,
   factsOf,
@@ -26,7 +26,8 @@ export function compileRules(rules: readonly RuleConfig[]): {
   readonly rules: readonly Rule[];
   readonly faults: readonly PolicyFault[];
 } {
-  const compiled = rules.map((config, at) => compileRule(config, ["policy", "rules", at]));
+  const compiler = new ExpressionCompiler();
+  const compiled = rules.map((config, at) => compileRule(config, ["policy", "rules", at], compiler));
   return {
     rules: compiled.flatMap(({ rule }) => rule ?? []),
     faults: compiled.flatMap(({ faults }) => faults),

@@ -3,10 +3,10 @@ import type { MatcherConfig, RuleConfig } from "../../config/config.js";
 import type { Route } from "../../core/call.js";
 import { type Principal, tokenScopes } from "../../core/client.js";
 import { glob, type NameMatcher, UriGlobs } from "../../patterns/globs.js";
+import { compilePattern } from "../../patterns/re2.js";
 import { objectAt } from "../../wire/json.js";
 import { ExpressionError } from "./cel.js";
-import { compileExpression, type Expression } from "./expression.js";
-import { compilePattern } from "./patterns.js";
+import type { Expression, ExpressionCompiler } from "./expression.js";
 import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./policy-input.js";
 
 /** A compiled rule. */
@@ -28,11 +28,12 @@ export interface PolicyFault {
 export function compileRule(
   config: RuleConfig,
   path: PolicyFault["path"],
+  compiler: ExpressionCompiler,
 ): { readonly rule?: Rule; readonly faults: readonly PolicyFault[] } {
   const faults: PolicyFault[] = [...misplacedKeys(config, path), ...badPatterns(config, path)];
   let when: Expression | undefined;
   try {
-    when = config.when === undefined ? undefined : compileExpression(config.when);
+    when = config.when === undefined ? undefined : compiler.compile(config.when);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     faults.push({ path: [...path, "when"], message: error.message });

@@ -2,9 +2,9 @@
 import type { CelEnv, CelType, parse } from "@bufbuild/cel";
 import { ExpressionError } from "./cel.js";
 import { INTERNAL, MAX_ITERATION_DEPTH } from "./functions.js";
-import { compilePattern } from "./patterns.js";
 
-type Expr = ReturnType<typeof parse>["expr"];
+/** An expression as the library parses it. */
+export type Expr = ReturnType<typeof parse>["expr"];
 type Kind<C extends Expr["exprKind"]["case"]> = Extract<Expr["exprKind"], { case: C }>["value"];
 
 /** The name of a CEL type; elements of lists and maps are `dyn`, unknown until evaluation. */
@@ -44,10 +44,16 @@ const NUMBERS: ReadonlySet<TypeName> = new Set(["int", "uint", "double"]);
  * with nothing and is in no list, so that a rule says what it seems to say about calls that leave an argument
  * out, in both senses: `args.env == 'prod'` does not match them, `args.env != 'test'` does.
  *
+ * @param compilePattern throws where a pattern is not supported
  * @throws ExpressionError naming what cannot work.
  */
-export function translate(env: CelEnv, expr: Expr, known: KnownMembers): Translation {
-  const translator = new Translator(env, known);
+export function translate(
+  env: CelEnv,
+  expr: Expr,
+  known: KnownMembers,
+  compilePattern: (pattern: string) => unknown,
+): Translation {
+  const translator = new Translator(env, known, compilePattern);
   const typed = translator.visit(expr, new Map(), 0);
   return { ...typed, uses: translator.uses, parts: translator.parts };
 }
@@ -67,9 +73,11 @@ class Translator {
   parts = 0;
   readonly #env: CelEnv;
   readonly #known: KnownMembers;
-  constructor(env: CelEnv, known: KnownMembers) {
+  readonly #compilePattern: (pattern: string) => unknown;
+  constructor(env: CelEnv, known: KnownMembers, compilePattern: (pattern: string) => unknown) {
     this.#env = env;
     this.#known = known;
+    this.#compilePattern = compilePattern;
   }
 
   /** `depth` counts the walks around the expression. */
@@ -152,7 +160,7 @@ class Translator {
         checkComparable(args);
         break;
       case "matches":
-        checkPattern(called);
+        this.#compilePattern(literalPattern(called));
         break;
     }
     return { expr: again(args), type: this.#resultType(called.function, target, args) };
@@ -221,13 +229,13 @@ function asTruth(value: Typed): Typed {
 }
 
 /** A pattern must be a literal, compiled with the rule; one that a caller could choose is refused. */
-function checkPattern({ args }: Kind<"callExpr">): void {
+function literalPattern({ args }: Kind<"callExpr">): string {
   const [pattern] = args;
   const { constantKind } = pattern?.exprKind.case === "constExpr" ? pattern.exprKind.value : {};
   if (constantKind?.case !== "stringValue") {
     throw new ExpressionError("the pattern of matches() must be written out as a text");
   }
-  compilePattern(constantKind.value);
+  return constantKind.value;
 }
 
 /** Values of different kinds are never equal, so comparing them is a mistake. */

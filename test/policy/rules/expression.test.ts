@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { ExpressionError } from "../../../src/policy/rules/cel.js";
-import { compileExpression, type Facts } from "../../../src/policy/rules/expression.js";
+import { ExpressionCompiler, type Facts } from "../../../src/policy/rules/expression.js";
 import fc from "../../support/fast-check.js";
 import { stepsOf } from "../../support/steps.js";
+
+const compiler = new ExpressionCompiler();
 
 const facts: Facts = {
   tool: "db__query",
@@ -23,7 +25,7 @@ const facts: Facts = {
 };
 
 const ask = (expression: string, changes: Partial<Facts> = {}) =>
-  compileExpression(expression).evaluate({ ...facts, ...changes });
+  compiler.compile(expression).evaluate({ ...facts, ...changes });
 
 describe("an expression", () => {
   test.each([
@@ -122,8 +124,8 @@ describe("an expression that can never work is refused before anybody calls", ()
     [`${"(".repeat(2000)}true${")".repeat(2000)}`, "nested too deep"],
     [`tool == '${"a".repeat(4096)}'`, "longer than 4096 characters"],
   ])("%s: %s", (expression, message) => {
-    expect(() => compileExpression(expression)).toThrow(ExpressionError);
-    expect(() => compileExpression(expression)).toThrow(message);
+    expect(() => compiler.compile(expression)).toThrow(ExpressionError);
+    expect(() => compiler.compile(expression)).toThrow(message);
   });
 });
 
@@ -154,7 +156,7 @@ describe("JSON from outside is JSON, whatever it is dressed up as", () => {
   });
 
   test("no JSON makes it throw", () => {
-    const expression = compileExpression(
+    const expression = compiler.compile(
       "args.a.b == 1 || args.a.exists(x, x == args.c) || args.d.matches('e')",
     );
     fc.assert(
@@ -176,7 +178,7 @@ describe("no caller can hold the event loop", () => {
     ["a text that is too long is not searched", "args.t.matches('(a+)+$')", { t: "a".repeat(1_000_000) }],
     ["nor written out", "text(args).contains('x')", { l: long }],
   ])("%s", (_, expression, args) => {
-    const compiled = compileExpression(expression);
+    const compiled = compiler.compile(expression);
     const steps = stepsOf(() => {
       expect(compiled.evaluate({ ...facts, args })).toEqual({ failed: expect.any(String) });
     });
@@ -190,7 +192,7 @@ describe("no caller can hold the event loop", () => {
       "args.l.map(x, x + 1).exists(y, y == -1)",
       "args.t.matches('(a+)+b')",
     ]) {
-      const compiled = compileExpression(worst);
+      const compiled = compiler.compile(worst);
       compiled.evaluate({ ...facts, args });
       const steps = stepsOf(() => {
         expect(compiled.evaluate({ ...facts, args })).toBe("no");
@@ -201,7 +203,7 @@ describe("no caller can hold the event loop", () => {
 });
 
 describe("before anybody calls, an expression is ruled out", () => {
-  const isRuledOut = (expression: string) => compileExpression(expression).isRuledOut(facts);
+  const isRuledOut = (expression: string) => compiler.compile(expression).isRuledOut(facts);
 
   test.each([
     ["by who it is about", "principal.id == 'bob'", true],
@@ -246,7 +248,7 @@ describe("before anybody calls, an expression is ruled out", () => {
     fc.assert(
       fc.property(expression, (text) => {
         fc.pre(compiles(text));
-        const compiled = compileExpression(text);
+        const compiled = compiler.compile(text);
         if (compiled.isRuledOut(facts)) expect(compiled.evaluate(facts)).toBe("no");
       }),
       { numRuns: 500 },
@@ -256,7 +258,7 @@ describe("before anybody calls, an expression is ruled out", () => {
 
 function compiles(text: string): boolean {
   try {
-    compileExpression(text);
+    compiler.compile(text);
     return true;
   } catch {
     return false;

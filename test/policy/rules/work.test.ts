@@ -2,12 +2,14 @@
 import { celEnv, parse, plan } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { describe, expect, test } from "vitest";
-import { compileExpression, type Facts } from "../../../src/policy/rules/expression.js";
+import { ExpressionCompiler, type Facts } from "../../../src/policy/rules/expression.js";
 import type { PolicyInput } from "../../../src/policy/rules/policy-input.js";
 import { compileRules, RuleSet } from "../../../src/policy/rules/rule-set.js";
 import fc from "../../support/fast-check.js";
 import { stepsOf } from "../../support/steps.js";
 import { clientOf, policyOf, routeTo, rule, toolCall, wordOf } from "../support.js";
+
+const compiler = new ExpressionCompiler();
 
 const facts: Facts = {
   tool: "db__query",
@@ -18,7 +20,7 @@ const facts: Facts = {
   annotations: {},
   request: {},
 };
-const ask = (expression: string, args: unknown) => compileExpression(expression).evaluate({ ...facts, args });
+const ask = (expression: string, args: unknown) => compiler.compile(expression).evaluate({ ...facts, args });
 const times = <T>(length: number, make: (at: number) => T): readonly T[] =>
   Array.from({ length }, (_, at) => make(at));
 const members = (count: number) => Object.fromEntries(times(count, (at) => [`k${at}`, at]));
@@ -67,7 +69,7 @@ describe("a condition that a caller makes take long", () => {
   const MOST = 60_000_000;
 
   test.each(HOSTILE)("is too much work: %s", (expression, args) => {
-    const compiled = compileExpression(expression);
+    const compiled = compiler.compile(expression);
     compiled.evaluate({ ...facts, args });
     const steps = stepsOf(() => {
       expect(compiled.evaluate({ ...facts, args })).toEqual({
