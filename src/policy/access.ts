@@ -59,7 +59,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
       if (effect === "hide") throw unknownTargetError(call, route);
       if (effect === "deny") throw refusalFor(input, rule);
       if (effect === "approve" && rule !== undefined) {
-        const question = requireApproval(call, route, rule, decision, round);
+        const question = await requireApproval(call, route, rule, decision, round);
         if (question !== undefined) return question;
       }
       const approved = effect === "approve" ? rule?.name : undefined;
@@ -90,13 +90,13 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
    * The approval question, as the reply to the call; undefined where the approval was given.
    * @throws GatewayError where it was not given, or the host cannot ask for it
    */
-  function requireApproval(
+  async function requireApproval(
     call: Call,
     route: Route,
     rule: RuleConfig,
     decision: Decision,
     round: PolicyRoundState | undefined,
-  ): Promise<Reply> | undefined {
+  ): Promise<Reply | undefined> {
     const { log } = evaluator;
     const logDenied = (error: GatewayError): GatewayError => {
       log.add(call, route, "call", { ...decision, effect: "deny" });
@@ -105,13 +105,13 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     if (!APPROVABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
-      const isApproved = approvals.accept(rule, call, route, round.asked);
+      const isApproved = await approvals.accept(rule, call, route, round.asked);
       log.recordAnswer(call, route, decision, isApproved ? "accepted" : "declined", nonce);
       if (!isApproved) throw notApproved(route, rule);
       return undefined;
     }
     if (round?.approved === rule.name) return undefined;
-    if (approvals.isRemembered(rule, call, route)) {
+    if (await approvals.isRemembered(rule, call, route)) {
       // A later round is the same call, and was counted with the first.
       if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");
       return undefined;

@@ -1,12 +1,11 @@
 /** Has a person approved this call? Asks at the host by an elicitation, which every era has. */
-import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { entryLimit } from "../runtime/cache-limits.js";
+import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
-import { canonicalText, writeJson } from "../wire/json-text.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
 import { argsOf } from "./rules/policy-input.js";
 
@@ -21,10 +20,10 @@ export class Approvals {
   /** Approvals that hold for a time, by rule, principal and call. */
   readonly #remembered = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
 
-  isRemembered(rule: RuleConfig, call: Call, route: Route): boolean {
+  async isRemembered(rule: RuleConfig, call: Call, route: Route): Promise<boolean> {
     if (rule.rememberMs === undefined || this.#remembered.size === 0) return false;
-    // What is too long to be shown was never remembered.
-    return isShort(argsOf(call), MAX_REMEMBERED_LENGTH) && this.#remembered.has(digest(rule, call, route));
+    const key = await keyOf(rule, call, route);
+    return key !== undefined && this.#remembered.has(key);
   }
 
   /**
@@ -63,7 +62,12 @@ export class Approvals {
    *
    * @throws GatewayError `state_rejected` when the answer was used before.
    */
-  accept(rule: RuleConfig, call: Call, route: Route, asked: NonNullable<PolicyRoundState["asked"]>): boolean {
+  async accept(
+    rule: RuleConfig,
+    call: Call,
+    route: Route,
+    asked: NonNullable<PolicyRoundState["asked"]>,
+  ): Promise<boolean> {
     if (asked.rule !== rule.name || this.#spent.has(asked.nonce)) {
       throw new GatewayError(
         "state_rejected",
@@ -74,9 +78,9 @@ export class Approvals {
     this.#spent.set(asked.nonce, true);
     if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept") return false;
     // Where not all was shown, the approval holds for this call only.
-    if (rule.rememberMs !== undefined && asked.isCut !== true) {
-      this.#remembered.set(digest(rule, call, route), true, { ttl: rule.rememberMs });
-    }
+    if (rule.rememberMs === undefined || asked.isCut === true) return true;
+    const key = keyOf(rule, call, route);
+    if (key !== undefined) this.#remembered.set(await key, true, { ttl: rule.rememberMs });
     return true;
   }
 }
@@ -88,13 +92,12 @@ export function supportsFormElicitation({ client }: Call): boolean {
   return !Object.hasOwn(elicitation, "url") || Object.hasOwn(elicitation, "form");
 }
 
-/** One approval holds for one principal, one target and one set of arguments. */
-function digest(rule: RuleConfig, call: Call, route: Route): string {
-  const what = [rule.name, call.client.principal.id, call.method, route.upstream, route.target];
-  return createHash("sha256")
-    .update(writeJson(what))
-    .update(canonicalText(argsOf(call)))
-    .digest("base64url");
+/** One approval holds for one principal, one target and one set of arguments; undefined where they were not shown whole. */
+function keyOf(rule: RuleConfig, call: Call, { upstream, target }: Route) {
+  const args = argsOf(call);
+  return isShort(args, MAX_REMEMBERED_LENGTH)
+    ? callIdentity(call, upstream, target, args, rule.name)
+    : undefined;
 }
 
 /** Characters of a name or URI. */

@@ -4,7 +4,7 @@ import type { Call, InputResponses, Middleware, Reply, RoundState } from "../cor
 import { GatewayError } from "../core/errors.js";
 import { targetOf } from "../core/methods.js";
 import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../core/worker-identity.js";
-import { canonicalDigest } from "../runtime/canonical-digest.js";
+import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
@@ -26,7 +26,7 @@ export interface SealSettings {
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
 /** Names the format: a state of another format is rejected. */
-const PREFIX = "cardea2.";
+const PREFIX = "cardea3.";
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -133,26 +133,15 @@ function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
   }
 }
 
-/**
- * What a state is bound to. Of the parameters only the arguments: metadata such as the progress token differs from
- * round to round.
- */
-async function bindingOf(
-  { client, method, params, route }: Call,
-  worker: number | undefined,
-): Promise<Buffer> {
-  const target = targetOf(method, params);
-  const args = await canonicalDigest(params.arguments ?? null);
-  const parts = [
-    client.principal.id,
-    client.endpoint,
-    route?.upstream ?? null,
-    method,
-    target?.name ?? null,
-    args,
-    ...(worker === undefined ? [] : [worker]),
-  ];
-  return Buffer.from(writeJson(parts), "utf8");
+/** What a state is bound to. */
+async function bindingOf(call: Call, worker: number | undefined): Promise<Buffer> {
+  const { client, method, params, route } = call;
+  const target = targetOf(method, params)?.name;
+  const others = [client.endpoint, ...(worker === undefined ? [] : [worker])];
+  return Buffer.from(
+    await callIdentity(call, route?.upstream, target, params.arguments, ...others),
+    "base64",
+  );
 }
 
 /** The reasons help with debugging and reveal nothing about the state. */

@@ -1,5 +1,6 @@
-/** What is the digest of a JSON value, in any order of keys? Large values are digested in steps. */
+/** What is the digest of a JSON value, in any order of keys, and by which is a call known? Large values are digested in steps. */
 import { createHash, type Hash } from "node:crypto";
+import type { Call } from "../core/call.js";
 import { ExactNumber } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
 import { nowOrInSteps, type Steps, Work } from "./cooperative-yield.js";
@@ -9,6 +10,19 @@ import { nowOrInSteps, type Steps, Work } from "./cooperative-yield.js";
  * check the depth before.
  */
 export const canonicalDigest = (value: unknown): string | Promise<string> => nowOrInSteps(digesting(value));
+
+/**
+ * The identity of a call, the same in each of its rounds: a digest of principal, method, server, target, arguments, and
+ * `others`. Metadata, such as the progress token, differs between rounds. A promise only where the arguments are large.
+ */
+export const callIdentity = (
+  { client, method }: Call,
+  server: string | undefined,
+  target: string | undefined,
+  args: unknown,
+  ...others: readonly (string | number)[]
+): string | Promise<string> =>
+  canonicalDigest([client.principal.id, method, server ?? null, target ?? null, args ?? null, ...others]);
 
 function* digesting(value: unknown): Steps<string> {
   const text = new DigestBuilder();

@@ -23,7 +23,7 @@ import { OWN_META } from "../wire/names.js";
 import { Connections } from "./leases/connections.js";
 import type { Lease } from "./leases/lease.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
-import { callIdentity } from "./legacy/parked-calls.js";
+import { parkedIdentity } from "./legacy/parked-calls.js";
 import { includesClientFeatures } from "./protocol/advertised-capabilities.js";
 import { INTERACTIVE_METHODS } from "./protocol/questions.js";
 import type { Connected } from "./supervision/connect.js";
@@ -200,7 +200,7 @@ class SupervisedUpstream implements StartableUpstream {
 
   /** Continues a parked call, on the connection on which it waits. */
   async #resume(call: Call, token: string): Promise<Reply> {
-    const owner = await callIdentity(call, this.name);
+    const owner = await parkedIdentity(call, this.name);
     const parked = this.#settings.questions.parked.take(token, owner, this.name);
     try {
       return await parked.resume(call, call.inputResponses ?? { responses: {} });

@@ -132,7 +132,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
             inputResponses: { responses: { "cardea/approval": { action: "accept" } } },
           },
         );
-        approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at) });
+        void approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at) });
       };
     },
   },

@@ -263,7 +263,7 @@ describe("attack 24: nobody is shown what is kept for somebody else", () => {
 describe("attack 25: a server that never stops asking", () => {
   test("has its state sealed, and cannot make it say what it wants", async () => {
     const { requestState } = resultOf(await ask("ann", "tools/call", { name: "a__ask", arguments: {} }));
-    expect(requestState).toMatch(/^cardea2\./);
+    expect(requestState).toMatch(/^cardea3\./);
     expect(requestState).not.toContain("s3cret");
   });
 

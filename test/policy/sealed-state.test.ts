@@ -75,7 +75,7 @@ test("any state comes back to the server byte for byte, and shows nothing of its
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "binary" }), async (state) => {
       const made = await sealed(state);
-      expect(made).toMatch(/^cardea2\.[\w-]+$/);
+      expect(made).toMatch(/^cardea3\.[\w-]+$/);
       if (state.length > 8) expect(made).not.toContain(state);
       expect(await opened(made)).toBe(state.toWellFormed());
     }),
@@ -125,7 +125,7 @@ test("a state that was changed anywhere is rejected", async () => {
   for (const other of [
     "",
     "s",
-    "cardea2.",
+    "cardea3.",
     `${made}-TAMPERED`,
     `${made}=`,
     made.slice(0, -1),
@@ -134,7 +134,7 @@ test("a state that was changed anywhere is rejected", async () => {
   ]) {
     await rejected(other);
   }
-  await rejected(`cardea2.${randomBytes(80).toString("base64url")}`);
+  await rejected(`cardea3.${randomBytes(80).toString("base64url")}`);
 });
 
 describe("a state opens only where it was given:", () => {
@@ -203,7 +203,7 @@ test("where the server gives no state the client gets none, and answers pass wit
 
 test("a state of one of several workers says whose it is, and opens nowhere else", async () => {
   const state = await sealed("abc", first, { worker: 2 });
-  expect(state).toMatch(/^2-cardea2\./);
+  expect(state).toMatch(/^2-cardea3\./);
   expect(await opened(state, first, { worker: 2 })).toBe("abc");
   for (const settings of [{ worker: 1 }, {}]) await rejected(state, first, settings);
   await rejected(state.replace("2-", "1-"), first, { worker: 1 });

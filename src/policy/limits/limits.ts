@@ -6,7 +6,7 @@ import type { Call, Handler, Middleware, Route } from "../../core/call.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import { TASK_METHODS } from "../../core/methods.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
-import { canonicalDigest } from "../../runtime/canonical-digest.js";
+import { callIdentity } from "../../runtime/canonical-digest.js";
 import type { Metrics } from "../../telemetry/metrics.js";
 import { methodArguments } from "../rules/method-inputs.js";
 import { argsOf } from "../rules/policy-input.js";
@@ -231,6 +231,5 @@ class PaidRounds {
 
 function keyOf(call: Call, route: Route): string | Promise<string> {
   const given = route.kind === "methods" ? methodArguments(call.params) : argsOf(call);
-  const what = [call.client.principal.id, call.method, route.upstream, route.target];
-  return canonicalDigest([...what, given ?? null]);
+  return callIdentity(call, route.upstream, route.target, given);
 }

@@ -10,7 +10,7 @@ import type { ProtocolSettings } from "../connection.js";
 import { CLIENT_CANCELLED, cancelReason, OpenCalls } from "../protocol/open-calls.js";
 import { invalidQuestionError, type Presentation, readUrlElicitations } from "../protocol/questions.js";
 import { readReply, urlElicitationReply, writeCall } from "./messages.js";
-import { callIdentity, type ParkableCall, type ParkedCalls } from "./parked-calls.js";
+import { type ParkableCall, type ParkedCalls, parkedIdentity } from "./parked-calls.js";
 import { RunningCall } from "./running-call.js";
 import { awaitTask, type Exchange, needsTask, progressTargetOf, type TaskProgress } from "./tasks.js";
 
@@ -95,7 +95,7 @@ export class LegacyCalls {
         }
         if (step.kind === "ended") return this.#read(step.message, call);
         this.#requireParking(running, call);
-        owner ??= callIdentity(call, this.#settings.server);
+        owner ??= parkedIdentity(call, this.#settings.server);
         if (typeof owner !== "string") {
           owner = await owner;
           // Meanwhile the server may have responded, or have cancelled its question.

@@ -4,7 +4,7 @@ import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import { targetOf } from "../../core/methods.js";
-import { canonicalDigest } from "../../runtime/canonical-digest.js";
+import { callIdentity } from "../../runtime/canonical-digest.js";
 
 /** The limits of parked calls. */
 export interface ParkingLimits {
@@ -26,7 +26,7 @@ const DEFAULT_LIMITS: ParkingLimits = {
 
 /** A call that can be resumed. */
 export interface ParkableCall {
-  /** The digest of principal, server, method, target and arguments; only the same call may resume it. */
+  /** Its `parkedIdentity`: only the same call may resume it. */
   readonly identity: string;
   readonly principal: string;
   readonly server: string;
@@ -166,15 +166,9 @@ export class ParkedCalls {
 const countOwn = (parked: readonly ParkedCall[], principal: string): number =>
   isIdentified({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
 
-/**
- * The identity of a call: a digest of principal, server, method, target and arguments, without metadata, which may
- * differ between rounds. A Promise only where the arguments are large.
- */
-export function callIdentity(call: Call, server: string): string | Promise<string> {
-  const { method, params, client } = call;
-  const target = targetOf(method, params)?.name ?? null;
-  return canonicalDigest([client.principal.id, server, method, target, params.arguments ?? null]);
-}
+/** By what a parked call is resumed. */
+export const parkedIdentity = (call: Call, server: string): string | Promise<string> =>
+  callIdentity(call, server, targetOf(call.method, call.params)?.name, call.params.arguments);
 
 const rejected = (server: string, why: string): GatewayError =>
   new GatewayError("state_rejected", "downstream", `the requestState ${why}`, { server });
