@@ -10,7 +10,6 @@ import { Tasks } from "../routing/tasks.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { PendingQuestions } from "../telemetry/pending-questions.js";
 import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
-import { RequestIds } from "../upstream/protocol/open-calls.js";
 import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
@@ -53,7 +52,7 @@ interface ServerProcesses {
   readonly groups: ProcessGroups;
   readonly spawnLimiter: SpawnLimiter;
   /** Numbers the requests to all servers. */
-  readonly requestIds: RequestIds;
+  readonly requestIds: CallIds;
   /** Servers of earlier configs with calls still running. */
   readonly draining: DrainingServers;
   /** Opens channels to a server. Default: a process or HTTP connections, by its config. */
@@ -108,7 +107,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     processes: {
       groups: new ProcessGroups(processRegistry),
       spawnLimiter: new SpawnLimiter(),
-      requestIds: new RequestIds(),
+      requestIds: new CallIds(),
       draining: new DrainingServers(logger),
     },
     sessions: { directory: new SessionDirectory(), parkedCalls },

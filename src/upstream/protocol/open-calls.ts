@@ -12,19 +12,6 @@ import { CODE, META } from "../../wire/names.js";
  */
 const LATE_LOG_MS = 10_000;
 
-/**
- * Numbers the requests of a gateway to its servers, over all connections: servers may keep state by id across
- * connections, and a retry must have an id of its own.
- */
-export class RequestIds {
-  #last = 0;
-
-  next(): number {
-    this.#last += 1;
-    return this.#last;
-  }
-}
-
 /** One running request, and the client's call that gets its notifications (none while it is parked). */
 export class OpenCall {
   /** Its index in `OpenCalls`; -1 when it is not in there. */

@@ -1,11 +1,10 @@
 /** What is an upstream given to work with, and which defaults hold where nothing is given? */
 import type { ServerConfig } from "../../config/config.js";
-import type { Notice } from "../../core/call.js";
+import { CallIds, type Notice } from "../../core/call.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { RestartReason } from "../../core/upstream.js";
 import type { QuestionSettings } from "../legacy/connection.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
-import { RequestIds } from "../protocol/open-calls.js";
 import type { ProcessGroups } from "../transport/process-group.js";
 import { channelFactory } from "./channel-factory.js";
 import type { OpenChannel } from "./connect.js";
@@ -30,8 +29,11 @@ export interface LifecycleOptions {
   readonly processes?: ProcessGroups;
   /** Limits how many processes start at the same time; all servers should share one. Default: one of its own. */
   readonly spawnLimiter?: SpawnLimiter;
-  /** Numbers the requests; all servers should share one. Default: one of its own. */
-  readonly requestIds?: RequestIds;
+  /**
+   * Numbers the requests over all connections, as servers may keep state by id across connections. All servers should
+   * share one. Default: one of its own.
+   */
+  readonly requestIds?: CallIds;
   /** What the first connection waits for: the end of the upstream that it replaces. Default: nothing. */
   readonly after?: Promise<void>;
   /** The maximum number of connections for single clients. Default: 100. */
@@ -93,7 +95,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
     questions: { parked: new ParkedCalls(), roots: undefined, onRefused: () => {}, ...options.questions },
     lifecycle: {
       spawnLimiter: new SpawnLimiter(),
-      requestIds: new RequestIds(),
+      requestIds: new CallIds(),
       after: Promise.resolve(),
       maxLeases: 100,
       leaseIdleMs: 30 * 60_000,

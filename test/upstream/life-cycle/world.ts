@@ -14,7 +14,6 @@ import { Tasks } from "../../../src/routing/tasks.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../../src/telemetry/pending-questions.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
-import { RequestIds } from "../../../src/upstream/protocol/open-calls.js";
 import { SpawnLimiter } from "../../../src/upstream/supervision/spawn-limiter.js";
 import { ProcessGroups } from "../../../src/upstream/transport/process-group.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
@@ -103,7 +102,7 @@ export class World {
       },
       processes: {
         groups: new ProcessGroups(),
-        requestIds: new RequestIds(),
+        requestIds: new CallIds(),
         spawnLimiter: new SpawnLimiter(),
         draining: new DrainingServers(SILENT),
         openChannel: ({ transport }) => {
