@@ -65,7 +65,6 @@ export class CallIds {
     return this.#last;
   }
 
-  /** How many calls there have been. */
   get count(): number {
     return this.#last;
   }

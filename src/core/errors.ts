@@ -56,7 +56,6 @@ export const ERRORS: Readonly<Record<ErrorCode, { readonly rpc: number; readonly
 /** Optional facts about a `GatewayError`. */
 export interface GatewayErrorOptions {
   readonly cause?: unknown;
-  /** Whether trying the same again can help. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
   /** The server itself answered with this error: the request is not retried. */

@@ -18,7 +18,6 @@ export interface ServerDescription {
 export interface GatewayApi {
   /** Runs a call through the pipeline to its server. Never rejects: failures are replies. */
   readonly handle: Handler;
-  /** The id of the next call. */
   nextCallId(): number;
   readonly changes: ChangeFeed;
   /** The merged capabilities and instructions of the servers that `client` sees. Waits briefly for starting servers. */

@@ -5,7 +5,6 @@ import { basename, join } from "node:path";
 export interface WorkerIdentity {
   /** From 1. */
   readonly number: number;
-  /** How many workers there are. */
   readonly count: number;
   /** A folder (mode 0700) with the sockets of all workers. */
   readonly folder: string;

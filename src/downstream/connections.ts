@@ -4,7 +4,6 @@ import type { Socket } from "node:net";
 import type { Logger } from "../core/logger.js";
 import { type LoadShedKind, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 
-/** Limits of the connections of one listener. */
 interface ConnectionSettings {
   /** The most at once. */
   readonly max: number;
@@ -122,7 +121,6 @@ const KEEP_ALIVE_GRACE_MS = 1_000;
  */
 const STALL_STEPS = 20;
 
-/** Limits of idle and stalled connections. */
 interface ConnectionTimeoutsOptions {
   /** A reader that takes nothing of the pending bytes for this time (ms) is disconnected. */
   readonly stallMs: number;
@@ -200,7 +198,6 @@ export class ConnectionTimeouts {
     });
   };
 
-  /** Arms the stall timeout of each socket with pending bytes. */
   readonly #armStallTimeouts = (): void => {
     for (const socket of this.#open) {
       if (socket.writableLength > 0 && socket.timeout !== this.#stepMs) socket.setTimeout(this.#stepMs);

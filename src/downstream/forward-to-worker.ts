@@ -76,7 +76,6 @@ export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger):
     sendFailure(response, httpFailure(error), id);
   }
 
-  /** The number of the other worker that issued `text`. */
   function otherWorkerOf(text: string | undefined): number | undefined {
     const number = text === undefined ? undefined : workerOf(text);
     const exists = number !== undefined && number >= 1 && number <= identity.count;

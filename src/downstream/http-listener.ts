@@ -146,7 +146,6 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     route(request, response);
   }
 
-  /** Called for a request on a connection that came when there were too many. */
   function refuseConnection(response: ServerResponse): void {
     onShed("connections");
     sendFailure(response, httpFailure(overloaded("there are too many connections to the gateway")));

@@ -24,7 +24,6 @@ import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-
 /** An edge that opens streams, as the transport of 2024-11-05 needs one. */
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
-/** What the routes of a listener need. */
 interface HttpRouteSettings {
   readonly listen: Pick<ListenConfig["http"], "path" | "maxBodyBytes">;
   readonly gateway: Pick<GatewayApi, "hasEndpoint">;
@@ -46,7 +45,6 @@ type RouteHandler = (
   name: string,
 ) => void | Promise<void>;
 
-/** One path and its handler. */
 interface HttpRoute {
   /** As Hono writes paths. */
   readonly path: string;
@@ -208,7 +206,6 @@ const notFoundError = (message = "there is nothing at this path"): HttpRefusal =
 const GET_ONLY = "GET, OPTIONS";
 const POST_ONLY = "POST, OPTIONS";
 
-/** @throws HttpRefusal */
 function requireGetOrHead({ method }: IncomingMessage): void {
   if (method !== "GET" && method !== "HEAD") throw notAllowed("GET, HEAD");
 }
@@ -245,7 +242,6 @@ function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader("vary", "Origin");
 }
 
-/** Answers the preflight request of a browser. */
 function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
   const requested = String(request.headers["access-control-request-headers"] ?? "")
     .split(",")

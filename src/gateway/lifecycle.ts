@@ -14,7 +14,6 @@ const DRAIN_MS = 25_000;
 /** The part of it (ms) in which new calls are still accepted, so that a load balancer finds `/readyz` failing first. */
 const LINGER_MS = 5_000;
 
-/** The parts that start and stop. */
 interface LifecycleParts {
   readonly edges: Pick<Edges, "legacy" | "modern">;
   readonly listeners: Listeners;
@@ -44,7 +43,6 @@ export class Lifecycle {
     return { url, adminUrl };
   }
 
-  /** Serves the host on the pipe until the input ends. */
   async stdio(input: Readable, output: Writable, principal: Principal): Promise<void> {
     const { edges, logger } = this.#parts;
     const openEdge = {

@@ -23,7 +23,6 @@ export interface Listeners {
   readonly admin: AdminListener;
 }
 
-/** What the listeners serve. */
 interface ListenersOptions {
   readonly parts: GatewayParts;
   readonly edges: Edges;

@@ -16,7 +16,6 @@ export interface OverloadMonitor {
   readonly bodyBudgetBytes: number;
   /** Called for everything that is refused because of overload. */
   readonly onShed: (what: LoadShedKind) => void;
-  /** Watches until `stop`. */
   start(): void;
   stop(): void;
 }
@@ -57,7 +56,6 @@ export function createOverloadMonitor({
   };
 }
 
-/** Limits of the event streams. */
 interface StreamQuotaOptions {
   /** Default 10,000. */
   readonly total?: number;
@@ -105,7 +103,6 @@ export class SharedStreamQuota implements StreamQuota {
   }
 }
 
-/** The sampling interval, in ms. */
 const SAMPLE_MS = 250;
 /** A sample that is this late (ms) counts as a stall. */
 const STALL_MS = 1_000;

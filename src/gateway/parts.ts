@@ -20,7 +20,6 @@ export interface GatewayOptions {
   readonly logger: Logger;
   /** Takes secrets out of texts for hosts and operators. Default: the identity function. */
   readonly redact?: (text: string) => string;
-  /** The program's own version. */
   readonly version: string;
   /** Records the processes of servers, so that the next start finds those that a killed gateway left. Default: records nothing. */
   readonly processRegistry?: ProcessRegistry;
@@ -28,7 +27,6 @@ export interface GatewayOptions {
   readonly workerIdentity?: WorkerIdentity;
 }
 
-/** Who the gateway is. */
 interface GatewayIdentity {
   /** Its name and version, as hosts and servers see them. */
   readonly info: { readonly name: string; readonly version: string };
@@ -47,7 +45,6 @@ export interface Telemetry {
   readonly pendingQuestions: PendingQuestions;
 }
 
-/** How servers run. */
 interface ServerProcesses {
   readonly groups: ProcessGroups;
   readonly spawnLimiter: SpawnLimiter;
@@ -59,7 +56,6 @@ interface ServerProcesses {
   readonly openChannel?: (server: ServerConfig) => OpenChannel;
 }
 
-/** How the questions of servers reach sessions. */
 interface SessionParts {
   readonly directory: SessionDirectory;
   /** Calls that wait for the answer to a question of their server. */

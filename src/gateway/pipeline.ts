@@ -138,7 +138,6 @@ interface ServerStackOptions {
   readonly schemas: ToolSchemas;
 }
 
-/** The stack of one server. */
 function serverStack(runtime: ServerRuntime, { policy, metrics, schemas }: ServerStackOptions): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
   const { name: server, timeoutMs, checks } = config;

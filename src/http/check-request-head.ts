@@ -80,15 +80,12 @@ const originNotAllowed = (): GatewayError =>
 
 /** The allowed hosts and origins of one listener. */
 export interface RebindingProtection {
-  /** Whether a `Host` header names this gateway. */
   allowsHost(header: string): boolean;
   /** Whether the `Origin` is allowed. `null`, which sandboxed pages and local files send, never is. */
   allowsOrigin(header: string): boolean;
 }
 
-/** From `listen.http` or `listen.admin`. */
 interface RebindingProtectionOptions {
-  /** The address the listener is bound to. */
   readonly bind: string;
   /** Names with a port, or without one for any port. */
   readonly allowedHosts: readonly string[];

@@ -6,7 +6,6 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Logger } from "../core/logger.js";
 
-/** The sampling interval, in ms. */
 const SAMPLE_MS = 500;
 /** The process is idle when the event loop utilization of a sample is at most this. */
 const IDLE_UTILIZATION = 0.05;
@@ -31,7 +30,6 @@ export interface GarbageCollector {
   readonly major: () => Promise<void>;
   /** A collection of the young generation: a few ms. */
   readonly minor: () => void;
-  /** The size of the young generation, in bytes. */
   readonly youngSpaceBytes: () => number;
 }
 

@@ -49,7 +49,6 @@ export function toBigInt(value: JsonNumber, most: number): bigint | undefined {
 
 const signOf = ({ isNegative, digits }: Decimal): number => (digits === "" ? 0 : isNegative ? -1 : 1);
 
-/** Compares without the sign. */
 function compareMagnitudes(a: Decimal, b: Decimal): number {
   const places = a.digits.length + a.exponent - (b.digits.length + b.exponent);
   if (places !== 0) return places;

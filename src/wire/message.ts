@@ -151,7 +151,6 @@ function asRefusedRequest(value: unknown, { code, message }: FrameError): Envelo
   };
 }
 
-/** Isolates a malformed member of a batch. */
 function orFrameError(read: () => Envelope): Envelope | FrameError {
   try {
     return read();

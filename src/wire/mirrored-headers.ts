@@ -8,11 +8,9 @@ import { HEADER } from "./names.js";
 interface ParamHeader {
   /** The whole header name in lower case, such as `mcp-param-region`. */
   readonly header: string;
-  /** The path of the value in the arguments. */
   readonly path: readonly string[];
 }
 
-/** The `x-mcp-header` annotations of one input schema. */
 interface ParamHeaders {
   /** The well-formed annotations, in the order of the schema. */
   readonly headers: readonly ParamHeader[];

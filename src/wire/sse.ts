@@ -55,7 +55,6 @@ export interface ReceivedEvent {
   readonly data: Buffer;
 }
 
-/** Receives the events of a stream. */
 interface SseSink {
   /** Also called for an event with an id and without data: the stream can be resumed after it. */
   event(event: ReceivedEvent): void;

@@ -48,7 +48,6 @@ export interface AuthenticationOptions {
   /** The URL the gateway listens at, used where the config names none; called once it listens. */
   readonly url: () => string;
   readonly logger?: Logger;
-  /** Called for each request that is refused. */
   readonly onFailure?: (reason: AuthFailure) => void;
   /** Verifies a token. Default: against the issuer's keys, fetched on demand. */
   readonly checkToken?: (text: string) => Promise<CheckedToken>;
@@ -204,7 +203,6 @@ function credentialOf({ headers }: Pick<IncomingMessage, "headers">): Credential
   return text === undefined ? undefined : { kind: TOKEN.test(text) ? "token" : "key", text };
 }
 
-/** A key of the config: its principal and its expiry. */
 interface KnownKey {
   readonly principal: Principal;
   /** Milliseconds since 1970. */

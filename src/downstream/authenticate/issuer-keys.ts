@@ -14,7 +14,6 @@ export class KeysUnavailable extends Error {
   override readonly name = "KeysUnavailable";
 }
 
-/** The issuer, how to fetch a document from it, and where a failure is logged. */
 interface IssuerKeysOptions {
   readonly jwt: Pick<JwtConfig, "issuer" | "jwksUri">;
   readonly fetch: typeof fetchJson;
@@ -233,6 +232,5 @@ export function isPublicHost(hostname: string): boolean {
   return isIP(address) === 0 || isPublicAddress(address);
 }
 
-/** The error for a host that resolves to a private address. */
 const notPublic = (hostname: string): Error =>
   new Error(`${hostname} is an address of this machine or of a private network`);

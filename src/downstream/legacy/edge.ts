@@ -64,7 +64,6 @@ interface SessionStatus {
 export interface LegacyEdge extends HttpEdge {
   get(exchange: HttpExchange): void;
   delete(exchange: HttpExchange): void;
-  /** Serves a host at the other end of a pipe. */
   pipe(pipe: Pipe): PipeEdge;
   readonly directory: ClientDirectory;
   sessions(): readonly SessionStatus[];

@@ -72,7 +72,6 @@ export class EventLog {
     return lost.length === 0 ? kept : [...kept, ...lost].sort((a, b) => a.seq - b.seq);
   }
 
-  /** Whether an event of `stream` is kept. */
   has(stream: number): boolean {
     return this.#events.some((event) => event.stream === stream);
   }

@@ -35,7 +35,6 @@ export class EventStream {
     private readonly settings: StreamSettings,
   ) {}
 
-  /** Whether a host is connected. */
   get isConnected(): boolean {
     return this.#connection?.isOpen === true;
   }
@@ -117,7 +116,6 @@ const LOST = new GatewayError(
   "the response was lost with its connection, and was too much to be kept; the request may have been carried out",
 );
 
-/** The parts of an event id. */
 interface EventId {
   readonly kind: StreamKind;
   readonly stream: number;
@@ -131,7 +129,6 @@ export function readEventId(id: string): EventId | undefined {
   return { kind: found[1] === "call" ? "call" : "general", stream: Number(found[2]), seq: Number(found[3]) };
 }
 
-/** Limits of one event stream connection. */
 interface ConnectionLimits {
   /** Interval (ms) of comments, so that no proxy closes the stream as idle. */
   readonly keepAliveMs: number;

@@ -42,7 +42,6 @@ function readInitializeParams(params: JsonObject | undefined): InitializeParams 
   };
 }
 
-/** The result of `initialize`. */
 function initializeResult(revision: Revision, introduction: ServerDescription): JsonObject {
   const { serverInfo, instructions, instance } = introduction;
   return {
@@ -92,7 +91,6 @@ function withoutTasks(capabilities: JsonObject, revision: Revision): JsonObject 
   return Object.keys(kept).length > 0 ? { ...known, extensions: kept } : without(known, ["extensions"]);
 }
 
-/** The client of a session that is named `id`. */
 function clientOf(
   params: InitializeParams,
   id: string,
@@ -122,10 +120,8 @@ export interface SessionOpener {
   readonly memoryBudget: MemoryBudget;
 }
 
-/** A session that is open, and its `initialize` result. */
 interface OpenedSession {
   readonly session: Session;
-  /** What `initialize` is answered with. */
   readonly result: JsonObject;
 }
 

@@ -39,7 +39,6 @@ export interface HttpEdgeParts {
 }
 
 const REVISIONS: ReadonlySet<string> = new Set(LEGACY_REVISIONS);
-/** Messages in one batch. */
 const MAX_BATCH = 100;
 
 /** Streamable HTTP of the legacy revisions (2025-11-25, basic/transports). */
@@ -198,7 +197,6 @@ function batchProblem(batch: Batch, session: Session): string | undefined {
     : undefined;
 }
 
-/** What is wrong with a notification or an answer. */
 const faultOf = (message: Envelope): string | undefined =>
   message.method === undefined ? responseFault(message) : paramsFault(message.method, message.params);
 

@@ -35,7 +35,6 @@ export interface HttpSseOptions {
   /** The number of this worker, where there are others. */
   readonly worker?: number;
   readonly logger?: Logger;
-  /** Called when a stream opens and when it has closed. */
   readonly hooks?: { opened?(): void; closed?(): void };
 }
 

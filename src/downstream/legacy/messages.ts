@@ -83,7 +83,6 @@ export interface SessionSink extends MessageSink {
   close(): void;
 }
 
-/** What the client of a POST accepts, and when its response becomes a stream. */
 interface PostSettings {
   /** Whether the client can read an event stream; without one, nothing can be said before the responses. */
   readonly streamable: boolean;
@@ -132,7 +131,6 @@ export class PostResponse {
     return new PostResponseSink(this, id);
   }
 
-  /** The request `id` gets no response. */
   skipResponse(id: MessageId | null): void {
     this.#cancelled = [...this.#cancelled, id];
     this.sinkDone();

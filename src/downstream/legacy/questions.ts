@@ -34,7 +34,6 @@ export class Questions {
 
   constructor(private readonly limits: QuestionLimits) {}
 
-  /** How many wait for an answer. */
   get size(): number {
     return this.#open?.size ?? 0;
   }

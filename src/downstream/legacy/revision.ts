@@ -8,9 +8,7 @@ export interface Revision {
   readonly batches: boolean;
   /** The server capability `completions`; before it, support could only be found out by trying. */
   readonly completions: boolean;
-  /** Content blocks of type `audio`. */
   readonly audio: boolean;
-  /** Content blocks of type `resource_link`. */
   readonly resourceLinks: boolean;
   /** `structuredContent` and `outputSchema`, objects only. */
   readonly structured: boolean;
@@ -20,7 +18,6 @@ export interface Revision {
   readonly elicitationModes: boolean;
   /** `sampling.tools` and `sampling.context`. */
   readonly samplingTools: boolean;
-  /** The experimental `tasks` capability. */
   readonly tasks: boolean;
   /** An event without data opens each stream, with an id to resume from and a `retry`. */
   readonly primes: boolean;

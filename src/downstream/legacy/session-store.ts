@@ -45,7 +45,6 @@ export class SessionStore {
 
   constructor(
     private readonly limits: SessionLimits,
-    /** Called for each session that ended. */
     private readonly onEnded: (session: Session, why: SessionEnd) => void,
   ) {
     this.#sessions = new LRUCache(entryLimit(limits.max));

@@ -45,7 +45,6 @@ export class SessionStreams implements SessionSink {
     return this.#getStreams().some(({ isConnected }) => isConnected);
   }
 
-  /** The connected streams. */
   get connectedCount(): number {
     return [...this.#streams.values()].filter((stream) => stream.isConnected).length;
   }

@@ -89,7 +89,6 @@ export class Session {
     return this.#calls.size;
   }
 
-  /** Whether it has as many requests in flight as one session may have. */
   get isFull(): boolean {
     return this.#calls.isFull;
   }

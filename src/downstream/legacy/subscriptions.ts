@@ -41,7 +41,6 @@ export class Subscriptions {
     this.#setResources(this.#resources, true);
   }
 
-  /** The URIs it follows. */
   get subscribedResources(): ReadonlySet<string> {
     return this.#resources;
   }

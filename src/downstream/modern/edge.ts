@@ -62,7 +62,6 @@ interface ModernLimits {
 
 /** Serves modern messages, over HTTP and over pipes. */
 export interface ModernEdge extends HttpEdge {
-  /** Serves the modern messages of one pipe. */
   pipe(pipe: Pipe): PipeEdge;
 }
 

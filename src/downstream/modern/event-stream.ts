@@ -56,7 +56,6 @@ export class EventStream implements ResponseSink {
     this.#write(`data: ${oneLine(message)}\n\n`);
   }
 
-  /** Sends the response and ends the stream. */
   respond({ status, pieces, scopes, retryAfterMs }: SerializedResponse): void {
     if (this.#ended) return;
     this.#end();

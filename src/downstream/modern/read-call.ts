@@ -28,7 +28,6 @@ import {
   withoutHopKeys,
 } from "./read-meta.js";
 
-/** What the transport adds to a request. */
 interface RequestContext extends Sender {
   /** Absent on a pipe, which has no headers. */
   readonly headers?: IncomingHttpHeaders | undefined;
@@ -123,7 +122,6 @@ const NOT_ON_REQUEST_STREAM: ReadonlySet<unknown> = new Set([
   "notifications/tasks/status",
 ]);
 
-/** The notifications that a request asks for. */
 interface NotificationFilter {
   readonly progressToken: MessageId | undefined;
   readonly logLevel: LogLevel | undefined;

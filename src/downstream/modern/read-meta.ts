@@ -83,7 +83,6 @@ export class ClientCache {
   }
 }
 
-/** The clients of one principal. */
 interface CachedClients {
   readonly byText: Map<string, Client>;
   /** The client of the last request, which mostly sends the next one too. */

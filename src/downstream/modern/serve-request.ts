@@ -17,7 +17,6 @@ import { ClientCache, type Sender, SUPPORTED_VERSIONS } from "./read-meta.js";
 import type { OpenSubscriptions } from "./subscriptions.js";
 import { type WriteReply, writeError } from "./write-reply.js";
 
-/** Where a request came from. */
 interface RequestSource extends Sender {
   /** Absent on a pipe. */
   readonly headers?: IncomingHttpHeaders | undefined;

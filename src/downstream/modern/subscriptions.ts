@@ -18,7 +18,6 @@ import { declaresExtension, undeclaredExtension } from "./methods.js";
 import { malformed } from "./read-meta.js";
 import type { WriteReply } from "./write-reply.js";
 
-/** The filter as the client sent it, and what it means. */
 interface Filter {
   readonly lists: ReadonlySet<ListKind>;
   readonly uris: readonly string[];
@@ -53,7 +52,6 @@ function readNames(sent: JsonObject, member: string, most: number): readonly str
   return [...new Set(names)];
 }
 
-/** The client of a subscription, and where its notifications go. */
 interface Subscriber {
   /** Of the listen request; every message is stamped with it. */
   readonly id: MessageId;
@@ -140,7 +138,6 @@ async function followResources(
 
 const EMPTY_SET: ReadonlySet<never> = new Set();
 
-/** Buffers changes until they are released. */
 function buffered<T>(say: (news: T) => void): { hear: (news: T) => void; release: () => void } {
   let early: T[] | undefined = [];
   return {
@@ -178,9 +175,7 @@ function acknowledgedFilter(
 /** The result that ends a subscription gracefully. */
 const closingResult = (id: MessageId): JsonObject => ({ _meta: { [META.subscriptionId]: id } });
 
-/** Limits of the subscriptions of one transport. */
 interface SubscriptionLimits {
-  /** The most subscriptions open at once. */
   readonly subscriptions: number;
   /** The most resources that one of them may name. */
   readonly resourcesEach: number;
