@@ -100,13 +100,13 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-/** Receives the events of a server. */
+/** Receives the events of a server that it has a member for. */
 export interface UpstreamObserver {
   /** A connection of this scope is open and its facts are known. */
-  ready(listScope: ListScope): void;
-  listChanged(kind: ListKind, listScope: ListScope): void;
+  ready?(listScope: ListScope): void;
+  listChanged?(kind: ListKind, listScope: ListScope): void;
   /** `listScope`: the connection it came from; only its clients are notified. Without it, all of the shared scope. */
-  resourceUpdated(uri: string, listScope?: ListScope): void;
+  resourceUpdated?(uri: string, listScope?: ListScope): void;
   /** The shared connection is lost; the supervisor reconnects. */
-  unavailable(cause: GatewayError): void;
+  unavailable?(cause: GatewayError): void;
 }

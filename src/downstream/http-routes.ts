@@ -6,7 +6,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
 import type { Principal } from "../core/client.js";
-import type { GatewayApi, Readiness } from "../core/gateway-api.js";
+import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import {
   checkOperatorRequestHead,
@@ -15,27 +15,25 @@ import {
 } from "../http/check-request-head.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
-import type { BodyBudget } from "./body-budget.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
-import type { WorkerForwarder } from "./forward-to-worker.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
-import { FailedMessage, type McpEndpoint, mcpEndpoint, notAllowed } from "./mcp-endpoint.js";
+import {
+  FailedMessage,
+  type McpEndpoint,
+  type McpEndpointSettings,
+  mcpEndpoint,
+  notAllowed,
+} from "./mcp-endpoint.js";
 
 /** An edge that opens streams, as the transport of 2024-11-05 needs one. */
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
-interface HttpRouteSettings {
+interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "allow"> {
   readonly listen: Pick<ListenConfig["http"], "path" | "maxBodyBytes">;
-  readonly gateway: Pick<GatewayApi, "hasEndpoint">;
-  readonly modern: HttpEdge;
-  readonly legacy: HttpEdge;
   readonly sse?: SseEdge;
   readonly readiness: () => Readiness;
   readonly authentication: Authentication;
   readonly rebindingProtection: RebindingProtection;
-  readonly bodyBudget: BodyBudget;
-  /** Where there are other workers. */
-  readonly forwarder?: WorkerForwarder;
   readonly logger: Logger;
 }
 

@@ -111,15 +111,13 @@ function resetBreakerOnRestart(breaker: CircuitBreaker): UpstreamObserver {
       if (lost) breaker.reset();
       lost = false;
     },
-    listChanged() {},
-    resourceUpdated() {},
   };
 }
 
 /** Any change that a server announces may concern a cached response. */
 function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
   const forget = (): void => cache.clear();
-  return { ready() {}, unavailable: forget, listChanged: forget, resourceUpdated: forget };
+  return { unavailable: forget, listChanged: forget, resourceUpdated: forget };
 }
 
 function hasSameTransport(now: ServerConfig, next: ServerConfig): boolean {

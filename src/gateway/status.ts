@@ -84,8 +84,6 @@ function requiredServerFailure({
         clearTimeout(timer);
         timer = setTimeout(fail, GRACE_MS);
       },
-      listChanged() {},
-      resourceUpdated() {},
     });
     function end(): void {
       clearTimeout(timer);

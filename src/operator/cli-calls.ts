@@ -75,8 +75,6 @@ function firstAttemptDone({ config, upstream }: ServerRuntime): Promise<void> {
     const unwatch = upstream.watch({
       ready: done,
       unavailable: () => !config.required && done(),
-      listChanged() {},
-      resourceUpdated() {},
     });
   });
 }

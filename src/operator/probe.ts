@@ -105,8 +105,6 @@ function firstAttempt(upstream: StartableUpstream, signal: AbortSignal): Promise
     const unwatch = upstream.watch({
       ready: () => done(undefined),
       unavailable: done,
-      listChanged() {},
-      resourceUpdated() {},
     });
     signal.addEventListener("abort", stop, { once: true });
     upstream.start();

@@ -48,24 +48,17 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
   const metrics = new MonotonicMetrics();
 
   /** The response of each running worker; undefined where the worker ends meanwhile or does not answer. */
-  function requestEach(
-    path: string,
-  ): Promise<readonly (Pick<WorkerStatus, "worker" | "pid"> & { page?: AdminPage })[]> {
-    const running = workers().filter(({ ready }) => ready);
-    return Promise.all(
-      running.map(async ({ worker, pid }) => {
-        const page = await fetchAdminPage(workerSocket(identity, worker, "admin"), path).catch(
-          () => undefined,
-        );
-        return { worker, pid, ...(page !== undefined && { page }) };
-      }),
+  const requestEach = (path: string) =>
+    Promise.all(
+      workers()
+        .filter(({ ready }) => ready)
+        .map(async ({ worker, pid }) => {
+          const socket = workerSocket(identity, worker, "admin");
+          return { worker, pid, page: await fetchAdminPage(socket, path).catch(() => undefined) };
+        }),
     );
-  }
-  async function requestAll(path: string): Promise<readonly WorkerResponse[]> {
-    return (await requestEach(path)).flatMap(({ worker, page }) =>
-      page === undefined ? [] : { worker, ...page },
-    );
-  }
+  const requestAll = async (path: string): Promise<readonly WorkerResponse[]> =>
+    (await requestEach(path)).flatMap(({ worker, page }) => (page === undefined ? [] : { worker, ...page }));
 
   async function readiness(): Promise<Readiness> {
     const responses = await requestEach("/readyz");

@@ -1,5 +1,7 @@
-import { expect, test, vi } from "vitest";
-import { Stop } from "../../src/core/stop.js";
+/** Cancelling, and bounded waits: what a promise comes to in time, and what happens to the one that is late. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Stop, withTimeout } from "../../src/core/stop.js";
 
 test("tells everybody who listens once, in the order in which they came, and why", () => {
   const stop = new Stop();
@@ -58,4 +60,40 @@ test("without a reason there is an error to show", () => {
   const stop = new Stop();
   stop.abort();
   expect(stop.signal.reason).toBeInstanceOf(Error);
+});
+
+describe("withTimeout", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("resolves to the value that comes in time, and leaves no timer behind", async () => {
+    expect(await withTimeout(1_000, Promise.resolve(7))).toBe(7);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("resolves to undefined after the time-out, and drops the rejection that comes later", async () => {
+    let reject = (_: Error): void => {};
+    const promise = new Promise<number>((_, rejectLater) => {
+      reject = rejectLater;
+    });
+    const outcome = withTimeout(1_000, promise);
+    await vi.advanceTimersByTimeAsync(1_000);
+    reject(new Error("too late"));
+    expect(await outcome).toBeUndefined();
+  });
+
+  test("rejects as the promise does in time", async () => {
+    await expect(withTimeout(1_000, Promise.reject(new Error("refused")))).rejects.toThrow("refused");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("a time-out of 0 or less waits for no event: only a promise that is settled already counts", async () => {
+    expect(await withTimeout(0, new Promise<number>(() => {}))).toBeUndefined();
+    expect(await withTimeout(-5, Promise.resolve(7))).toBe(7);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

@@ -1,6 +1,8 @@
-/** How many connections are let in for how many descriptors. */
-import { expect, test } from "vitest";
-import { connectionLimit } from "../../src/downstream/connections.js";
+/** How many connections are let in, when a reader is cut off that leaves its answer lying, and when an idle connection is closed. */
+import type { Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { SILENT } from "../../src/core/logger.js";
+import { ConnectionTimeouts, connectionLimit } from "../../src/downstream/connections.js";
 
 test.each([
   [256, 128],
@@ -15,4 +17,139 @@ test.each([
 
 test("of those that this process has", () => {
   expect(connectionLimit()).toBeGreaterThan(0);
+});
+
+const STALL_MS = 30_000;
+const STEP_MS = STALL_MS / 20;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+/**
+ * A connection as Node has it: its time-out is put off for its whole length where something was taken since it was set
+ * or last put off, and comes once.
+ */
+class Connection {
+  writableLength = 0;
+  bytesRead = 0;
+  timeout: number | undefined;
+  closedAt: number | undefined;
+  readonly #onTimeout: (socket: Socket) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isTaken = false;
+  #onClose = (): void => {};
+
+  constructor(onTimeout: (socket: Socket) => void) {
+    this.#onTimeout = onTimeout;
+  }
+
+  get socket(): Socket {
+    return this as unknown as Socket;
+  }
+
+  on(_close: string, heard: () => void): void {
+    this.#onClose = heard;
+  }
+
+  setTimeout(ms: number): void {
+    this.timeout = ms;
+    clearTimeout(this.#timer);
+    this.#isTaken = false;
+    if (ms > 0) this.#timer = setTimeout(() => this.#isOver(ms), ms);
+  }
+
+  /** The reader takes a part of what waits. */
+  takes(bytes: number): void {
+    this.writableLength -= bytes;
+    this.#isTaken = true;
+  }
+
+  destroy(): void {
+    this.closedAt ??= performance.now();
+    clearTimeout(this.#timer);
+    this.#onClose();
+  }
+
+  #isOver(ms: number): void {
+    if (this.#isTaken) this.setTimeout(ms);
+    else this.#onTimeout(this.socket);
+  }
+}
+
+describe("while an answer is written", () => {
+  function answering(bytes: number) {
+    const warn = vi.fn();
+    const quiet = new ConnectionTimeouts({ stallMs: STALL_MS, logger: { ...SILENT, warn } });
+    const connection = new Connection(quiet.onResponseTimeout);
+    quiet.watch(connection.socket);
+    connection.writableLength = bytes;
+    return { connection, warn };
+  }
+
+  test("who takes only what fits into its buffers is cut off when its time is over, not after twice that", async () => {
+    const { connection, warn } = answering(1_000);
+    connection.takes(100);
+    await vi.advanceTimersByTimeAsync(2 * STALL_MS);
+    expect(connection.closedAt).toBeGreaterThanOrEqual(STALL_MS);
+    expect(connection.closedAt).toBeLessThanOrEqual(STALL_MS + 2 * STEP_MS);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      { bytes: 900 },
+      "a stalled connection was closed: its reader takes nothing",
+    );
+  });
+
+  test("who is slow is left alone for as long as something is taken, and cut off when that stops", async () => {
+    const { connection } = answering(1_000);
+    for (let second = 0; second < 100; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      connection.takes(1);
+    }
+    expect(connection.closedAt).toBeUndefined();
+    const stopped = performance.now();
+    await vi.advanceTimersByTimeAsync(2 * STALL_MS);
+    expect(connection.closedAt).toBeGreaterThanOrEqual(stopped + STALL_MS - STEP_MS);
+    expect(connection.closedAt).toBeLessThanOrEqual(stopped + STALL_MS + 3 * STEP_MS);
+  });
+
+  test("a call may be quiet for as long as it takes", async () => {
+    const { connection } = answering(0);
+    connection.setTimeout(5_000);
+    await vi.advanceTimersByTimeAsync(100 * STALL_MS);
+    expect(connection.closedAt).toBeUndefined();
+    connection.destroy();
+  });
+});
+
+describe("an idle connection", () => {
+  const PROMISED_MS = 5_000;
+
+  function idle(): Connection {
+    const quiet = new ConnectionTimeouts({ stallMs: STALL_MS, logger: SILENT });
+    const connection = new Connection(quiet.onServerTimeout);
+    quiet.watch(connection.socket);
+    connection.setTimeout(PROMISED_MS);
+    return connection;
+  }
+
+  test("is kept a second longer than was promised, and no longer", async () => {
+    const connection = idle();
+    await vi.advanceTimersByTimeAsync(PROMISED_MS + 999);
+    expect(connection.closedAt).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(2);
+    expect(connection.closedAt).toBeDefined();
+  });
+
+  test("that was used in that second has its time anew", async () => {
+    const connection = idle();
+    await vi.advanceTimersByTimeAsync(PROMISED_MS + 500);
+    connection.bytesRead += 100;
+    connection.setTimeout(PROMISED_MS);
+    await vi.advanceTimersByTimeAsync(PROMISED_MS + 999);
+    expect(connection.closedAt).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(2);
+    expect(connection.closedAt).toBeDefined();
+  });
 });

@@ -123,7 +123,7 @@ export class FakeUpstream implements Upstream {
       this.lastError = undefined;
       this.facts = this.#newFacts();
     }
-    for (const observer of this.#observers) observer.ready(audience);
+    for (const observer of this.#observers) observer.ready?.(audience);
   }
 
   /** Is there again, as another server that offers `capabilities`. */
@@ -137,16 +137,16 @@ export class FakeUpstream implements Upstream {
     this.state = "backoff";
     this.lastError = sentence;
     const cause = new GatewayError("upstream_unavailable", "upstream", sentence, { retryable: true });
-    for (const observer of this.#observers) observer.unavailable(cause);
+    for (const observer of this.#observers) observer.unavailable?.(cause);
   }
 
   listChanged(kind: ListKind, audience: ListScope = SHARED_SCOPE): void {
-    for (const observer of this.#observers) observer.listChanged(kind, audience);
+    for (const observer of this.#observers) observer.listChanged?.(kind, audience);
   }
 
   /** Without `audience` it is not known whose connection said so. */
   resourceUpdated(uri: string, audience?: ListScope): void {
-    for (const observer of this.#observers) observer.resourceUpdated(uri, audience);
+    for (const observer of this.#observers) observer.resourceUpdated?.(uri, audience);
   }
 
   /** How many observers watch; zero after everybody has closed. */

@@ -55,8 +55,6 @@ export async function meet(...args: Parameters<typeof upstreamFor>): Promise<Met
     met.upstream.watch({
       ready: () => resolve(),
       unavailable: reject,
-      listChanged: () => {},
-      resourceUpdated: () => {},
     });
   });
   met.upstream.start();

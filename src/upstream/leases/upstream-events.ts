@@ -43,7 +43,7 @@ export class UpstreamEvents {
   opened(leaseKey: LeaseKey | undefined, { era, connection }: Connected, missed: readonly string[]): void {
     if (leaseKey?.spare !== true) {
       for (const listScope of this.#listScopesOf(leaseKey))
-        this.#notify((observer) => observer.ready(listScope));
+        this.#notify((observer) => observer.ready?.(listScope));
     }
     // After the server has accepted the subscription: an update after the client has read would be lost otherwise.
     for (const uri of missed) {
@@ -56,7 +56,7 @@ export class UpstreamEvents {
 
   /** A connection of `leaseKey` is lost or could not be opened; only the shared one counts. */
   unavailable(leaseKey: LeaseKey | undefined, cause: GatewayError): void {
-    if (leaseKey === undefined) this.#notify((observer) => observer.unavailable(cause));
+    if (leaseKey === undefined) this.#notify((observer) => observer.unavailable?.(cause));
   }
 
   /** The observer of a connection of `leaseKey`. List changes of a spare one are dropped: the first reports them too. */
@@ -71,7 +71,7 @@ export class UpstreamEvents {
 
   #listChanged(kind: ListKind, leaseKey: LeaseKey | undefined): void {
     for (const listScope of this.#listScopesOf(leaseKey)) {
-      this.#notify((observer) => observer.listChanged(kind, listScope));
+      this.#notify((observer) => observer.listChanged?.(kind, listScope));
     }
   }
 
@@ -80,7 +80,7 @@ export class UpstreamEvents {
   }
 
   #updated(uri: string, listScope: ListScope | undefined): void {
-    this.#notify((observer) => observer.resourceUpdated(uri, listScope));
+    this.#notify((observer) => observer.resourceUpdated?.(uri, listScope));
   }
 
   #notify(notify: (observer: UpstreamObserver) => void): void {

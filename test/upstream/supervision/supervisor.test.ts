@@ -344,12 +344,7 @@ describe("a fault of the gateway's own", () => {
         capabilities: { x: { capabilities } },
       };
     });
-    const stop = upstream.watch({
-      ready: () => {},
-      listChanged: broken,
-      resourceUpdated: () => {},
-      unavailable: () => {},
-    });
+    const stop = upstream.watch({ listChanged: broken });
     await vi.advanceTimersByTimeAsync(61_000);
     expect(faults).toEqual([expect.stringContaining("checking the health of a connection")]);
     expect(upstream.state).toBe("ready");
@@ -363,12 +358,7 @@ describe("a fault of the gateway's own", () => {
   test("when a server is lost keeps nobody from it once it is back", async () => {
     const server = legacyServer();
     const { upstream } = await meet(server, {}, { log });
-    const stop = upstream.watch({
-      ready: () => {},
-      listChanged: () => {},
-      resourceUpdated: () => {},
-      unavailable: broken,
-    });
+    const stop = upstream.watch({ unavailable: broken });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(0);
     expect(faults).toEqual([expect.stringContaining("handling the loss of a connection")]);
@@ -382,12 +372,7 @@ describe("a fault of the gateway's own", () => {
     const server = legacyServer();
     const { upstream } = await meet(server, {}, { log });
     upstream.subscribe("x:a", client());
-    upstream.watch({
-      ready: () => {},
-      listChanged: () => {},
-      resourceUpdated: broken,
-      unavailable: () => {},
-    });
+    upstream.watch({ resourceUpdated: broken });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(faults).toEqual([expect.stringContaining("notifying missed resource updates")]);
