@@ -18,9 +18,11 @@ import { type CatalogProfile, endpointsOf } from "./endpoints.js";
 import { mergedFreshness } from "./freshness.js";
 import { LearnedUris } from "./learned-uris.js";
 import { offersList } from "./list-capabilities.js";
+import type { Renamed } from "./merge.js";
 import { exposeUri } from "./merge.js";
 import { NameOwners } from "./name-owners.js";
 import { exposedPrefix, type Naming } from "./naming.js";
+import { RenamedEntries } from "./renamed-entries.js";
 import { type RefreshTimes, ServerLists, type ServerListsStatus } from "./server-lists.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
 import type { CatalogView, VisibilityCheck } from "./view.js";
@@ -104,6 +106,7 @@ interface CatalogState {
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly learnedUris: LearnedUris;
   readonly appPages: AppPageAccess;
+  readonly renamedEntries: RenamedEntries;
 }
 const catalogStates = new WeakMap<Catalog, CatalogState>();
 
@@ -126,7 +129,18 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const appPages = before?.appPages ?? new AppPageAccess();
   const starts = new Map<ServerNamespace, Readonly<Record<RouteKind, Route>>>();
   const owners = new NameOwners(spaces, naming.reserved ?? [], naming);
-  const views = new Views({ endpoints, servers, naming, owners, isVisible, learnedUris, appPages });
+  const renamedEntries = before?.renamedEntries ?? new RenamedEntries();
+  const onRenamed = (kind: ListKind, renamed: Renamed): void => renamedEntries.warn(kind, renamed, logger);
+  const views = new Views({
+    endpoints,
+    servers,
+    naming,
+    owners,
+    isVisible,
+    learnedUris,
+    appPages,
+    onRenamed,
+  });
   const changes = new ChangeNotifier({
     view: (client) => views.of(client),
     servers,
@@ -296,7 +310,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       [...servers.values()].map((server) => ({
         name: server.name,
         state: server.upstream.state,
-        lastError: server.upstream.lastError,
+        lastError: server.upstream.lastError ?? server.listError,
         serverInfo: server.facts?.serverInfo,
         ...server.status(),
       })),
@@ -305,6 +319,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
       for (const server of servers.values()) server.close();
     },
   };
-  catalogStates.set(catalog, { servers, learnedUris, appPages });
+  catalogStates.set(catalog, { servers, learnedUris, appPages, renamedEntries });
   return catalog;
 }

@@ -25,6 +25,7 @@ export function mergeLists(
   contributions: readonly Contribution[],
   naming: Naming,
   owners: NameOwners = NO_OWNERS,
+  onRenamed?: OnRenamed,
 ): Snapshot {
   const { key } = LISTS[kind];
   const sources = contributions.flatMap(({ space, items }) =>
@@ -33,7 +34,8 @@ export function mergeLists(
       return { space, item, target, override: kind === "tools" ? space.overrides?.of(target) : undefined };
     }),
   );
-  const names = kind === "tools" || kind === "prompts" ? assignNames(sources, naming, owners) : undefined;
+  const names =
+    kind === "tools" || kind === "prompts" ? assignNames(sources, naming, owners, onRenamed) : undefined;
   const entries = sources.map((source): ExposedItem => {
     const { space, item, target, override } = source;
     const { exposed, unambiguousName } = names?.get(source) ?? { exposed: exposeUri(space, target) };
@@ -58,6 +60,17 @@ interface Source {
   readonly override: OverriddenTool | undefined;
 }
 
+/** An entry whose name another server has already, so that it is listed with a hash ending. */
+export interface Renamed {
+  readonly server: string;
+  /** The name that both have. */
+  readonly name: string;
+  readonly exposed: string;
+  /** The server that keeps the name. */
+  readonly other: string;
+}
+type OnRenamed = (renamed: Renamed) => void;
+
 interface ExposedName {
   readonly exposed: string;
   /** As `Route.unambiguousName`. */
@@ -72,9 +85,11 @@ function assignNames(
   sources: readonly Source[],
   naming: Naming,
   owners: NameOwners,
+  onRenamed: OnRenamed | undefined,
 ): ReadonlyMap<Source, ExposedName> {
   const names = new Map<Source, ExposedName>();
   const taken = new Set<string>();
+  const serverOf = onRenamed === undefined ? undefined : new Map<string, string>();
   const foreign: Source[] = [];
   for (const source of sources) {
     const { space, target, override } = source;
@@ -84,6 +99,12 @@ function assignNames(
       continue;
     }
     const exposed = uniqueName(space.prefix, name, naming, taken);
+    if (serverOf !== undefined) {
+      const plain = exposedName(space.prefix, name, naming);
+      const other = plain === exposed ? undefined : serverOf.get(plain);
+      if (other !== undefined) onRenamed?.({ server: space.name, name, exposed, other });
+      serverOf.set(exposed, space.name);
+    }
     taken.add(exposed);
     names.set(source, { exposed });
   }

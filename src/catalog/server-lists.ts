@@ -3,7 +3,7 @@
 import { type Freshness, NOT_CACHEABLE } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
-import { LIST_KINDS, type ListKind } from "../core/lists.js";
+import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import {
@@ -77,6 +77,8 @@ export class ServerLists {
   readonly #loads = new SingleFlightLoads();
   readonly #deduplicator = new ChangeDeduplicator();
   readonly #malformed: MalformedEntries;
+  /** Why the lists of the shared connection could not be read at the last attempt. */
+  readonly #listErrors = new Map<ListKind, string>();
   readonly #unwatch: () => void;
   readonly #createdAt = performance.now();
   readonly #settled: Promise<void>;
@@ -110,6 +112,7 @@ export class ServerLists {
       onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
+        if (listener === this.#lists.shared) this.#listErrors.set(kind, listErrorText(kind, cause));
         logger.warn(
           { server: this.name, list: kind, error: cause },
           "a list could not be read; the last one known is shown",
@@ -204,6 +207,11 @@ export class ServerLists {
     if (connection !== undefined) this.#refresh.cancel(connection);
   }
 
+  /** Why a list could not be read at the last attempt, in a sentence; undefined where all could. */
+  get listError(): string | undefined {
+    return this.#listErrors.size === 0 ? undefined : [...this.#listErrors.values()].join("; ");
+  }
+
   status(): ServerListsStatus {
     const lists = LIST_KINDS.map((kind) => [kind, this.#lists.shared.lists.get(kind)] as const);
     const heard = lists.flatMap(([, held]) => (held === undefined ? [] : [held.fetchedAt]));
@@ -251,6 +259,7 @@ export class ServerLists {
       return;
     }
     this.#facts = this.upstream.facts;
+    this.#listErrors.clear();
     clearTimeout(this.#grace);
     this.#grace = undefined;
     // A waiting client must not wait forever after a failure.
@@ -286,6 +295,7 @@ export class ServerLists {
     { items, freshness, hasTtl = false, malformed = [] }: ServerList,
   ): void {
     this.#malformed.warn(this.name, malformed, this.#options.logger);
+    if (connection === this.#lists.shared) this.#listErrors.delete(kind);
     const shown = visibleItems(this.#options.space, kind, items);
     if (kind === "tools" && connection === this.#lists.shared) this.#warnMissing(items);
     const own = connection.lists.get(kind)?.list;
@@ -356,3 +366,6 @@ export class ServerLists {
 /** Waits for `promise`, but not beyond `time` by the monotonic clock. */
 const waitUntil = (promise: Promise<unknown>, time: number): Promise<unknown> =>
   withTimeout(time - performance.now(), promise);
+
+const listErrorText = (kind: ListKind, cause: unknown): string =>
+  `its ${LISTS[kind].noun}s could not be listed: ${cause instanceof Error ? cause.message : "it failed"}`;

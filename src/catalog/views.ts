@@ -7,7 +7,7 @@ import { writeJson } from "../wire/json-text.js";
 import type { AppPageAccess } from "./app-page-access.js";
 import type { Endpoint } from "./endpoints.js";
 import type { LearnedUris } from "./learned-uris.js";
-import { type Contribution, mergeLists, subset, withOwnNames } from "./merge.js";
+import { type Contribution, mergeLists, type Renamed, subset, withOwnNames } from "./merge.js";
 import type { NameOwners } from "./name-owners.js";
 import type { Naming } from "./naming.js";
 import type { ServerLists } from "./server-lists.js";
@@ -21,6 +21,8 @@ export interface ViewsOptions {
   readonly naming: Naming;
   readonly owners: NameOwners;
   readonly isVisible: VisibilityCheck | undefined;
+  /** Called when lists are merged, for each entry whose name another server has already. */
+  readonly onRenamed?: (kind: ListKind, renamed: Renamed) => void;
   readonly learnedUris: LearnedUris;
   readonly appPages: AppPageAccess;
 }
@@ -168,7 +170,9 @@ export class Views {
       if (list !== undefined) contributions.push({ space, items: list.items });
     }
     return this.#shared(`\0${kind}\0${ids.join()}`, () =>
-      mergeLists(kind, contributions, this.#options.naming, this.#options.owners),
+      mergeLists(kind, contributions, this.#options.naming, this.#options.owners, (renamed) =>
+        this.#options.onRenamed?.(kind, renamed),
+      ),
     );
   }
 

@@ -1,12 +1,13 @@
 /** `cardea check`: prints every problem of the config, and advice, without starting anything. */
-import { type Advice, advise } from "../config/advice.js";
+import { type Advice, advise, serveObstacles } from "../config/advice.js";
+import { workersConflict } from "../config/check-rules.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type JsonFlag, listenOverrides, wantsJson, workerCount } from "./flags.js";
 
 /** Returns the exit code: 0, or 78 with problems. */
 export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
@@ -23,23 +24,35 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext
   const { file, by } = found;
   const log = await shell.openLog();
   log.info({ file, by }, `checking ${file}`);
-  const loaded = await loadConfig(file, shell.checkRules, { env: shell.env, cwd: shell.cwd });
-  const problems = loaded.ok ? [] : loaded.problems;
+  // As serve reads it: variables such as CARDEA_HOST stand in for flags.
+  const overrides = listenOverrides({}, shell.env);
+  const loaded = await loadConfig(file, shell.checkRules, { env: shell.env, cwd: shell.cwd, overrides });
+  const problems = loaded.ok ? obstaclesIn(loaded, shell) : loaded.problems;
+  const ok = problems.length === 0;
   const warnings = [...loaded.warnings, ...(loaded.ok ? await adviceOn(loaded, shell) : [])];
   const servers = loaded.ok ? loaded.config.servers.map(({ name }) => name) : [];
   if (json) {
-    const report = { file, ok: loaded.ok, servers, problems, warnings };
+    const report = { file, ok, servers, problems, warnings };
     await write(shell.stdout, `${JSON.stringify(report, null, 2)}\n`);
   } else {
     const lines = [
       ...problems.map(formatProblem),
       ...warnings.map((warning) => formatProblem({ ...warning, message: `warning: ${warning.message}` })),
     ];
-    if (loaded.ok)
+    if (ok)
       lines.push(`${file}: all right, ${servers.length === 1 ? "1 server" : `${servers.length} servers`}`);
     await write(shell.stdout, `${lines.join("\n")}\n`);
   }
-  return loaded.ok ? EXIT.done : EXIT.config;
+  return ok ? EXIT.done : EXIT.config;
+}
+
+/** What `serve` would refuse of a valid config, with the variables that stand in for its flags. */
+function obstaclesIn({ config, problemAt }: GoodConfig, shell: CommandContext): readonly Problem[] {
+  const conflict = workerCount({}, shell.env) > 1 ? workersConflict(config) : undefined;
+  return [
+    ...serveObstacles(config),
+    ...(conflict === undefined ? [] : [{ path: ["limits"], message: conflict }]),
+  ].map(({ path, message }) => problemAt(path, message));
 }
 
 async function adviceOn(

@@ -25,6 +25,8 @@ type Cause =
   | "registry_unreachable"
   | "file_not_found"
   | "module_not_found"
+  | "broken_install"
+  | "network_failed"
   | "needs_variable"
   | "needs_arguments"
   | "docker_not_running"
@@ -37,6 +39,7 @@ type Cause =
   | "tls"
   | "credentials"
   | "not_found"
+  | "server_error"
   | "unreachable";
 
 /** @param config of all servers: whose names are whose hangs on all of them */
@@ -141,7 +144,8 @@ function diagnoseProcess(
       advice: "make the file executable (chmod +x)",
     };
   }
-  const explained = explainOutput(stderr);
+  // Some programs complain on stdout.
+  const explained = explainOutput(stderr) ?? explainOutput(nonProtocolOutput);
   if (explained !== undefined) return explained;
   const exited = /exited with code (\S+?)[;,.]?(?:\s|$)|was ended by (SIG\w+)/.exec(message);
   const [wrote] = nonProtocolOutput;
@@ -214,6 +218,13 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
       cause: "not_found",
       sentence: `there is nothing at ${pathname}`,
       advice: "is the path right? Often it ends in /mcp or /sse",
+    };
+  }
+  if (status !== undefined && status >= 500) {
+    return {
+      cause: "server_error",
+      sentence: `it answers with status ${status}: ${host}, or what is behind it, is down or overloaded`,
+      advice: "see the server's own log, and try again",
     };
   }
   if (status !== undefined) {

@@ -1,7 +1,7 @@
 /** Why has a server not started? Recognises common stderr output and explains it. */
 import type { Diagnosis } from "./diagnose.js";
 
-type Explain = (found: RegExpExecArray) => Diagnosis;
+type Explain = (found: RegExpExecArray, text: string) => Diagnosis;
 
 const packageMissing = (name: string | undefined): Diagnosis => ({
   cause: "package_not_found",
@@ -21,6 +21,29 @@ const fileMissing = (name: string | undefined): Diagnosis => ({
   advice: "mend the path in args; relative paths start at cwd",
 });
 
+/** A file that another file of the server loads. */
+const partMissing = (name: string | undefined, text: string): Diagnosis => ({
+  cause: "broken_install",
+  sentence: `a file of the server itself is missing: ${name}`,
+  advice: /[\\/]node_modules[\\/]/.test(text)
+    ? "its package is broken or half installed: install it again or pin another version (npx keeps its copies in ~/.npm/_npx)"
+    : "build or install the server again; is there a step such as npm run build?",
+});
+
+const unreachable = (text: string): Diagnosis =>
+  /npm (?:error|ERR!)|registry|pypi|\/simple\/|Failed to fetch: `/i.test(text)
+    ? {
+        cause: "registry_unreachable",
+        sentence: "the package registry cannot be reached",
+        advice: "is there a network, and does it need a proxy? HTTPS_PROXY goes under env",
+      }
+    : {
+        cause: "network_failed",
+        sentence: "it cannot reach an address that it needs; see what it says below",
+        advice:
+          "is there a network, is the address right, and does it need a proxy? HTTPS_PROXY goes under env",
+      };
+
 const moduleMissing = (name: string | undefined): Diagnosis => ({
   cause: "module_not_found",
   sentence: `a module that it needs is not installed: ${name}`,
@@ -35,6 +58,10 @@ const MISSING_WORDS =
 /** In this order: what is more exact stands before what is more general. */
 const KNOWN_MESSAGES: readonly (readonly [RegExp, Explain])[] = [
   [
+    /npm (?:error|ERR!) (?:code (?:ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|E50\d|CERT_\w+|SELF_SIGNED\w+|UNABLE_TO_\w+)|network )|Failed to fetch: `|error sending request for url|Temporary failure in name resolution|Failed to establish a new connection|ConnectTimeoutError|Network is unreachable|\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN)|\bconnect (?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/i,
+    (_, text) => unreachable(text),
+  ],
+  [
     /404 Not Found - GET \S*?\/((?:@[^/\s]+(?:\/|%2f))?[^/\s]+?)(?: - .*)?$/im,
     ([, name]) => packageMissing(name?.replace(/%2f/i, "/")),
   ],
@@ -45,19 +72,15 @@ const KNOWN_MESSAGES: readonly (readonly [RegExp, Explain])[] = [
   [/No matching distribution found for (\S+)/i, ([, name]) => packageMissing(name)],
   [/No solution found when resolving/i, () => packageMissing(undefined)],
   [
-    /npm (?:error|ERR!) code (?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ECONNRESET)|Failed to fetch: `|error sending request for url/i,
-    () => ({
-      cause: "registry_unreachable",
-      sentence: "the package registry cannot be reached",
-      advice: "is there a network, and does it need a proxy? HTTPS_PROXY goes under env",
-    }),
-  ],
-  [
     /could not determine executable to run/i,
     () => ({ ...packageMissing(undefined), sentence: "the package has no program to run" }),
   ],
   [/Cannot find package '([^']+)'/i, ([, name]) => moduleMissing(name)],
   [/Cannot find module '([^'./][^']*)'/i, ([, name]) => moduleMissing(name)],
+  [
+    /Cannot find module '([^']+)'(?: imported from|[\s\S]*?(?:^Require stack:\s*^- |requireStack: \[\s*'))/im,
+    ([, name], text) => partMissing(name, text),
+  ],
   [/Cannot find module '([^']+)'/i, ([, name]) => fileMissing(name)],
   [/can't open file '([^']+)'/i, ([, name]) => fileMissing(name)],
   [/No module named '?([\w.]+)'?/i, ([, name]) => moduleMissing(name)],
@@ -88,7 +111,7 @@ export function explainOutput(lines: readonly string[]): Diagnosis | undefined {
   const text = lines.join("\n");
   for (const [pattern, explain] of KNOWN_MESSAGES) {
     const found = pattern.exec(text);
-    if (found !== null) return explain(found);
+    if (found !== null) return explain(found, text);
   }
   return undefined;
 }

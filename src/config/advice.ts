@@ -19,6 +19,7 @@ export function advise(config: Config): readonly Advice[] {
   return [
     ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
     ...adviseNaming(config),
+    ...adviseNoPrefix(config),
     ...adviseAccess(config),
     ...config.servers.flatMap((server) =>
       [
@@ -34,10 +35,22 @@ export function advise(config: Config): readonly Advice[] {
   ];
 }
 
+/** Advice from the top of the config. */
 type Found = { readonly path: Path; readonly message: string };
 
 /** Hosts count their own prefix in: `mcp__cardea__` before a name, 64 in all; in Cursor 60 with the server's name. */
 const SAFE_MAX_LENGTH = 50;
+
+/** Without prefixes names meet, as soon as two servers list the same. */
+function adviseNoPrefix({ servers }: Config): readonly Advice[] {
+  const [first, ...others] = servers.filter(({ prefix }) => prefix === "");
+  if (first === undefined) return [];
+  return others.map(({ name }) => ({
+    server: name,
+    path: ["prefix"],
+    message: `neither it nor ${JSON.stringify(first.name)} has a prefix: a name that both list is that of ${JSON.stringify(first.name)}, and gets a hash ending here (cardea doctor says which)`,
+  }));
+}
 
 function adviseNaming({ naming }: Config): readonly Found[] {
   if (naming.maxLength <= SAFE_MAX_LENGTH) return [];
@@ -70,24 +83,32 @@ function adviseOverrides(server: ServerConfig, config: Config): readonly Found[]
   return Object.entries(server.overrides ?? {}).flatMap(([own, { name }]): readonly Found[] => {
     const owner = name === undefined ? undefined : otherPrefixOwner(server, name, config);
     if (owner === undefined) return [];
-    const message = `begins like the names of server ${JSON.stringify(owner)}, so it gets a hash ending`;
+    const message = `the name ${JSON.stringify(name)} begins like those of server ${JSON.stringify(owner)}, so it gets a hash ending`;
     return [{ path: ["overrides", own, "name"], message }];
   });
+}
+
+/** What `serve` refuses although the config is complete; `stdio`, which listens nowhere, accepts it. */
+export function serveObstacles({ listen, auth }: Config): readonly Found[] {
+  const { host, insecure } = listen.http;
+  const found: Found[] = [];
+  if (auth === undefined && !insecure && !isLoopback(host)) {
+    const message = `serve refuses to listen on ${host}, beyond this machine, without "auth" or "insecure": true`;
+    found.push({ path: ["listen", "http", "host"], message });
+  }
+  if (listen.admin.token === undefined && !isLoopback(listen.admin.host)) {
+    const message = `serve refuses to listen on ${listen.admin.host}, beyond this machine, without a "token" for the admin listener`;
+    found.push({ path: ["listen", "admin", "host"], message });
+  }
+  return found;
 }
 
 function adviseAccess({ listen, auth }: Config): readonly Found[] {
   const { host, insecure } = listen.http;
   const found: Found[] = [];
-  if (auth === undefined && !isLoopback(host)) {
-    const path = ["listen", "http", insecure ? "insecure" : "host"];
-    const message = insecure
-      ? "whoever reaches this address may call every tool"
-      : 'serve refuses to listen beyond this machine without "auth", or "insecure": true';
-    found.push({ path, message });
-  }
-  if (listen.admin.token === undefined && !isLoopback(listen.admin.host)) {
-    const message = 'serve refuses to listen beyond this machine without a "token"';
-    found.push({ path: ["listen", "admin", "host"], message });
+  if (auth === undefined && insecure && !isLoopback(host)) {
+    const message = "whoever reaches this address may call every tool";
+    found.push({ path: ["listen", "http", "insecure"], message });
   }
   const now = Date.now();
   for (const [index, { id, expiresAt = now + 1 }] of (auth?.keys ?? []).entries()) {
@@ -119,14 +140,19 @@ function adviseSecrets(args: readonly string[]): readonly Found[] {
   });
   if (at === -1) return [];
   const message =
-    "has a secret in its arguments, which every user of this machine can read; most servers take it from env too";
+    "its arguments hold a secret, which every user of this machine can read; most servers take it from env too";
   return [{ path: ["args", at], message }];
 }
 
 function adviseUrl(text: string): readonly Found[] {
   const { protocol, hostname } = new URL(text);
   if (protocol !== "http:" || isLoopback(hostname)) return [];
-  return [{ path: ["url"], message: "plain http: to another machine; what is sent can be read and changed" }];
+  return [
+    {
+      path: ["url"],
+      message: "its url is plain http: to another machine; what is sent can be read and changed",
+    },
+  ];
 }
 
 /** Package runners fetch the newest version unless one is pinned. */
@@ -138,7 +164,7 @@ function adviseRunner(program: string, args: readonly string[]): readonly Found[
   if (pinned) return [];
   const example = python ? `${name}==1.2.3` : `${name.replace(/(?<=.)@[^/]*$/, "")}@1.2.3`;
   return [
-    { path: ["args"], message: `runs whatever version of ${name} is newest; pin one, such as ${example}` },
+    { path: ["args"], message: `it runs whatever version of ${name} is newest; pin one, such as ${example}` },
   ];
 }
 
@@ -175,13 +201,13 @@ function adviseShell(program: string, args: readonly string[]): readonly Found[]
   const shells = ["sh", "bash", "zsh", "dash", "fish", "cmd", "powershell", "pwsh"];
   const inline = args.some((arg) => /^(-\w*c|\/c|-Command)$/i.test(arg));
   if (shells.includes(program) && inline) {
-    const message = `runs a line of ${program}; what a variable holds becomes part of that line`;
+    const message = `it runs a line of ${program}; what a variable holds becomes part of that line`;
     return [{ path: ["command"], message }];
   }
   const evaluates =
     program === "node" || program === "deno" || program === "bun" || /^python3?$/.test(program);
   if (evaluates && args.some((arg) => /^(-e|--eval|-p|--print|-c|eval)$/.test(arg))) {
-    return [{ path: ["args"], message: `runs program text given to ${program}, not a file` }];
+    return [{ path: ["args"], message: `it runs program text given to ${program}, not a file` }];
   }
   return [];
 }
@@ -189,5 +215,11 @@ function adviseShell(program: string, args: readonly string[]): readonly Found[]
 /** A whole command line in `command` is the commonest slip; a real path with spaces has a slash before them. */
 function adviseSpaces(command: string): readonly Found[] {
   if (!/^[^/\\\s]+\s+\S/.test(command)) return [];
-  return [{ path: ["command"], message: "has spaces in it; arguments belong into args, one by one" }];
+  return [
+    {
+      path: ["command"],
+      message:
+        "its command has spaces in it; put only the program into command, and its arguments into args, one by one",
+    },
+  ];
 }

@@ -69,6 +69,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     pipeline: () => liveConfig.pipeline,
     pendingQuestions,
     legacy: edges.legacy,
+    modern: edges.modern,
     status,
     version: options.version,
   });

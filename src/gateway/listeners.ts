@@ -111,6 +111,7 @@ export function createEdges(
     ...limits,
     onStreamCount: (kind, change) => (change === 1 ? openStreams.opened(kind) : openStreams.closed(kind)),
   });
+  metrics.gauge("sessions", { era: "modern" }, () => modern.clients().length);
   const sse = createHttpSse({
     edge: legacy,
     ...limits,

@@ -34,7 +34,7 @@ export interface ProbeOptions {
   readonly signal: AbortSignal;
 }
 
-const MAX_LINES = 50;
+const MAX_LINES = 200;
 
 /** Connects to a server once and closes the connection. Never rejects: an error is part of the result. */
 export async function probeServer(server: ServerConfig, options: ProbeOptions): Promise<ProbeResult> {

@@ -3,6 +3,7 @@ import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
+import type { ModernEdge } from "../downstream/modern/edge.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { GatewayStatus } from "../gateway/status.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
@@ -14,6 +15,7 @@ export interface StatusPagesOptions {
   readonly pipeline: () => Pipeline;
   readonly pendingQuestions: Pick<PendingQuestions, "list">;
   readonly legacy: Pick<LegacyEdge, "sessions">;
+  readonly modern: Pick<ModernEdge, "clients">;
   readonly status: GatewayStatus;
   readonly version: string;
 }
@@ -32,6 +34,7 @@ export function createStatusPages({
   pipeline,
   pendingQuestions,
   legacy,
+  modern,
   status,
   version,
 }: StatusPagesOptions): AdminPages {
@@ -62,20 +65,23 @@ export function createStatusPages({
     },
     servers() {
       const { servers, catalog } = pipeline();
-      const lists = new Map(catalog.status().map(({ name, malformed }) => [name, malformed]));
-      return [...servers.values()].map(({ config, upstream, breaker, semaphore }) => ({
-        name: config.name,
-        transport: config.transport.kind,
-        state: upstream.state,
-        revisions: upstream.revisions ?? [],
-        required: config.required,
-        ...(upstream.lastError !== undefined && { lastError: upstream.lastError }),
-        ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
-        circuit: breaker.state,
-        inFlight: semaphore.running,
-        waiting: semaphore.queued,
-        malformed: lists.get(config.name) ?? [],
-      }));
+      const lists = new Map(catalog.status().map((status) => [status.name, status]));
+      return [...servers.values()].map(({ config, upstream, breaker, semaphore }) => {
+        const { lastError, malformed = [] } = lists.get(config.name) ?? {};
+        return {
+          name: config.name,
+          transport: config.transport.kind,
+          state: upstream.state,
+          revisions: upstream.revisions ?? [],
+          required: config.required,
+          ...(lastError !== undefined && { lastError }),
+          ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
+          circuit: breaker.state,
+          inFlight: semaphore.running,
+          waiting: semaphore.queued,
+          malformed,
+        };
+      });
     },
     questions: () => pendingQuestions.list(),
     decisions: () => pipeline().policy.decisions(),
@@ -86,13 +92,22 @@ export function createStatusPages({
       resources: rows("resources"),
       resourceTemplates: rows("resourceTemplates"),
     }),
-    sessions: () =>
-      legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
+    sessions: () => [
+      ...legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
         ...shown,
-        era: "legacy",
+        era: "legacy" as const,
         ...(client !== undefined && { client }),
         ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
         idleSeconds: Math.round(idleMs / 1000),
       })),
+      ...modern.clients().map(({ principal, client, scope, firstAt, lastAt }) => ({
+        principal,
+        scope,
+        era: "modern" as const,
+        ...(client !== undefined && { client }),
+        ageSeconds: Math.round((Date.now() - firstAt) / 1000),
+        idleSeconds: Math.round((Date.now() - lastAt) / 1000),
+      })),
+    ],
   };
 }

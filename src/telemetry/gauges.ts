@@ -11,7 +11,7 @@ export interface GaugeLabels {
   readonly queueDepth: { readonly server: string };
   /** 0 closed, 1 half open, 2 open. */
   readonly circuitState: { readonly server: string };
-  /** Clients that are connected, by how they keep their state. */
+  /** Sessions of legacy hosts; modern hosts, which have none, that were seen in the last 30 minutes. */
   readonly sessions: { readonly era: "legacy" | "modern" };
   /** Event streams that are open towards hosts. */
   readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
@@ -33,7 +33,7 @@ export const GAUGES: {
   inflightRequests: ["cardea_inflight_requests", "Calls the server is working on.", "server"],
   queueDepth: ["cardea_queue_depth", "Calls that wait in line for the server.", "server"],
   circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
-  sessions: ["cardea_sessions", "Sessions of hosts.", "era"],
+  sessions: ["cardea_sessions", "Sessions of legacy hosts; modern hosts of the last 30 minutes.", "era"],
   streamsOpen: ["cardea_streams_open", "Event streams open towards hosts.", "kind"],
   orphans: [
     "cardea_orphaned_processes",

@@ -12,6 +12,12 @@ import { LabeledMetric } from "./labeled-metrics.js";
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const;
 const TOOLS_PER_SERVER = 200;
+/** Gauges of prom-client with the ending of a counter, which `promtool check metrics` refuses; each is a sum of another. */
+const MISNAMED_GAUGES = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
 
 /** The kind of input a call waits for; `approval` is requested by the gateway itself. */
 export type InputKind = QuestionKind | "approval";
@@ -134,7 +140,10 @@ export class Metrics {
   });
 
   constructor(options: MetricsOptions) {
-    if (options.process ?? true) collectDefaultMetrics({ register: this.#registry });
+    if (options.process ?? true) {
+      collectDefaultMetrics({ register: this.#registry });
+      for (const name of MISNAMED_GAUGES) this.#registry.removeSingleMetric(name);
+    }
     new Gauge({
       name: "cardea_build_info",
       help: "Always 1; version of the gateway and of Node.",

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
 import { exposedName, hashedName } from "../../src/catalog/naming.js";
 import { serverNamespace } from "../../src/catalog/server-namespace.js";
+import { SILENT } from "../../src/core/logger.js";
+import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
-import { server, tool } from "./support.js";
+import { catalogOf, names, server, tool } from "./support.js";
 
 const naming = { separator: "__", maxLength: 60 };
 const text = fc.string({ unit: "grapheme", maxLength: 80 });
@@ -39,6 +41,21 @@ describe("an exposed name", () => {
       { seed: 20261120, numRuns: 2_000 },
     );
   });
+});
+
+test("a name that an earlier server has gets a hash ending, which is warned of once", async () => {
+  const warned: string[] = [];
+  const logger = { ...SILENT, warn: (_: unknown, sentence: string) => void warned.push(sentence) };
+  const files = fakeUpstream("files", { lists: { tools: [tool("read"), tool("only")] } });
+  const notes = fakeUpstream("notes", { lists: { tools: [tool("read")] } });
+  const servers = [server("files", { prefix: "" }), server("notes", { prefix: "" })];
+  const catalog = catalogOf([files, notes], { servers, logger });
+  await vi.waitFor(() => expect(names(catalog)).toHaveLength(3), { timeout: 60_000 });
+  const renamed = names(catalog)[2];
+  catalog.view(fakeClient({ capabilities: { roots: {} } })).list("tools");
+  expect(warned).toEqual([
+    `the tool "read" of server notes is listed as ${renamed}: server files has one of this name; give one of the servers a "prefix"`,
+  ]);
 });
 
 describe("the names of a merged list", () => {

@@ -29,6 +29,16 @@ describe("a server that fails to list", () => {
     expect(catalog.freshness(fakeClient(), "prompts").ttlMs).toBe(59_950);
   });
 
+  test("has the reason in its status until it lists", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).failing(undefined, "tools");
+    const catalog = catalogOf([files]);
+    await settle();
+    expect(catalog.status()[0]?.lastError).toMatch(/^its tools could not be listed: ./);
+    files.well();
+    await pass(1_000);
+    expect(catalog.status()[0]?.lastError).toBeUndefined();
+  });
+
   test("is asked again after 1 s, 2 s, 4 s …, and for that list alone", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).failing(undefined, "tools");
     const catalog = catalogOf([files]);

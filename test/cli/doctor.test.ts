@@ -184,6 +184,36 @@ describe("what is told of it", () => {
       "docker_not_running",
       "Docker is not running",
     ],
+    [
+      "Error: Cannot find module './dist/server.js'\nRequire stack:\n- /x/node_modules/pkg/index.js\n    at Module._load",
+      "broken_install",
+      "a file of the server itself is missing: ./dist/server.js",
+    ],
+    [
+      "Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/x/build/tools.js' imported from /x/build/index.js",
+      "broken_install",
+      "a file of the server itself is missing: /x/build/tools.js",
+    ],
+    [
+      "Error: Cannot find module '/x/y.js'\n    at Module._load {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}",
+      "file_not_found",
+      "it is told to run a file that is not there: /x/y.js",
+    ],
+    [
+      "npm error code E503\nnpm error 503 Service Unavailable",
+      "registry_unreachable",
+      "the package registry cannot be reached",
+    ],
+    [
+      "NewConnectionError(...): Failed to establish a new connection\nERROR: No matching distribution found for x, see https://pypi.org/simple/x/",
+      "registry_unreachable",
+      "the package registry cannot be reached",
+    ],
+    [
+      "Error: connect ECONNREFUSED 10.0.0.1:5432",
+      "network_failed",
+      "it cannot reach an address that it needs; see what it says below",
+    ],
     ["usage: server.py [-h] --db DB", "needs_arguments", "it wants other arguments: server.py [-h] --db DB"],
     ["Segmentation fault", "exits_at_once", "it exits at once with code 1; see what it says below"],
   ])("a process that said %j", async (said, cause, sentence) => {
@@ -196,6 +226,36 @@ describe("what is told of it", () => {
     const shell = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
     expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+  });
+
+  test.each([
+    [
+      503,
+      "server_error",
+      "it answers with status 503: mcp.example, or what is behind it, is down or overloaded",
+    ],
+    [405, "speaks_no_mcp", "it speaks no MCP at /mcp: it answers with status 405"],
+  ])("an address that answers %i", async (status, cause, sentence) => {
+    write({ x: { url: "https://mcp.example/mcp" } });
+    const error = Object.assign(new Error("x"), { status });
+    const shell = fakeShell({
+      cwd: folder,
+      examine: async () => ({ error, stderr: [], nonProtocolOutput: [] }),
+    });
+    expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
+    expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+  });
+
+  test("a process that complains on stdout is not only told that it speaks no MCP", async () => {
+    write({ x: { command: "x" } });
+    const seen = {
+      error: new Error("x exited with code 1"),
+      stderr: [],
+      nonProtocolOutput: ["Error: getaddrinfo ENOTFOUND api.example"],
+    };
+    const shell = fakeShell({ cwd: folder, examine: async () => seen });
+    expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
+    expect(JSON.parse(shell.out())).toMatchObject([{ cause: "network_failed" }]);
   });
 
   test("for people, with what to do and what the server said, and nothing that steers the terminal", async () => {

@@ -305,10 +305,26 @@ describe("check", () => {
     const shell = fakeShell({ cwd: folder, env: { PACKAGE: "s3cret-package", CARDEA_JSON: "0" } });
     expect(await runCommandLine(["check", "--config", "odd.yaml"], shell)).toBe(0);
     expect(shell.out()).toBe(
-      'odd.yaml:4:11: warning: server "a": runs whatever version of … is newest; pin one, such as …@1.2.3\n' +
+      'odd.yaml:4:11: warning: server "a": it runs whatever version of … is newest; pin one, such as …@1.2.3\n' +
         "odd.yaml: all right, 1 server\n",
     );
   });
+
+  test.each([
+    ['{ "listen": { "http": { "host": "0.0.0.0" } } }', {}, 78, "1:33: serve refuses to listen on 0.0.0.0"],
+    ['{ "listen": { "admin": { "host": "::" } } }', {}, 78, "1:34: serve refuses to listen on ::"],
+    ["{}", { CARDEA_HOST: "0.0.0.0" }, 78, "1:1: serve refuses to listen on 0.0.0.0"],
+    ["{}", { CARDEA_HOST: "0.0.0.0", CARDEA_INSECURE: "1" }, 0, "all right"],
+    ['{ "limits": [{ "rate": "1/s" }] }', { CARDEA_WORKERS: "2" }, 78, "1:13: several workers cannot count"],
+  ] as [string, Record<string, string>, number, string][])(
+    "refuses what serve would: %s %j",
+    async (text, env, code, message) => {
+      writeFileSync(join(folder, "exposed.json"), text);
+      const shell = fakeShell({ cwd: folder, env });
+      expect(await runCommandLine(["check", "--config", "exposed.json"], shell)).toBe(code);
+      expect(shell.out()).toContain(message);
+    },
+  );
 
   test("finds rules that will never have a say", async () => {
     const file = join(folder, "shadow.yaml");

@@ -24,7 +24,7 @@ describe("packages without a version are named", () => {
     [{ command: "pnpm", args: ["dlx", "thing"] }, "thing", "thing@1.2.3"],
   ])("%j", (server, name, example) => {
     expect(adviceOnServer(server)).toEqual([
-      `s: runs whatever version of ${name} is newest; pin one, such as ${example}`,
+      `s: it runs whatever version of ${name} is newest; pin one, such as ${example}`,
     ]);
   });
 
@@ -44,27 +44,33 @@ describe("packages without a version are named", () => {
 test.each([
   [
     { command: "sh", args: ["-c", "x $Y"] },
-    "s: runs a line of sh; what a variable holds becomes part of that line",
+    "s: it runs a line of sh; what a variable holds becomes part of that line",
   ],
   [
     { command: "/bin/bash", args: ["-lc", "x"] },
-    "s: runs a line of bash; what a variable holds becomes part of that line",
+    "s: it runs a line of bash; what a variable holds becomes part of that line",
   ],
   [
     { command: "cmd.exe", args: ["/c", "npx", "x"] },
-    "s: runs a line of cmd; what a variable holds becomes part of that line",
+    "s: it runs a line of cmd; what a variable holds becomes part of that line",
   ],
-  [{ command: "node", args: ["-e", "x"] }, "s: runs program text given to node, not a file"],
-  [{ command: "npx -y thing" }, "s: has spaces in it; arguments belong into args, one by one"],
+  [{ command: "node", args: ["-e", "x"] }, "s: it runs program text given to node, not a file"],
+  [
+    { command: "npx -y thing" },
+    "s: its command has spaces in it; put only the program into command, and its arguments into args, one by one",
+  ],
   [
     { command: "server", args: ["--verbose", "--api-key", "x"] },
-    "s: has a secret in its arguments, which every user of this machine can read; most servers take it from env too",
+    "s: its arguments hold a secret, which every user of this machine can read; most servers take it from env too",
   ],
   [
     { command: "server", args: ["--github-token=x"] },
-    "s: has a secret in its arguments, which every user of this machine can read; most servers take it from env too",
+    "s: its arguments hold a secret, which every user of this machine can read; most servers take it from env too",
   ],
-  [{ url: "http://10.0.0.1/mcp" }, "s: plain http: to another machine; what is sent can be read and changed"],
+  [
+    { url: "http://10.0.0.1/mcp" },
+    "s: its url is plain http: to another machine; what is sent can be read and changed",
+  ],
 ])("%j is remarked on", (server, message) => {
   expect(adviceOnServer(server)).toEqual([message]);
 });
@@ -97,7 +103,14 @@ test("names that begin like another server's are foreseen", () => {
   ]);
   const overrides = { t: { name: "files__read" }, u: { name: "other" } };
   expect(adviceOn({ mcpServers: { bare: { command, prefix: "", overrides }, files: { command } } })).toEqual([
-    'bare: begins like the names of server "files", so it gets a hash ending',
+    'bare: the name "files__read" begins like those of server "files", so it gets a hash ending',
+  ]);
+});
+
+test("servers without prefixes, whose names may meet, are foreseen", () => {
+  const bare = { command: "x", prefix: "" };
+  expect(adviceOn({ mcpServers: { a: bare, b: { command: "x" }, c: bare } })).toEqual([
+    'c: neither it nor "a" has a prefix: a name that both list is that of "a", and gets a hash ending here (cardea doctor says which)',
   ]);
 });
 

@@ -1,6 +1,6 @@
 /** `auth` of a config, and what stands there for the listeners that strangers may reach. */
 import { describe, expect, test } from "vitest";
-import { advise } from "../../src/config/advice.js";
+import { advise, serveObstacles } from "../../src/config/advice.js";
 import { type GoodConfig, type ReadOptions, readConfig } from "../../src/config/read.js";
 
 const HASH = "0a".repeat(32);
@@ -90,23 +90,24 @@ describe("beyond this machine", () => {
 
   test("check says what serve will refuse, and what is open to all", () => {
     const advice = (config: object) => advise(good(config).config).map(({ message }) => message);
+    const obstacles = (config: object) => serveObstacles(good(config).config).map(({ message }) => message);
     const http = { host: "0.0.0.0" };
     const server = { mcpServers: { a: { command: "x" } } };
-    expect(advice({ ...server, listen: { http } })).toEqual([
-      'serve refuses to listen beyond this machine without "auth", or "insecure": true',
+    expect(obstacles({ ...server, listen: { http } })).toEqual([
+      'serve refuses to listen on 0.0.0.0, beyond this machine, without "auth" or "insecure": true',
     ]);
     expect(advice({ ...server, listen: { http: { ...http, insecure: true } } })).toEqual([
       "whoever reaches this address may call every tool",
     ]);
-    expect(advice({ ...server, listen: { admin: { host: "::" } } })).toEqual([
-      'serve refuses to listen beyond this machine without a "token"',
+    expect(obstacles({ ...server, listen: { admin: { host: "::" } } })).toEqual([
+      'serve refuses to listen on ::, beyond this machine, without a "token" for the admin listener',
     ]);
     // What serve takes for this machine, check does too, and nothing else.
     for (const host of ["dev.localhost", "127.999.1.1"]) {
-      expect(advice({ ...server, listen: { http: { host } } })).toHaveLength(1);
-      expect(advice({ ...server, listen: { admin: { host } } })).toHaveLength(1);
+      expect(obstacles({ ...server, listen: { http: { host } } })).toHaveLength(1);
+      expect(obstacles({ ...server, listen: { admin: { host } } })).toHaveLength(1);
     }
-    expect(advice({ ...server, listen: { http: { host: "LOCALHOST" } } })).toEqual([]);
+    expect(obstacles({ ...server, listen: { http: { host: "LOCALHOST" } } })).toEqual([]);
     const keys = [key("old", { expires: "2020-01-01" })];
     expect(advice({ ...server, listen: { http }, auth: { keys } })).toEqual(["the key of old has expired"]);
   });

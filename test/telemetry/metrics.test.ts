@@ -183,3 +183,9 @@ describe("everything else that is recorded", () => {
 function errorReply(code: number): Reply {
   return { kind: "error", error: { code, message: "no" } };
 }
+
+test("no gauge has the ending of a counter, which promtool check metrics refuses", async () => {
+  const text = await new Metrics({ version: "1", process: true }).text();
+  expect(text).toContain("# TYPE nodejs_active_handles gauge");
+  expect([...text.matchAll(/^# TYPE (\S+_total) (?!counter$).*$/gm)].map(([line]) => line)).toEqual([]);
+});

@@ -8,6 +8,7 @@ import { ANONYMOUS, type Principal } from "../../core/client.js";
 import { badRequest } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { JsonObject } from "../../wire/json.js";
+import { RefusalLog } from "./refusal-log.js";
 import {
   AuthError,
   type AuthFailure,
@@ -28,12 +29,17 @@ export interface Authentication {
    *
    * @throws GatewayError `unauthenticated`, `forbidden` or `bad_request`
    */
-  authenticate(request: Pick<IncomingMessage, "headers">): Principal | Promise<Principal>;
+  authenticate(request: AuthenticatedRequest): Principal | Promise<Principal>;
   /** The metadata of the protected resource (RFC 9728); undefined where tokens are not accepted. */
   metadata(): JsonObject | undefined;
   /** The `WWW-Authenticate` of a response to a token that lacks these scopes. */
   readonly challenge: (scopes: readonly string[]) => string;
 }
+
+/** What of a request is read: its headers, and for the log the address it came from. */
+type AuthenticatedRequest = Pick<IncomingMessage, "headers"> & {
+  readonly socket?: Pick<IncomingMessage["socket"], "remoteAddress">;
+};
 
 /** Accepts every request as the anonymous principal. */
 export const NO_AUTHENTICATION: Authentication = {
@@ -77,40 +83,51 @@ export function createAuthentication(config: AuthConfig, options: Authentication
   // Makes the cache keys unpredictable for clients.
   const salt = randomBytes(32).toString("base64");
   const resource = (): string => config.resource ?? url();
+  const refusals = new RefusalLog(logger);
 
   return {
     isRequired: true,
     authenticate(request) {
+      const address = request.socket?.remoteAddress;
       const credential = credentialOf(request);
-      if (credential === undefined) throw refused(missingCredentials(config));
+      if (credential === undefined) throw refused(missingCredentials(config), address);
       const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
       const known = cache.get(name);
       if (known !== undefined && known.until > Date.now()) return known.principal;
       if (credential.kind === "token" && config.jwt !== undefined)
-        return authenticateToken(credential.text, name);
-      const { principal, expiresAt } = authenticateKey(credential);
+        return authenticateToken(credential.text, name, address);
+      const { principal, expiresAt } = authenticateKey(credential, address);
       return cachePrincipal(name, principal, expiresAt, credential.text.length);
     },
     metadata: () => (config.jwt === undefined ? undefined : resourceMetadata(config, config.jwt, resource())),
     challenge: (scopes) => challenge(challengeParameters(scopes), "insufficient_scope"),
   };
 
-  function authenticateKey({ text }: Credential): {
+  function authenticateKey(
+    { text }: Credential,
+    address: string | undefined,
+  ): {
     readonly principal: Principal;
     readonly expiresAt: number;
   } {
     const found = keys.find(hash("sha256", text, "buffer"));
-    if (found === undefined) throw refused(new AuthError("unknown_key", "this key is not known here"));
-    if (found.expiresAt <= Date.now()) throw refused(new AuthError("expired", "this key has expired"));
+    if (found === undefined)
+      throw refused(new AuthError("unknown_key", "this key is not known here"), address);
+    if (found.expiresAt <= Date.now())
+      throw refused(new AuthError("expired", "this key has expired"), address);
     return found;
   }
 
-  async function authenticateToken(text: string, name: string): Promise<Principal> {
+  async function authenticateToken(
+    text: string,
+    name: string,
+    address: string | undefined,
+  ): Promise<Principal> {
     try {
       const { principal, expiresAt } = await verify(text);
       return cachePrincipal(name, principal, Math.min(expiresAt, Date.now() + CACHE_TTL_MS), text.length);
     } catch (error) {
-      throw error instanceof AuthError ? refused(error) : error;
+      throw error instanceof AuthError ? refused(error, address) : error;
     }
   }
 
@@ -122,9 +139,9 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     return principal;
   }
 
-  function refused(error: AuthError) {
+  function refused(error: AuthError, address: string | undefined) {
     onFailure(error.reason);
-    logger.debug({ reason: error.reason, error: error.cause }, "request refused: authentication failed");
+    refusals.add(error.reason, address, error.cause);
     return refusal(error, challengeParameters([]));
   }
 

@@ -30,6 +30,7 @@ import {
 } from "../edge.js";
 import { EventStream, type ResponseSink, type StreamLimits } from "./event-stream.js";
 import { EDGE_METHODS } from "./methods.js";
+import { RecentClients, type SeenClient } from "./recent-clients.js";
 import { requestServer, type ServeRequest } from "./serve-request.js";
 import { OpenSubscriptions } from "./subscriptions.js";
 import { replyWriter, type SerializedResponse, writeError } from "./write-reply.js";
@@ -63,6 +64,8 @@ interface ModernLimits {
 /** Serves modern messages, over HTTP and over pipes. */
 export interface ModernEdge extends HttpEdge {
   pipe(pipe: Pipe): PipeEdge;
+  /** The hosts that were seen in the last 30 minutes. */
+  clients(): readonly SeenClient[];
 }
 
 /** Makes the modern edge of one gateway. */
@@ -71,7 +74,8 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   const { streamQuota = UNLIMITED_STREAMS, memoryBudget = new MemoryBudget() } = options;
   const { subscriptions = 10_000, resourcesEach = 1_000, streamBytes = 1024 * 1024 } = limits;
   const writeReply = replyWriter(options.gatewayInfo);
-  const serve = requestServer(gateway, writeReply, logger);
+  const recentClients = new RecentClients();
+  const serve = requestServer(gateway, writeReply, recentClients, logger);
   const subscriptionsWithin = (quota: StreamQuota): OpenSubscriptions =>
     new OpenSubscriptions(gateway, writeReply, { subscriptions, resourcesEach }, quota, memoryBudget);
   const httpSubscriptions = subscriptionsWithin(streamQuota);
@@ -89,6 +93,7 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   return {
     post: (post) => receive(post),
     close: async () => httpSubscriptions.endAll(),
+    clients: () => recentClients.list(),
     pipe: (pipe) => pipeEdge(pipe, serve, subscriptionsWithin(UNLIMITED_STREAMS)),
   };
 

@@ -8,6 +8,7 @@ import { boundedKey } from "../../runtime/cache-limits.js";
 import { isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { approximateJsonLength, canonicalText, writeJson } from "../../wire/json-text.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
+import type { RecentClients, SeenClient } from "./recent-clients.js";
 
 /** The revisions this edge serves, as `server/discover` and refusals name them. */
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_REVISION];
@@ -51,6 +52,12 @@ export function checkVersion(requested: string): void {
  */
 export class ClientCache {
   readonly #byPrincipal = new WeakMap<Principal, CachedClients>();
+  readonly #recent: RecentClients;
+
+  /** @param recent where the client of each request is noted */
+  constructor(recent: RecentClients) {
+    this.#recent = recent;
+  }
 
   /** @throws GatewayError -32602 when the capabilities are missing, or the metadata is longer than its limit. */
   read(meta: JsonObject, sender: Sender): Client {
@@ -62,14 +69,19 @@ export class ClientCache {
     const { endpoint } = sender;
     const cached = this.#cachedFor(sender.principal);
     const { last } = cached;
-    if (last !== undefined && matchesClient(last, endpoint, capabilities, info)) return last;
+    if (last !== undefined && matchesClient(last.client, endpoint, capabilities, info)) {
+      last.seen.lastAt = Date.now();
+      return last.client;
+    }
     const text = writeJson([endpoint, capabilities, info]);
-    const known = cached.byText.get(text);
-    const client = known ?? newClient(sender, capabilities, info);
+    const client = cached.byText.get(text)?.client ?? newClient(sender, capabilities, info);
+    // Looked up anew, because the record of a host that was idle is gone.
+    const current = { client, seen: this.#recent.of(client) };
+    current.seen.lastAt = Date.now();
     if (text.length > MAX_CACHED_LENGTH) return client;
-    if (known === undefined && cached.byText.size >= MAX_CACHED_CLIENTS) cached.byText.clear();
-    cached.byText.set(text, client);
-    cached.last = client;
+    if (!cached.byText.has(text) && cached.byText.size >= MAX_CACHED_CLIENTS) cached.byText.clear();
+    cached.byText.set(text, current);
+    cached.last = current;
     return client;
   }
 
@@ -84,9 +96,13 @@ export class ClientCache {
 }
 
 interface CachedClients {
-  readonly byText: Map<string, Client>;
+  readonly byText: Map<string, CachedClient>;
   /** The client of the last request, which mostly sends the next one too. */
-  last: Client | undefined;
+  last: CachedClient | undefined;
+}
+interface CachedClient {
+  readonly client: Client;
+  readonly seen: SeenClient;
 }
 const MAX_CACHED_CLIENTS = 100;
 /** The longest metadata, in characters, of a client that is cached. */

@@ -14,6 +14,7 @@ import type { ResponseSink } from "./event-stream.js";
 import { checkExtension, EDGE_METHODS, EXTENSION_OF, REMOVED_METHODS } from "./methods.js";
 import { readCall } from "./read-call.js";
 import { ClientCache, type Sender, SUPPORTED_VERSIONS } from "./read-meta.js";
+import type { RecentClients } from "./recent-clients.js";
 import type { OpenSubscriptions } from "./subscriptions.js";
 import { type WriteReply, writeError } from "./write-reply.js";
 
@@ -33,8 +34,13 @@ export type ServeRequest = (
 ) => Promise<void>;
 
 /** Makes the function that serves the requests of one edge, over HTTP and over pipes. */
-export function requestServer(gateway: GatewayApi, writeReply: WriteReply, logger: Logger): ServeRequest {
-  const clients = new ClientCache();
+export function requestServer(
+  gateway: GatewayApi,
+  writeReply: WriteReply,
+  recentClients: RecentClients,
+  logger: Logger,
+): ServeRequest {
+  const clients = new ClientCache(recentClients);
 
   return async function serveRequest(request, source, sink, subscriptions) {
     const { id } = request;

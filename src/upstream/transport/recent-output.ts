@@ -1,10 +1,11 @@
 /** What a process wrote to stderr most recently (a ring buffer), and which part explains its failure. */
+import { indexOfError } from "../../core/error-output.js";
 
 /** In bytes. */
 const BUFFER_BYTES = 64 * 1024;
 const EXCERPT_LENGTH = 400;
 /** The tail that is searched for an error, in characters. */
-const SEARCH_LENGTH = 4096;
+const SEARCH_LENGTH = 8192;
 
 /** A ring buffer of output. */
 export class RecentOutput {
@@ -49,15 +50,13 @@ export class RecentOutput {
       .replace(TERMINAL_SEQUENCE, "");
     const plain = printable(end);
     if (plain.length <= EXCERPT_LENGTH) return plain;
-    const error = [...end.matchAll(ERROR)].at(-1)?.index;
+    const lines = end.split("\n");
+    const error = indexOfError(lines);
     if (error === undefined) return `…${plain.slice(-EXCERPT_LENGTH).toWellFormed()}`;
-    const told = printable(end.slice(error));
+    const told = printable(lines.slice(error).join("\n"));
     return told.length > EXCERPT_LENGTH ? `${told.slice(0, EXCERPT_LENGTH).toWellFormed()}…` : told;
   }
 }
-
-/** `Error: …`, `error: …`, `TypeError: …`, `mcp.shared.exceptions.McpError: …`, `Fatal …`, `panic: …`. */
-const ERROR = /^[ \t]*(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|panic)\b/gm;
 
 // Built from text, because linters refuse control characters in regular expressions.
 const ESC = String.raw`\u001b`;

@@ -42,6 +42,25 @@ test("the excerpt is the last error, where a stack trace or usage text follows i
   expect(quoted(`Error: long ago\n${"all is well\n".repeat(1000)}`)).toMatch(/^…[ a-z]+ all is well$/);
 });
 
+test("the excerpt begins where the complaint does, whatever is dumped behind it", () => {
+  const quoted = (text: string): string => {
+    const recent = new RecentOutput();
+    recent.push(Buffer.from(text));
+    return recent.errorExcerpt;
+  };
+  const dump = Array.from({ length: 40 }, (_, at) => `    'header-${at}': 'value ${at}',`).join("\n");
+  expect(quoted(`starting\nfailed: Error: the token is not valid\n${dump}\n  }\n}\n`)).toMatch(
+    /^failed: Error: the token is not valid 'header-0'/,
+  );
+  expect(quoted(`{\n  "level": "fatal",\n  "msg": "no key",\n${dump}\n}\n`)).toMatch(
+    /^"level": "fatal", "msg": "no key"/,
+  );
+  const npm = "npm error code E404\nnpm error 404 Not Found - GET https://r.example/x\n";
+  expect(
+    quoted(`${npm}${"npm error 404 Note that you can also install from a tarball\n".repeat(9)}`),
+  ).toMatch(/^npm error code E404 npm error 404 Not Found - GET/);
+});
+
 test("nothing that could move a cursor, hide or turn text around is printable", () => {
   const text = "a\x1b]0;title\x07b\x1b[2Jc\x9bd\u202ee\u2066f\ufeffg\0h\u2028i";
   expect(printable(text)).toBe("abc defg h i");

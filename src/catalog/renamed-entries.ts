@@ -1,0 +1,25 @@
+/** Warns once of each entry that is listed with a hash ending because another server has its name. */
+import { LISTS, type ListKind } from "../core/lists.js";
+import type { Logger } from "../core/logger.js";
+import { writeJson } from "../wire/json-text.js";
+import type { Renamed } from "./merge.js";
+
+/** A server that makes up ever new names does not fill the log. */
+const MAX_WARNINGS = 200;
+
+/** The entries that were warned of, also under earlier configs. */
+export class RenamedEntries {
+  readonly #warned = new Set<string>();
+
+  /** Logs one warning for the entry, unless there was one. */
+  warn(kind: ListKind, { server, name, exposed, other }: Renamed, logger: Logger): void {
+    const key = writeJson([kind, server, name, other]);
+    if (this.#warned.size >= MAX_WARNINGS || this.#warned.has(key)) return;
+    this.#warned.add(key);
+    const { noun } = LISTS[kind];
+    logger.warn(
+      { server, [noun]: name, exposed, other },
+      `the ${noun} ${writeJson(name)} of server ${server} is listed as ${exposed}: server ${other} has one of this name; give one of the servers a "prefix"`,
+    );
+  }
+}

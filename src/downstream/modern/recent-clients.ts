@@ -1,0 +1,43 @@
+/** Which hosts of this era were seen lately? They have no session; the status page and a gauge show them as these. */
+import { LRUCache } from "lru-cache";
+import type { Client } from "../../core/client.js";
+import { stringAt } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+
+/** A host that sent nothing for this long (ms) is no longer shown. */
+const IDLE_MS = 30 * 60_000;
+const MAX_CLIENTS = 1_000;
+
+/** One host, by principal, name and endpoint. Its times are milliseconds since 1970. */
+export interface SeenClient {
+  readonly principal: string;
+  /** The name that the host gives itself. */
+  readonly client: string | undefined;
+  /** "" for the whole gateway, or the NAME of `/mcp/NAME`. */
+  readonly scope: string;
+  readonly firstAt: number;
+  lastAt: number;
+}
+
+/** The hosts that were seen in the last 30 minutes, at most 1,000. */
+export class RecentClients {
+  readonly #seen = new LRUCache<string, SeenClient>({ max: MAX_CLIENTS });
+
+  /** The record of the host that `client` is; its `lastAt` is set at each request. */
+  of({ principal, endpoint, info }: Client): SeenClient {
+    const name = stringAt(info, "name");
+    const key = writeJson([principal.id, endpoint, name]);
+    const now = Date.now();
+    const known = this.#seen.get(key);
+    if (known !== undefined && now - known.lastAt < IDLE_MS) return known;
+    const seen = { principal: principal.id, client: name, scope: endpoint, firstAt: now, lastAt: now };
+    this.#seen.set(key, seen);
+    return seen;
+  }
+
+  /** Those that are not idle. */
+  list(): readonly SeenClient[] {
+    const since = Date.now() - IDLE_MS;
+    return [...this.#seen.values()].filter(({ lastAt }) => lastAt > since);
+  }
+}
