@@ -3,9 +3,8 @@
  * during a call.
  */
 import type { Freshness, Route, RouteKind } from "../core/call.js";
-import type { ChangeFeed } from "../core/change.js";
 import type { Client, Principal } from "../core/client.js";
-import type { ServerDescription } from "../core/gateway-api.js";
+import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";

@@ -1,7 +1,7 @@
 /** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
 
-import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
+import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/gateway-api.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";

@@ -1,7 +1,7 @@
 /** Where a resource can be followed, and whether now or when its server, which was never met, is there. */
 
-import type { FollowTime } from "../core/change.js";
 import type { Client } from "../core/client.js";
+import type { FollowTime } from "../core/gateway-api.js";
 import { withTimeout } from "../core/stop.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import type { ServerLists } from "./server-lists.js";

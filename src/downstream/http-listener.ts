@@ -1,16 +1,16 @@
-/** The HTTP listener for hosts: when it listens, its timeouts, and how it drains. */
+/** How does the HTTP listener for hosts bind, admit connections, time out and drain? */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
+import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
-import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
+import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
 import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentication.js";
 import { BodyBudget } from "./body-budget.js";
-import { Connections, ConnectionTimeouts, connectionLimit } from "./connections.js";
+import { ConnectionTimeouts, connectionLimit } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
@@ -199,4 +199,74 @@ function bind(server: Server, where: ListenOptions): Promise<void> {
       resolve();
     });
   });
+}
+
+interface ConnectionSettings {
+  /** The most at once. */
+  readonly max: number;
+  readonly pressure: Pressure;
+  readonly onShed: (what: LoadShedKind) => void;
+  readonly logger: Logger;
+}
+
+/** Shares of `max`: above the first, connections close after their response; above the second, new ones get 503. */
+const CLOSE_AFTER_RESPONSE_SHARE = 0.8;
+const REFUSE_SHARE = 0.9;
+const LOG_EVERY_MS = 60_000;
+
+/** Counts the connections of one listener, and sheds those beyond its limit. */
+class Connections {
+  readonly #settings: ConnectionSettings;
+  #open = 0;
+  readonly #overLimit = new WeakSet<Socket>();
+  #loggedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
+  }
+
+  /** Counts a new connection, or closes it under memory pressure. */
+  admit(socket: Socket): void {
+    const { max, pressure, onShed } = this.#settings;
+    if (pressure.level >= SHED_LEVELS.connections) {
+      onShed("connections");
+      socket.destroy();
+      return;
+    }
+    this.#open += 1;
+    socket.on("close", this.#onClose);
+    if (this.#open <= max * REFUSE_SHARE) return;
+    this.#overLimit.add(socket);
+    this.#warn();
+  }
+
+  /** Node dropped a connection beyond `max`. */
+  onDropped(): void {
+    this.#settings.onShed("connections");
+    this.#warn();
+  }
+
+  /** Whether connections should close after the response in flight. */
+  get areNearLimit(): boolean {
+    const { max, pressure } = this.#settings;
+    return pressure.level >= SHED_LEVELS.streams || this.#open > max * CLOSE_AFTER_RESPONSE_SHARE;
+  }
+
+  /** Whether this connection gets 503 because it came beyond the limit. */
+  isOverLimit(socket: Socket): boolean {
+    return this.#overLimit.has(socket);
+  }
+
+  /** One listener for all sockets: each socket may keep its own for hours. */
+  readonly #onClose = (): void => {
+    this.#open -= 1;
+  };
+
+  #warn(): void {
+    const now = performance.now();
+    if (now - this.#loggedAt < LOG_EVERY_MS) return;
+    this.#loggedAt = now;
+    const { logger, max } = this.#settings;
+    logger.warn({ connections: this.#open, limit: max }, "too many open connections; new ones are refused");
+  }
 }

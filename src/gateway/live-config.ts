@@ -1,9 +1,8 @@
 /** Which config is in effect, and how the next one replaces it: as a whole or not at all, without an interruption. */
 import type { Config } from "../config/config.js";
-import type { ChangeFeed } from "../core/change.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
-import type { GatewayApi } from "../core/gateway-api.js";
+import type { ChangeFeed, GatewayApi } from "../core/gateway-api.js";
 import { withTimeout } from "../core/stop.js";
 import {
   type Authentication,

@@ -1,8 +1,14 @@
 /** How is JSON parsed and written without changing a number? */
 import { exceedsDepth } from "./depth.js";
-import { ExactNumber, type JsonObject, NOT_WRITTEN, stringifying } from "./json.js";
+import {
+  ExactNumber,
+  type JsonObject,
+  NOT_WRITTEN,
+  stringifying,
+  type WriteOptions,
+  writeExact,
+} from "./json.js";
 import { endOfString, skipSpace } from "./result-span.js";
-import { type WriteOptions, writeExact } from "./write-exact.js";
 
 /**
  * JSON.parse, but a number that JavaScript would serialize differently becomes an `ExactNumber`.

@@ -8,7 +8,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
     "wire/json-text.ts",
     "is the one that keeps numbers; it reads strings one by one, and its canonical text writes numbers that are not exact ones",
   ],
-  ["wire/write-exact.ts", "writes what it has looked at, one by one"],
+  ["wire/json.ts", "writes what it has looked at, one by one"],
   ["upstream/transport/pid-file-registry.ts", "reads and writes files of the gateway's own"],
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],
   ["downstream/legacy/http-edge.ts", "quotes a header in a message"],

@@ -1,7 +1,7 @@
 /** Subscribers to the changes of a catalog. */
 import type { Catalog } from "../../src/catalog/catalog.js";
-import type { Change } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
+import type { Change } from "../../src/core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../../src/core/lists.js";
 import { fakeClient } from "../support/fake-upstream.js";
 

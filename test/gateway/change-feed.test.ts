@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Change, ChangeFeed, ChangeFilter } from "../../src/core/change.js";
 import { ANONYMOUS, type Client } from "../../src/core/client.js";
+import type { Change, ChangeFeed, ChangeFilter } from "../../src/core/gateway-api.js";
 import { SILENT } from "../../src/core/logger.js";
 import { PersistentChangeFeed } from "../../src/gateway/change-feed.js";
 

@@ -1,8 +1,7 @@
 /** A gateway with nothing behind it: answers from a map of handlers, and says what changed when it is told to. */
 import { type Call, CallIds, type Reply } from "../../src/core/call.js";
-import type { Change, ChangeFilter } from "../../src/core/change.js";
 import type { Client } from "../../src/core/client.js";
-import type { GatewayApi, ServerDescription } from "../../src/core/gateway-api.js";
+import type { Change, ChangeFilter, GatewayApi, ServerDescription } from "../../src/core/gateway-api.js";
 import { type JsonObject, stringAt } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 

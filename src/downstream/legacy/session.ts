@@ -1,9 +1,9 @@
 /** What does a session of one client hold: its calls in flight, open questions, subscriptions, and which notifications it receives? */
 import { type LogLevel, type Notice, PROGRESS_METHOD, ProgressFilter, severityOf } from "../../core/call.js";
-import type { ChangeFeed } from "../../core/change.js";
 import { type Client, clientInfoLength, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { BudgetShare } from "../../core/fair-share.js";
+import type { ChangeFeed } from "../../core/gateway-api.js";
 import type { ListKind } from "../../core/lists.js";
 import { Stop } from "../../core/stop.js";
 import { type IdKey, idKeyOf, isProgressToken, type MessageId } from "../../wire/envelope.js";

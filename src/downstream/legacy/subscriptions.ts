@@ -1,8 +1,9 @@
 /** Which changes is one session notified of: its lists, and the resources it subscribed to? */
-import type { Change, ChangeFeed, ChangeFilter } from "../../core/change.js";
+
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
+import type { Change, ChangeFeed, ChangeFilter } from "../../core/gateway-api.js";
 import { LISTS, type ListKind } from "../../core/lists.js";
 import { codeOf, type RpcError } from "../../wire/envelope.js";
 import { CODE } from "../../wire/names.js";

@@ -1,10 +1,9 @@
 /** How does `subscriptions/listen` open a subscription, and how many may be open (2026-07-28: basic/utilities/subscriptions)? */
 import type { Call } from "../../core/call.js";
-import type { Change, ChangeFeed } from "../../core/change.js";
 import type { Client, Principal } from "../../core/client.js";
 import { GatewayError, overloaded } from "../../core/errors.js";
 import { MemoryBudget } from "../../core/fair-share.js";
-import type { GatewayApi } from "../../core/gateway-api.js";
+import type { Change, ChangeFeed, GatewayApi } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { TASKS_EXTENSION } from "../../core/methods.js";
 import type { MessageId, Request } from "../../wire/envelope.js";

@@ -1,7 +1,7 @@
 /** What sessions keep between their calls: bounded in all, and shared between principals. */
 import { expect, test } from "vitest";
-import type { ChangeFeed } from "../../../src/core/change.js";
 import { MemoryBudget } from "../../../src/core/fair-share.js";
+import type { ChangeFeed } from "../../../src/core/gateway-api.js";
 import { EventLog } from "../../../src/downstream/legacy/event-log.js";
 import { Subscriptions } from "../../../src/downstream/legacy/subscriptions.js";
 import { clientOf } from "../../policy/support.js";

@@ -1,9 +1,9 @@
 /** `subscriptions/listen` over HTTP: what is acknowledged, what is told, and how it ends. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import type { ChangeFeed } from "../../../src/core/change.js";
 import type { Client } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
+import type { ChangeFeed } from "../../../src/core/gateway-api.js";
 import { META } from "../../../src/wire/names.js";
 import { type FakePort, fakePort } from "../../support/fake-port.js";
 import { hearing, modernRequest, open, send } from "../../support/http-host.js";
