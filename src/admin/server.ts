@@ -1,5 +1,4 @@
 /** What the admin listener serves: health, metrics, status as JSON, and the console page. */
-
 import { hash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";

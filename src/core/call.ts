@@ -1,5 +1,4 @@
 /** What are a call, its reply, its notifications and its handlers inside the gateway? Both eras are translated to these types at the edges. */
-
 import { compareNumbers, isNumber, type JsonNumber } from "../wire/decimal.js";
 import { isProgressToken, type MessageId, type RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";

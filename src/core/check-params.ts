@@ -2,7 +2,6 @@
  * Can parameters be read in one way only? A JSON parser that ignores case reads `Name` as `name`, and the last of two
  * such members wins; the server would then act on other values than policy has checked.
  */
-
 import type { Envelope } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";

@@ -1,5 +1,4 @@
 /** Who is calling, and how can a client with a session be reached between its calls? */
-
 import type { JsonObject } from "../wire/json.js";
 import { approximateJsonLength } from "../wire/json-text.js";
 import type { Notice } from "./call.js";

@@ -1,5 +1,4 @@
 /** Which errors does the gateway itself raise, and what does a client receive for them? */
-
 import type { RpcError } from "../wire/envelope.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";

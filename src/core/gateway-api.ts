@@ -1,5 +1,4 @@
 /** What do the edges see of the gateway, and which changes is a client notified of between its calls? */
-
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Handler, Notice } from "./call.js";

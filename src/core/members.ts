@@ -2,7 +2,6 @@
  * Which members does MCP define in the parameters of each method? Over all revisions from 2024-11-05 to 2026-07-28 and
  * the extensions that the gateway serves itself. Other members are passed on unchecked.
  */
-
 import { CaseFoldedNames } from "../wire/case-folding.js";
 import { META } from "../wire/names.js";
 

@@ -1,5 +1,4 @@
 /** Which parameter of a method names its target, which methods ask a client, and which belong to tasks? */
-
 import { isEmpty, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import type { NamedTarget, Route } from "./call.js";
 import type { ListKind } from "./lists.js";

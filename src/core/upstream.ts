@@ -1,5 +1,4 @@
 /** What can the gateway do with a server, whichever revision and transport it speaks? */
-
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Freshness, Handler, Notice } from "./call.js";

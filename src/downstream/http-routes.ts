@@ -1,5 +1,4 @@
 /** Which path leads where. Hono finds the route and does nothing else; bodies, checks and answers are ours. */
-
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";

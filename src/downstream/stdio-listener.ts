@@ -1,5 +1,4 @@
 /** The gateway as a server on standard streams: one JSON document per line, the era decided per message. */
-
 import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
 import { ANONYMOUS, type Principal } from "../core/client.js";

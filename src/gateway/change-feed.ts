@@ -1,5 +1,4 @@
 /** How subscribers to changes stay subscribed when a new config, with a new catalog, takes effect. */
-
 import type { Client } from "../core/client.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";

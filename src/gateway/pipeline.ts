@@ -1,5 +1,4 @@
 /** What is built from one config: its servers, their merged catalog, and the middleware stacks of a call. */
-
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";

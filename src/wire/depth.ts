@@ -1,5 +1,4 @@
 /** Is a JSON text nested too deeply? Found in one pass, without parsing. */
-
 import { endOfString } from "./result-span.js";
 
 /** The nesting limit for messages of clients. */

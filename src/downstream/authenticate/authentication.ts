@@ -1,5 +1,4 @@
 /** Which principal sends an HTTP request? Its credentials become a principal, or a refusal with a challenge. */
-
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";

@@ -1,5 +1,4 @@
 /** Which public keys has the issuer (JWKS)? They are found by its metadata, fetched on demand and cached. */
-
 import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey, jwksCache } from "jose";

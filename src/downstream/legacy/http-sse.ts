@@ -2,7 +2,6 @@
  * The transport of 2024-11-05: a GET opens an event stream, and its first event says where to POST. The stream is
  * a pipe with a host at its other end, and the session lasts as long as the stream.
  */
-
 import { randomUUID } from "node:crypto";
 import { badRequest, overloaded, refusalError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";

@@ -1,5 +1,4 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
-
 import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { GatewayError, REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";

@@ -1,5 +1,4 @@
 /** What do older hosts get in place of content blocks and schemas that their revision does not know? */
-
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { mapSubschemas } from "../../wire/subschemas.js";
 import type { Revision } from "./revision.js";

@@ -1,5 +1,4 @@
 /** Serves one legacy session over a pipe, such as the standard streams of the process. */
-
 import { randomUUID } from "node:crypto";
 import type { Principal } from "../../core/client.js";
 import { badRequest, refusalError } from "../../core/errors.js";

@@ -1,5 +1,4 @@
 /** The questions one client was asked and has not answered yet, by the ids of their requests. */
-
 import { invalidParams, responseFault } from "../../core/check-params.js";
 import { GatewayError, refusalError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";

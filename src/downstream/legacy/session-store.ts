@@ -1,5 +1,4 @@
 /** Which sessions are open, and when do they end (idle time, limit, shutdown)? */
-
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";

@@ -1,5 +1,4 @@
 /** The event streams of one HTTP session: one per call that needs one, and those a GET opened. */
-
 import type { ServerResponse } from "node:http";
 import type { BudgetShare } from "../../core/fair-share.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";

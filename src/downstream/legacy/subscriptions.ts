@@ -1,5 +1,4 @@
 /** Which changes is one session notified of: its lists, and the resources it subscribed to? */
-
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
