@@ -75,7 +75,7 @@ export const withoutTrailingDots = (path: string): string =>
 const ESCAPES = /(?:%[0-9a-f]{2})+/gi;
 const WIDE_ESCAPE = /%u([0-9a-f]{4})/gi;
 
-/** `text` decoded once. Bytes that are no UTF-8 become U+FFFD, as in Node, Python and browsers. */
+/** `text` decoded once; invalid escapes are left unchanged. Bytes that are no UTF-8 become U+FFFD, as in Node, Python and browsers. */
 export function decodeOnce(text: string): string {
   return text.includes("%") ? text.replace(ESCAPES, (run) => bytesOf(run).toString("utf8")) : text;
 }

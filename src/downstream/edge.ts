@@ -130,6 +130,7 @@ const REVISION = /^\d{4}-\d{2}-\d{2}$/;
 const MAX_IN_FLIGHT = 1000;
 
 /**
+ * The requests of one client that are in flight, by their ids.
  * Most clients have one request in flight at a time, which is kept outside the Map: a Map that is filled and emptied with
  * every call leaves its old tables, and the calls that they point to, in the old generation (bench/profiles.md).
  */

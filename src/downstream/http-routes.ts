@@ -225,7 +225,7 @@ const onlyPost = (edge: SseEdge): HttpEdge => ({
 });
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
-/** Request headers of either era; `Mcp-Param-*`, which tools name, are allowed by their prefix. */
+/** CORS (fetch standard, "CORS protocol"): request headers of either era; `Mcp-Param-*`, which tools name, are allowed by their prefix. */
 const ALLOWED_HEADERS = new Set([
   ...["accept", "authorization", "content-type", "last-event-id", "x-api-key"],
   ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],

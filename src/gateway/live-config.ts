@@ -1,4 +1,4 @@
-/** Which config is in effect, and how the next one replaces it: as a whole or not at all, without an interruption. */
+/** Which config is in effect, what do edges see of it, and how does the next one replace it, as a whole and without an interruption? */
 import type { Config } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";

@@ -135,7 +135,7 @@ const TIMEOUT_MS = 5_000;
 type Reach = "anywhere" | "public";
 
 /**
- * Returns the parsed document; redirects are not followed.
+ * Fetches a small JSON document, within limits of time, size and addresses (SSRF). Redirects are not followed.
  *
  * @throws Error whose message is the URL and the reason
  */

@@ -1,4 +1,4 @@
-/** How does `subscriptions/listen` open a subscription, and how many may be open (2026-07-28: basic/utilities/subscriptions)? */
+/** How does `subscriptions/listen` open a subscription, and how many may be open (2026-07-28: basic/patterns/subscriptions)? */
 import type { Call } from "../../core/call.js";
 import type { Client, Principal } from "../../core/client.js";
 import { GatewayError, overloaded } from "../../core/errors.js";
