@@ -91,7 +91,7 @@ async function readyLine(child, log) {
   throw new Error(`Cardea did not get ready: ${readFileSync(log, "utf8").slice(-4000)}`);
 }
 
-/** Waits until no server is on its way any more. @throws Error when one could not be met */
+/** Waits until no server is on its way any more. @throws Error when one could not be connected */
 async function met(page) {
   for (;;) {
     const servers = await page("servers");

@@ -71,7 +71,7 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
     start: () =>
       new Promise((resolve, reject) => {
         if (!isLoopback(settings.host) && settings.token === undefined) {
-          const message = `refused to listen on ${settings.host}: anybody who reaches it could look at everything; "listen.admin.token" in the config says who may`;
+          const message = `refused to listen on ${settings.host}: it would serve every client that reaches it; set "listen.admin.token" in the config`;
           throw new GatewayError("forbidden", "gateway", message);
         }
         const { host, port, socket } = settings;
@@ -161,7 +161,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     if (error instanceof GatewayError)
       return c.json({ error: error.message }, ERRORS[error.code].http as 400 | 403);
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
-    return c.json({ error: "this page failed; the gateway's log says why" }, 500);
+    return c.json({ error: "internal error; see the gateway's log" }, 500);
   });
   return app;
 }

@@ -260,7 +260,7 @@ export class ChangeNotifier implements ChangeFeed {
     try {
       return this.#follow(client, view, uri);
     } catch (error) {
-      this.#options.logger.info({ error }, "a resource cannot be followed at the moment");
+      this.#options.logger.info({ error }, "a resource cannot be subscribed to at the moment");
       return undefined;
     }
   }

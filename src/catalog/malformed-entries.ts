@@ -21,7 +21,7 @@ export class MalformedEntries {
       const which = name === undefined ? list : `${list} ${writeJson(name)}`;
       logger.warn(
         { server, list, ...(name !== undefined && { entry: name }), member, reason },
-        `${server} lists what hosts cannot read, and it is left out: ${which}: ${member} ${reason}`,
+        `${server} has an invalid list entry, which is left out: ${which}: ${member} ${reason}`,
       );
     }
   }

@@ -115,7 +115,7 @@ export class ServerLists {
         if (listener === this.#lists.shared) this.#listErrors.set(kind, listErrorText(kind, cause));
         logger.warn(
           { server: this.name, list: kind, error: cause },
-          "a list could not be read; the last one known is shown",
+          "a list could not be read; the last known one is served",
         );
       },
       // A server that is away is asked when it is back, a connection of one client when that client asks again.
@@ -266,7 +266,7 @@ export class ServerLists {
     this.#loaded = this.#refresh
       .load(connection)
       .catch((error: unknown) =>
-        this.#options.logger.error({ server: this.name, error }, "lists could not be taken in"),
+        this.#options.logger.error({ server: this.name, error }, "lists could not be applied to the catalog"),
       )
       .then(() => this.#settle());
     this.#options.onOpened();

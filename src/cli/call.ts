@@ -37,7 +37,7 @@ async function printText(reply: Reply, shell: CommandContext, log: Log): Promise
     return EXIT.failed;
   }
   if (reply.kind === "input_required") {
-    log.error({}, "the server asks something before it goes on, and nobody is here to answer");
+    log.error({}, "the server asks a question, and there is no person to answer it");
     return EXIT.failed;
   }
   const result = reply.result.object;

@@ -78,7 +78,7 @@ function healthyDiagnosis(
 }
 
 const NON_PROTOCOL_OUTPUT_ADVICE =
-  "it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it";
+  "it also writes lines to stdout that are not JSON-RPC; they belong on stderr, and other hosts may fail on them";
 
 /** What of its tools and prompts begins with the prefix of another server. */
 function foreignNames(
@@ -106,7 +106,7 @@ const MALFORMED_SHOWN = 5;
 function malformedAdvice(malformed: readonly MalformedEntry[]): string {
   const shown = malformed.slice(0, MALFORMED_SHOWN).map(malformedText).join("; ");
   const more = malformed.length - MALFORMED_SHOWN;
-  return `it lists what hosts cannot read, and what is left out: ${shown}${more > 0 ? `; and ${more} more` : ""}`;
+  return `it has invalid list entries, which are left out: ${shown}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
 const malformedText = ({ list, name, member, reason }: MalformedEntry): string =>
@@ -152,7 +152,7 @@ function diagnoseProcess(
   if (wrote !== undefined) {
     return {
       cause: "speaks_no_mcp",
-      sentence: `it speaks no MCP: what it writes to stdout is no message, but begins with ${JSON.stringify(wrote.slice(0, 60))}`,
+      sentence: `it does not speak MCP: its stdout is not JSON-RPC but begins with ${JSON.stringify(wrote.slice(0, 60))}`,
       advice: "is it a server at all, and does it want an argument (often stdio) to be one?",
     };
   }
@@ -191,7 +191,7 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   if (has("ECONNREFUSED")) {
     return {
       cause: "nobody_listens",
-      sentence: `nobody listens at ${host}`,
+      sentence: `connection refused: no server listens at ${host}`,
       advice: "start the server, or mend the port",
     };
   }

@@ -17,7 +17,7 @@ const variableMissing = (name: string | undefined): Diagnosis => ({
 
 const fileMissing = (name: string | undefined): Diagnosis => ({
   cause: "file_not_found",
-  sentence: `it is told to run a file that is not there: ${name}`,
+  sentence: `its args name a file that does not exist: ${name}`,
   advice: "mend the path in args; relative paths start at cwd",
 });
 

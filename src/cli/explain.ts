@@ -30,9 +30,9 @@ export async function explain(
 const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
   allow: "is let through",
   approve: "needs the approval of a person at the host",
-  redact: "is let through, without what the rule takes out",
+  redact: "is allowed with redaction",
   deny: "is refused",
-  hide: "is refused as if it were not there",
+  hide: "is hidden: refused as an unknown name",
 };
 
 function asText(name: string, explained: KnownTarget): string {
@@ -45,12 +45,10 @@ function asText(name: string, explained: KnownTarget): string {
   return [
     `${name} of server ${server}${target === name ? "" : ` (there ${target})`}, called by ${principalText(explained)}:`,
     ...(explained.principal.unknown === undefined ? [] : [`  note: ${explained.principal.unknown}`]),
-    ...(badArguments === undefined
-      ? []
-      : [`  the arguments are refused before any rule is asked: ${badArguments}`]),
+    ...(badArguments === undefined ? [] : [`  the arguments are refused before any rule: ${badArguments}`]),
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
     "",
-    about.length === 0 ? "rules: none is about it" : "rules, in order; the first that matches decides:",
+    about.length === 0 ? "rules: none applies" : "rules, in order; the first that matches decides:",
     ...table(
       about.map((row) => [
         row.decides ? "->" : "",
@@ -61,7 +59,7 @@ function asText(name: string, explained: KnownTarget): string {
     ),
     ...(rest === 0
       ? []
-      : [`  (${rest} more ${rest === 1 ? "is" : "are"} about other things; --json lists all)`]),
+      : [`  (${rest} more ${rest === 1 ? "applies" : "apply"} to other targets; --json lists all)`]),
     "",
     limits.length === 0 ? "limits: none applies" : "limits that apply:",
     ...table(limits.map((row) => ["", row.limit, `per ${row.per}`, boundsOf(row)])),
@@ -70,7 +68,7 @@ function asText(name: string, explained: KnownTarget): string {
 
 /** Results of rules that cannot be about the call; not printed. */
 const UNRELATED_REASONS: ReadonlySet<string> = new Set([
-  "it is about other tools, prompts, resources or servers",
+  "it applies to other tools, prompts, resources or servers",
 ]);
 
 function principalText({ principal: { id, groups, scopes } }: KnownTarget): string {
@@ -85,7 +83,7 @@ function boundsOf({ waitMs, timeoutMs, concurrency }: KnownTarget["limits"][numb
   return [
     waitMs === 0 ? "a call may start now" : `the next call may start in ${Math.ceil(waitMs / 1000)} s`,
     ...(concurrency === undefined ? [] : [`${concurrency} at a time`]),
-    ...(timeoutMs === undefined ? [] : [`given up after ${timeoutMs / 1000} s of silence`]),
+    ...(timeoutMs === undefined ? [] : [`timeout after ${timeoutMs / 1000} s without a sign of life`]),
   ].join(", ");
 }
 

@@ -56,7 +56,7 @@ export function withListenFlags(command: Command): Command {
     .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", nonEmptyOption)
     .option("--admin-port <port>", "the port of the admin listener; 0 picks a free one (CARDEA_ADMIN_PORT)")
     .option("--workers <n>", "how many processes serve the port; default 1 (CARDEA_WORKERS)")
-    .option("--insecure", "let everybody in who reaches it, also from elsewhere (CARDEA_INSECURE)");
+    .option("--insecure", "listen beyond loopback without authentication (CARDEA_INSECURE)");
 }
 
 /** Adds the flag that ends orphaned processes. */

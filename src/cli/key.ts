@@ -60,7 +60,7 @@ export async function key(flags: KeyFlags & ConfigFlags & JsonFlag, shell: Comma
 }
 
 const HINT =
-  "The first line is the key: it is shown only now. The second goes into auth.keys of the config, and tells nobody the key.\n" +
+  "The first line is the key: it is shown only now. The second goes into auth.keys of the config, and does not reveal the key.\n" +
   "(cardea key --add writes it there.)";
 const HINT_ADDED = "This is the key: it is shown only now. Hosts send it as Authorization: Bearer KEY.";
 

@@ -135,7 +135,7 @@ async function run(
 /** What the system's words come to for the person who has to do something about it. */
 const HINTS: ReadonlyMap<unknown, string> = new Map([
   ["EADDRINUSE", "is it running already?"],
-  ["EACCES", "ports below 1024 are not for everybody"],
+  ["EACCES", "ports below 1024 need root or CAP_NET_BIND_SERVICE"],
   ["EADDRNOTAVAIL", "this machine has no such address"],
   ["ENOTFOUND", "there is no such host"],
 ]);

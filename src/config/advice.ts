@@ -107,7 +107,7 @@ function adviseAccess({ listen, auth }: Config): readonly Found[] {
   const { host, insecure } = listen.http;
   const found: Found[] = [];
   if (auth === undefined && insecure && !isLoopback(host)) {
-    const message = "whoever reaches this address may call every tool";
+    const message = "every client that reaches this address may call every tool";
     found.push({ path: ["listen", "http", "insecure"], message });
   }
   const now = Date.now();

@@ -34,5 +34,5 @@ export function workersConflict({ limits = [] }: Pick<Config, "limits">): string
     ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,
   );
   if (counting === undefined) return undefined;
-  return `several workers cannot count together what the limit "${counting.name}" counts: serve without --workers, or without it`;
+  return `the limit "${counting.name}" counts calls, which workers cannot do together: serve without --workers, or remove the limit`;
 }

@@ -60,7 +60,7 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
   }
   if (type === "stdio" || (type === undefined && shape.command !== undefined)) {
     if (urlKey !== undefined)
-      throw new ServerConfigError(`has "${urlKey}", which a stdio server has not`, urlKey);
+      throw new ServerConfigError(`has "${urlKey}", which stdio servers do not have`, urlKey);
     return stdio(shape, context);
   }
   if (shape.command !== undefined) {
@@ -94,7 +94,7 @@ function fileEnvironment(file: string, folder: string, readFile: (path: string) 
 /** The message must not show the address: it may carry a key. */
 function checkedUrl(text: string, key: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) throw new ServerConfigError(`has a "${key}" that is not a complete address`, key);
+  if (url === undefined) throw new ServerConfigError(`has a "${key}" that is not an absolute URL`, key);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new ServerConfigError(`has a "${key}" that is neither http: nor https:`, key);
   }

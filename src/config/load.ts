@@ -44,7 +44,7 @@ export async function loadConfig(
   const read = await checkRules(readConfig(content.text, file, options), check);
   if (!(await isWorldWritable(resolve(options.cwd ?? process.cwd(), file)))) return read;
   const message =
-    "every user of this machine may write this file, and so start programs as whoever runs the gateway";
+    "the file is world-writable: every user of this machine can start programs as the gateway's user";
   return { ...read, warnings: [...read.warnings, { file, line: 1, column: 1, message }] };
 }
 

@@ -4,7 +4,7 @@ import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from 
 
 /** What the parser's words mean to the person who has to mend the file. */
 const SENTENCES: Readonly<Record<string, string>> = {
-  InvalidSymbol: "this is not JSON; names and text stand in double quotes",
+  InvalidSymbol: "this is not JSON; names and text need double quotes",
   InvalidNumberFormat: "this is not a number as JSON writes it",
   PropertyNameExpected: "a name in double quotes is missing here",
   ValueExpected: "a value is missing here",
@@ -58,7 +58,7 @@ function convert(node: Node, faults: Fault[]): Tree {
     if (key === undefined || value === undefined) continue;
     const name = String(key.value);
     if (members.has(name)) {
-      faults.push({ offset: key.offset, message: `the key ${JSON.stringify(name)} stands here twice` });
+      faults.push({ offset: key.offset, message: `duplicate key ${JSON.stringify(name)}` });
     } else {
       members.set(name, { keyOffset: key.offset, value: convert(value, faults) });
     }

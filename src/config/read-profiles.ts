@@ -28,7 +28,7 @@ export function readProfiles(
     if (shape === undefined) continue;
     for (const [index, server] of (shape.servers ?? []).entries()) {
       if (named.includes(server)) continue;
-      const message = `${describePath(path)} names a server that is not there${suggestion(server, named)}`;
+      const message = `${describePath(path)} names an unknown server${suggestion(server, named)}`;
       findings.add([...path, "servers", index], message);
     }
     // A disabled server may stay in a profile; it is just not there.

@@ -18,7 +18,7 @@ export function readServers(findings: Findings, context: FileContext): readonly 
       continue;
     }
     for (const name of value.members.keys()) {
-      if (found.has(name)) findings.add([key], `server ${JSON.stringify(name)} stands here twice`, name);
+      if (found.has(name)) findings.add([key], `duplicate server ${JSON.stringify(name)}`, name);
       else found.set(name, { key, server: readServer(findings, key, name, context) });
     }
   }

@@ -8,17 +8,17 @@ const SENTENCES: Readonly<Record<string, string>> = {
   BAD_ALIAS: "this alias is not right",
   BAD_DQ_ESCAPE: "this escape is not one of YAML's",
   BAD_INDENT: "the indentation is not right here, or a bracket is missing",
-  BAD_SCALAR_START: "text that begins so must stand in quotes",
+  BAD_SCALAR_START: "text that begins with this must be quoted",
   BLOCK_AS_IMPLICIT_KEY: "a second colon on this line, or the next line is indented too far",
-  BLOCK_IN_FLOW: "a block cannot stand inside brackets",
-  DUPLICATE_KEY: "this key stands here twice",
+  BLOCK_IN_FLOW: "a block cannot be inside brackets",
+  DUPLICATE_KEY: "duplicate key",
   KEY_OVER_1024_CHARS: "a key of more than 1024 characters",
   MISSING_CHAR: "a closing quote, a colon or a comma is missing",
   MULTILINE_IMPLICIT_KEY: "a key cannot span lines; is a colon missing?",
   MULTIPLE_DOCS: "a second document begins here; a config is one document",
   NON_STRING_KEY: "keys must be text",
   TAB_AS_INDENT: "a tab cannot indent; use spaces",
-  TAG_RESOLVE_FAILED: "tags are not taken here",
+  TAG_RESOLVE_FAILED: "tags are not supported",
 };
 
 /** More nodes than this can only come from aliases of aliases. */
@@ -84,7 +84,7 @@ class Converter {
     if (this.#yaml.isAlias(node)) {
       const target = node.resolve(this.#document);
       if (target === undefined) {
-        this.faults.push({ offset, message: "this alias names nothing that stands before it" });
+        this.faults.push({ offset, message: "this alias names no anchor before it" });
         return { kind: "scalar", offset, value: null };
       }
       return this.convert(target as ParsedNode, depth + 1);
@@ -117,7 +117,7 @@ class Converter {
       const tree = this.convert(value, depth + 1);
       if (name === "<<" && key.type === "PLAIN") merged.push(...this.#mergeSources(tree));
       // The parser compares keys as values, so 1 and "1" pass it.
-      else if (own.has(name)) this.faults.push({ offset: keyOffset, message: "this key stands here twice" });
+      else if (own.has(name)) this.faults.push({ offset: keyOffset, message: "duplicate key" });
       else own.set(name, { keyOffset, value: tree });
     }
     for (const { members } of merged) {
@@ -138,7 +138,7 @@ class Converter {
   #scalar(value: unknown, offset: number): string | number | boolean | null {
     if (value === null || value === undefined) return null;
     if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
-    this.faults.push({ offset, message: "only text, numbers, true, false and null are taken here" });
+    this.faults.push({ offset, message: "only text, numbers, true, false and null are supported" });
     return null;
   }
 }

@@ -132,6 +132,6 @@ export function cursorIn<Cursor>(
 ): Cursor | undefined {
   if (text === undefined || text === null || text === "") return undefined;
   const cursor = typeof text === "string" ? read(text) : undefined;
-  if (cursor === undefined) throw invalidParams("this cursor was not given out for this list");
+  if (cursor === undefined) throw invalidParams("this cursor does not belong to this list");
   return cursor;
 }

@@ -204,18 +204,19 @@ const isProtocolError = ({ code, options }: GatewayError): boolean =>
  * The server had received the call, and its outcome is unknown: a retry might run it twice, so models are not advised to.
  */
 const MAY_HAVE_RUN: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
-const CHECK_FIRST = "It may have been carried out all the same: check before trying again.";
+const CHECK_FIRST = "It may have run: check before trying again.";
 
 function retryAdvice(error: GatewayError): string {
   const { retryAfterMs } = error.options;
   if (MAY_HAVE_RUN.has(error.code)) return CHECK_FIRST;
   if (error.retryable && retryAfterMs !== undefined) {
-    return `Trying again can help in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
+    return `Retry in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
   }
-  if (error.retryable) return "Trying again may help.";
+  if (error.retryable) return "A retry may help.";
   if (error.code === "timed_out") return CHECK_FIRST;
-  if (error.code === "bad_request") return "The same again will not help; corrected arguments may.";
-  return "Trying again will not help.";
+  if (error.code === "bad_request")
+    return "A retry with the same arguments will not help; corrected arguments may.";
+  return "A retry will not help.";
 }
 
 const withFullStop = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);

@@ -22,5 +22,5 @@ export const SILENT: Logger = { error() {}, warn() {}, info() {}, debug() {} };
 
 /** Lets `work` run on; a rejection, which only a bug can cause, is logged with `what` it was. */
 export function inBackground(work: Promise<unknown>, log: Pick<Logger, "error">, what: string): void {
-  work.catch((error: unknown) => log.error({ error }, `${what} failed: a fault of the gateway`));
+  work.catch((error: unknown) => log.error({ error }, `${what} failed: internal error`));
 }

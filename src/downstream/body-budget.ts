@@ -33,9 +33,8 @@ export class BodyBudget {
   reserve(bytes: number, response: ServerResponse): void {
     if (bytes <= UNCOUNTED_BYTES) return;
     const { limit, pressure } = this.#options;
-    if (pressure.level >= SHED_LEVELS.calls)
-      throw this.#overloaded("the gateway is short of memory: no new calls");
-    if (this.#reserved + bytes > limit) throw this.#overloaded("too many large requests are under way");
+    if (pressure.level >= SHED_LEVELS.calls) throw this.#overloaded("memory limit reached: no new calls");
+    if (this.#reserved + bytes > limit) throw this.#overloaded("too many large requests in flight");
     this.#reserved += bytes;
     response.once("close", () => {
       this.#reserved -= bytes;
@@ -49,7 +48,7 @@ export class BodyBudget {
   admit(message: Envelope | Batch): void {
     if (this.#options.pressure.level < SHED_LEVELS.calls) return;
     const messages = isBatch(message) ? messagesIn(message) : [message];
-    if (messages.some(isRequest)) throw this.#overloaded("the gateway is short of memory: no new calls");
+    if (messages.some(isRequest)) throw this.#overloaded("memory limit reached: no new calls");
   }
 
   #overloaded(sentence: string): GatewayError {

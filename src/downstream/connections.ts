@@ -103,7 +103,7 @@ export class ConnectionTimeouts {
     const since = goesOn ? before.since : now - this.#stepMs;
     if (now - since >= this.#stallMs) {
       const bytes = socket.writableLength;
-      this.#logger.warn({ bytes }, "a stalled connection was closed: its reader takes nothing");
+      this.#logger.warn({ bytes }, "a stalled connection was closed: the client does not read");
       socket.destroy();
       return;
     }

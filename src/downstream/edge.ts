@@ -87,7 +87,7 @@ export interface PipeEdge {
 /** The error for a fault of the gateway itself, which says nothing about the cause. */
 export const GATEWAY_FAULT: RpcError = {
   code: CODE.internalError,
-  message: "the gateway failed on this request; its log says why",
+  message: "internal error; see the gateway's log",
 };
 
 /** The error that answers a request which failed at an edge; what is no refusal is a fault, and is logged. */

@@ -125,7 +125,7 @@ export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger):
           return;
         }
         const absent = error.code === "ENOENT" || error.code === "ECONNREFUSED";
-        logger.warn({ to: owner, error }, "a request could not be handed over to the worker it belongs to");
+        logger.warn({ to: owner, error }, "a request could not be forwarded to its worker");
         resolve(absent ? "absent" : "lost");
       });
       // The host has hung up, or has everything; a request that is over cannot be ended again.
@@ -148,7 +148,7 @@ function workerBoundId({ method, params }: Envelope): string | undefined {
 const withoutHeaders = (raw: readonly string[], names: ReadonlySet<string>): string[] =>
   raw.filter((_, at) => !names.has((raw[at - (at % 2)] ?? "").toLowerCase()));
 
-const WORKER_LOST = "the part of the gateway that worked on this was lost; what came of it is not known";
+const WORKER_LOST = "the worker that served this exited; the outcome is unknown";
 
 /** The sessions of a worker end with it. */
 const SESSION_ERRORS = {
@@ -163,6 +163,6 @@ const SESSION_ERRORS = {
 
 /** Without a session the next worker of that number can tell what is known. */
 const MESSAGE_ERRORS = {
-  absent: () => overloaded("the part of the gateway that this belongs to is starting again", 1_000),
+  absent: () => overloaded("the worker that serves this is restarting", 1_000),
   lost: () => new GatewayError("outcome_unknown", "gateway", WORKER_LOST),
 };

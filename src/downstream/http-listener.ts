@@ -103,7 +103,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     async start() {
       checkExposure(listen, authentication.isRequired);
       if (listen.insecure && !authentication.isRequired && !isLoopback(listen.host)) {
-        logger.warn({ host: listen.host }, "insecure: anybody who reaches this address may call every tool");
+        logger.warn(
+          { host: listen.host },
+          "insecure: every client that reaches this address may call every tool",
+        );
       }
       // A socket of this worker alone, where Node's cluster would otherwise share it among all.
       if (workerServer !== undefined) await bind(workerServer, { path: workers?.socket, exclusive: true });
@@ -148,14 +151,14 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
 
   function refuseConnection(response: ServerResponse): void {
     onShed("connections");
-    sendFailure(response, httpFailure(overloaded("there are too many connections to the gateway")));
+    sendFailure(response, httpFailure(overloaded("too many connections to the gateway")));
   }
 }
 
 /** @throws GatewayError `forbidden` for a listener beyond loopback without authentication. */
 export function checkExposure({ host, insecure }: ListenConfig["http"], isRequired: boolean): void {
   if (isLoopback(host) || isRequired || insecure) return;
-  const message = `refused to listen on ${host}: anybody who reaches it could call every tool; "auth" in the config says who may, or --insecure that all may`;
+  const message = `refused to listen on ${host}: every client that reaches it could call every tool; set "auth" in the config, or --insecure`;
   throw new GatewayError("forbidden", "gateway", message);
 }
 

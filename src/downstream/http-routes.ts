@@ -82,8 +82,8 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     const older = path === "/sse" || path === MESSAGES_PATH;
     throw notFoundError(
       older && sse === undefined
-        ? "the transport of 2024-11-05 is not served here unless listen.http.legacySse says so"
-        : `there is nothing at this path; MCP is spoken at ${listen.path}`,
+        ? "the HTTP+SSE transport of 2024-11-05 is disabled; set listen.http.legacySse"
+        : `there is nothing at this path; the MCP endpoint is ${listen.path}`,
     );
   }
 

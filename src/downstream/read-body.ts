@@ -141,4 +141,6 @@ const tooLarge = (limit: number): GatewayError =>
   new GatewayError("too_large", "downstream", `the body is larger than ${limit} bytes`);
 
 const clientGone = (cause: unknown): GatewayError =>
-  new GatewayError("cancelled", "downstream", "the client went away before its request was read", { cause });
+  new GatewayError("cancelled", "downstream", "the client disconnected before its request was read", {
+    cause,
+  });

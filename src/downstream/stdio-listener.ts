@@ -67,7 +67,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
       // One write per message: two writers could otherwise come between a message and its line end.
       output.write(typeof text === "string" ? `${text}\n` : Buffer.concat([text, LF]));
       if (output.writableLength > MAX_UNREAD_BYTES)
-        onHostGone(new Error("the host does not read its answers"));
+        onHostGone(new Error("the host does not read its responses"));
       else if (output.writableLength > PAUSE_BYTES) input.pause();
     },
   };
@@ -136,9 +136,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   function track(served: void | Promise<void>): void {
     if (!(served instanceof Promise)) return;
     const settled = served
-      .catch((error: unknown) =>
-        logger.error({ error }, "a message on stdin ended in a fault of the gateway"),
-      )
+      .catch((error: unknown) => logger.error({ error }, "a message on stdin failed: internal error"))
       .finally(() => inFlight.delete(settled));
     inFlight.add(settled);
   }
@@ -151,7 +149,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   function onHostGone(error: unknown): void {
     if (!writable) return;
     writable = false;
-    logger.debug({ error }, "the host no longer reads, so everything ends");
+    logger.debug({ error }, "the host no longer reads stdout; stopping");
     ended.resolve();
   }
 

@@ -1,4 +1,4 @@
-/** Is the process overloaded (short of memory, its event loop stalls), and how many event streams may hosts open then? */
+/** Is the process overloaded (memory limit reached, event loop blocked), and how many event streams may hosts open then? */
 import { ANONYMOUS, type Principal } from "../core/client.js";
 import { type GatewayError, overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
@@ -46,7 +46,7 @@ export function createOverloadMonitor({
       pressure.start();
       stopWatching = watchStalls((stalledMs) => {
         metrics.eventLoopStalled();
-        logger.warn({ stalledMs }, "the event loop stalled; everything that was due meanwhile is late");
+        logger.warn({ stalledMs }, "the event loop was blocked; timers are late");
       });
     },
     stop() {
@@ -78,11 +78,10 @@ export class SharedStreamQuota implements StreamQuota {
   acquire({ id }: Principal): () => void {
     const { total, perPrincipal, pressure } = this.#options;
     const own = this.#byPrincipal.get(id) ?? 0;
-    if (pressure.level >= SHED_LEVELS.streams)
-      throw this.#overloaded("the gateway is short of memory: no new streams");
-    if (this.#open >= total) throw this.#overloaded(`${total} streams are open, which is all there may be`);
+    if (pressure.level >= SHED_LEVELS.streams) throw this.#overloaded("memory limit reached: no new streams");
+    if (this.#open >= total) throw this.#overloaded(`${total} streams are open (limit of the gateway)`);
     if (own >= perPrincipal && id !== ANONYMOUS.id) {
-      throw this.#overloaded(`you have ${own} streams open, which is all that one may have`);
+      throw this.#overloaded(`too many open streams for this principal (limit ${own})`);
     }
     this.#open += 1;
     this.#byPrincipal.set(id, own + 1);

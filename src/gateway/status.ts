@@ -42,7 +42,7 @@ export class GatewayStatus {
     ];
     const degraded = [
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
-      ...open.map(({ config }) => `server ${config.name} failed too often; its calls are paused`),
+      ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
     ];
     return { ready: reasons.length === 0, reasons: [...reasons, ...degraded].map(this.#redact) };
   }
@@ -96,7 +96,7 @@ function requiredServerFailure({
         new GatewayError(
           "upstream_unavailable",
           "upstream",
-          `required server ${config.name} is not there: ${why}`,
+          `required server ${config.name} is not connected: ${why}`,
           {
             server: config.name,
           },

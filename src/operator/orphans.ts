@@ -30,16 +30,13 @@ export async function handleOrphans(
   if (reap) {
     const ending = (await registry.orphans()).map(async (orphan) => {
       await registry.end(orphan);
-      logOrphan(orphan, "ended a process that an earlier gateway had left behind");
+      logOrphan(orphan, "ended an orphaned process of a killed gateway");
     });
     await Promise.all(ending);
   } else if ((await registry.orphans()).length > 0) {
     const logOrphans = async (): Promise<void> => {
       for (const orphan of await registry.orphans()) {
-        logOrphan(
-          orphan,
-          "an earlier gateway was killed and has left this process behind; --reap ends such processes",
-        );
+        logOrphan(orphan, "orphaned process of a killed gateway; --reap ends such processes");
       }
     };
     setTimeout(() => void logOrphans(), GRACE_MS).unref();

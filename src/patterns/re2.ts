@@ -31,7 +31,7 @@ export function compilePattern(pattern: string): RE2JS {
     return compileRe2(pattern);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : "unknown error";
-    throw new SyntaxError(`the pattern is not one that RE2 takes: ${why}`, { cause });
+    throw new SyntaxError(`the pattern is not supported by RE2: ${why}`, { cause });
   }
 }
 

@@ -324,11 +324,11 @@ const approvalAddedMidCall = (route: Route, { name }: RuleConfig): GatewayError 
   });
 
 const urlNotAllowed = (route: Route): GatewayError =>
-  new GatewayError("denied", "gateway", `"${route.upstream}" may not send a person to the page it wants`, {
+  new GatewayError("denied", "gateway", `"${route.upstream}" may not open the URL it asks for`, {
     server: route.upstream,
   });
 
 const tooManyRefusedRounds = (route: Route): GatewayError =>
-  new GatewayError("denied", "gateway", `"${route.upstream}" keeps asking for what it may not have`, {
+  new GatewayError("denied", "gateway", `"${route.upstream}" keeps asking for what policy refuses`, {
     server: route.upstream,
   });

@@ -72,7 +72,7 @@ export class Approvals {
       throw new GatewayError(
         "state_rejected",
         "downstream",
-        "this approval does not fit the call, or was used",
+        "this approval belongs to another call, or was used",
       );
     }
     this.#spent.set(asked.nonce, true);
@@ -127,7 +127,7 @@ async function approvalPromptOf(
     ...(cut === undefined ? [] : [truncationNote("The arguments are", "arguments", cut)]),
   ];
   const isCut = name.cut !== undefined || cut !== undefined;
-  const alone = isCut && rule.rememberMs !== undefined ? ["A yes is good for this call alone."] : [];
+  const alone = isCut && rule.rememberMs !== undefined ? ["The approval holds for this call only."] : [];
   return { message: [...lines, ...alone, text].join("\n"), isCut };
 }
 

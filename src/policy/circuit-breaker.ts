@@ -177,7 +177,7 @@ export function circuitBreaker(breaker: CircuitBreaker, server: string): Middlew
 }
 
 const circuitOpenError = (server: string, retryAfterMs: number): GatewayError =>
-  new GatewayError("upstream_unavailable", "upstream", `"${server}" failed too often; its calls are paused`, {
+  new GatewayError("upstream_unavailable", "upstream", `"${server}" failed too often; circuit breaker open`, {
     server,
     retryable: true,
     // Half open with a probe under way: the next one may go when that one is back.

@@ -52,7 +52,7 @@ export function concurrency(settings: ConcurrencySettings): Middleware {
 }
 
 const cancelledInQueue = (cause: unknown): GatewayError =>
-  new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", { cause });
+  new GatewayError("cancelled", "downstream", "the client cancelled this call while it waited", { cause });
 
 const queueFull = ({ semaphore, server }: ConcurrencySettings): GatewayError =>
   new GatewayError(
@@ -92,9 +92,8 @@ export class Semaphore {
     readonly limit: number,
     readonly queueLimit: number,
   ) {
-    if (!Number.isInteger(limit) || limit < 1) throw new RangeError("there must be at least one place");
-    if (!Number.isInteger(queueLimit) || queueLimit < 0)
-      throw new RangeError("the room to wait must not be negative");
+    if (!Number.isInteger(limit) || limit < 1) throw new RangeError("concurrency must be at least 1");
+    if (!Number.isInteger(queueLimit) || queueLimit < 0) throw new RangeError("queue must not be negative");
   }
 
   /** How many are inside. */

@@ -32,7 +32,7 @@ const EVENT_LOOP_STALL_MS = 100;
  */
 export function deadline(settings: DeadlineSettings): Middleware {
   const { server } = settings;
-  if (!(settings.timeoutMs > 0)) throw new RangeError("a time-out must be longer than nothing");
+  if (!(settings.timeoutMs > 0)) throw new RangeError("a timeout must be greater than 0");
 
   const timers = new CoarseTimers();
   return (next: Handler): Handler =>

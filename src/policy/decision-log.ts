@@ -95,7 +95,7 @@ export class DecisionLog {
   #count({ time: _, ...row }: DecisionRow, { failed }: Decision): void {
     this.#metrics.policyDecided(row.effect, row.rule);
     if (failed !== undefined) {
-      this.#logger.warn({ call: row.call, rule: row.rule, why: failed }, "a rule could not be answered");
+      this.#logger.warn({ call: row.call, rule: row.rule, why: failed }, "a rule could not be evaluated");
     } else if (row.effect !== "allow") {
       // The line has a time of its own.
       this.#logger.debug(row, "the policy decided");

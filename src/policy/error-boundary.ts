@@ -36,11 +36,11 @@ export function errorBoundary(logger: Logger, redact: (text: string) => string =
 
 /** Something noticed the abort before a layer of ours could put it into words. */
 const cancelledError = (cause: unknown): GatewayError =>
-  new GatewayError("cancelled", "downstream", "the client gave up this call", { cause });
+  new GatewayError("cancelled", "downstream", "the client cancelled this call", { cause });
 
 /** An internal error: the reference to the log, and no detail. The outcome of the call is unknown. */
 function internalError({ id }: Call): Reply {
-  const message = `the gateway failed on this call; its log says why under call ${id}`;
+  const message = `internal error; see the gateway's log for call ${id}`;
   const error = new GatewayError("outcome_unknown", "gateway", message, { rpc: CODE.internalError });
   return { kind: "error", error: refusalError(error), refusal: error.code };
 }

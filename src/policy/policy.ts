@@ -243,14 +243,14 @@ function reason(
   answer: ConditionResult | "other kind" | "other target" | "other principal",
   rule: RuleConfig,
 ): string {
-  if (typeof answer === "object") return `its condition cannot be answered: ${answer.failed}`;
+  if (typeof answer === "object") return `its condition cannot be evaluated: ${answer.failed}`;
   switch (answer) {
     case "other kind":
-      return "it judges something else";
+      return "it applies to other traffic";
     case "other target":
-      return "it is about other tools, prompts, resources or servers";
+      return "it applies to other tools, prompts, resources or servers";
     case "other principal":
-      return "it is about other principals";
+      return "it applies to other principals";
     case "no":
       return "its condition is not met";
     case "yes":

@@ -54,7 +54,7 @@ export async function evaluateQuestions(
 
 /** Not reached: each era validates the questions of its servers. */
 const unknownQuestion = ({ upstream }: Route): GatewayError =>
-  new GatewayError("denied", "upstream", `"${upstream}" asks for something that no rule could be about`, {
+  new GatewayError("denied", "upstream", `"${upstream}" asks for something that no rule can match`, {
     server: upstream,
   });
 

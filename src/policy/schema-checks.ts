@@ -36,9 +36,9 @@ export function checkedArguments(
   async function validate(route: Route, args: unknown): Promise<void> {
     const mismatch = await schemas.validate(route, "inputSchema", args);
     if (mismatch?.outcome === "too_large")
-      throw argumentsError("too_large", route, "are too much to be checked");
+      throw argumentsError("too_large", route, "are too large to be checked");
     if (mismatch !== undefined)
-      throw argumentsError("bad_request", route, `are not what it asks for: ${mismatch.reason}`);
+      throw argumentsError("bad_request", route, `violate its input schema: ${mismatch.reason}`);
   }
 }
 
@@ -79,13 +79,13 @@ export function checkedResults({ server, checks, schemas }: ResultChecks): Middl
       if (!Object.hasOwn(output, "structuredContent"))
         throw withheld(mismatchText("it has no structuredContent"));
       const mismatch = await schemas.validate(route, "outputSchema", output.structuredContent);
-      if (mismatch?.outcome === "too_large") throw withheld("is too much to be checked");
+      if (mismatch?.outcome === "too_large") throw withheld("is too large to be checked");
       if (mismatch !== undefined) throw withheld(mismatchText(mismatch.reason));
       return reply;
     };
 }
 
-const mismatchText = (reason: string): string => `is not what its output schema promises (${reason})`;
+const mismatchText = (reason: string): string => `violates its output schema (${reason})`;
 
 /** The tool's own result, where this one contains it; undefined for a task that has only begun. */
 function toolResultOf({ method, params }: Call, result: JsonObject): JsonObject | undefined {
@@ -111,7 +111,7 @@ function sizeOf({ text }: Payload): number {
 /** Says that the tool was carried out, so that the call is not simply made again. */
 const executedNote = ({ method, route, params }: Call): string =>
   method === "tools/call"
-    ? `"${route?.exposed ?? String(params.name)}" was carried out, but its result`
+    ? `"${route?.exposed ?? String(params.name)}" ran, but its result`
     : `the result of ${method}`;
 
 type SchemaMember = "inputSchema" | "outputSchema";

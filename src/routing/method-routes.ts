@@ -182,7 +182,7 @@ const memberPath = ({ path }: NamingMember): string => `"${path.join(".")}"`;
 const severalServers = (method: string, found: readonly ResolvedName[]): GatewayError => {
   const leads = found.map(({ member, route }) => `${memberPath(member)} of ${route.upstream}`);
   return invalidParams(
-    `${method} names things of several servers (${[...new Set(leads)].join(", ")}); a call goes to one`,
+    `${method} names targets of several servers (${[...new Set(leads)].join(", ")}); a call goes to one`,
   );
 };
 
@@ -192,18 +192,16 @@ const servedElsewhere = (method: string, server: string, found: readonly Resolve
   );
 
 const ambiguous = (method: string, member: NamingMember): GatewayError =>
-  invalidParams(`${method} does not say what it is about: ${memberPath(member)} names two things`);
+  invalidParams(`${method} has no unique target: ${memberPath(member)} names two targets`);
 
 const tooManyTexts = (method: string): GatewayError =>
-  invalidParams(
-    `${method} has more than ${MAX_TEXTS} texts in its params; nobody can say which of them are names`,
-  );
+  invalidParams(`${method} has more than ${MAX_TEXTS} texts in its params, any of which may be a name`);
 
 /** Limit of targets that one call may name; policy evaluates each. */
 const MAX_NAMED = 256;
 
 const tooManyNames = (method: string): GatewayError =>
-  invalidParams(`${method} names more than ${MAX_NAMED} things, which are more than can be judged`);
+  invalidParams(`${method} names more than ${MAX_NAMED} targets, more than can be evaluated`);
 
 /** A task of another client and one that never existed get the same error. */
 const noSuchTask = (): GatewayError =>

@@ -75,7 +75,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
   function refuseTarget(call: Call): GatewayError {
     const target = targetOf(call.method, call.params);
     if (target === undefined) {
-      const message = `${call.method} does not say what it is about: its params need ${TARGETED_METHODS[call.method]?.needs}`;
+      const message = `${call.method} has no unique target: its params need ${TARGETED_METHODS[call.method]?.needs}`;
       return invalidParams(message);
     }
     const view = catalog.view(call.client);
@@ -202,7 +202,9 @@ function sender({ catalog, handlers, tasks }: SenderOptions): Send {
 }
 
 const serverGone = (server: string): GatewayError =>
-  new GatewayError("upstream_unavailable", "gateway", `server ${server} is not served any more`, { server });
+  new GatewayError("upstream_unavailable", "gateway", `server ${server} was removed from the config`, {
+    server,
+  });
 
 /** @throws GatewayError with -32602 for a cursor that this gateway did not write. */
 export function listHandler(catalog: Pick<Catalog, "view" | "prepare" | "freshness">): Handler {

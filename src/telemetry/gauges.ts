@@ -30,21 +30,18 @@ export const GAUGES: {
   readonly [K in keyof GaugeLabels]: readonly [name: string, help: string, ...labels: string[]];
 } = {
   upstreamUp: ["cardea_upstream_up", "Whether the server can be reached (1) or not (0).", "server"],
-  inflightRequests: ["cardea_inflight_requests", "Calls the server is working on.", "server"],
-  queueDepth: ["cardea_queue_depth", "Calls that wait in line for the server.", "server"],
+  inflightRequests: ["cardea_inflight_requests", "Running calls of the server.", "server"],
+  queueDepth: ["cardea_queue_depth", "Calls queued for the server.", "server"],
   circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
   sessions: ["cardea_sessions", "Sessions of legacy hosts; modern hosts of the last 30 minutes.", "era"],
-  streamsOpen: ["cardea_streams_open", "Event streams open towards hosts.", "kind"],
-  orphans: [
-    "cardea_orphaned_processes",
-    "Processes of servers that a killed gateway left behind and that still run.",
-  ],
+  streamsOpen: ["cardea_streams_open", "Open event streams to hosts.", "kind"],
+  orphans: ["cardea_orphaned_processes", "Orphaned server processes of a killed gateway that still run."],
   overloadLevel: [
     "cardea_overload_level",
-    "What is refused for want of memory: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",
+    "Memory pressure; refused: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",
   ],
-  heapLimit: ["cardea_heap_limit_bytes", "How large the heap of the process may become."],
-  parkedCalls: ["cardea_parked_calls", "Calls waiting here for an answer to their server's question."],
+  heapLimit: ["cardea_heap_limit_bytes", "Heap limit of the process."],
+  parkedCalls: ["cardea_parked_calls", "Parked calls: they wait for an answer to their server's question."],
 };
 
 type Kind = GaugeLabels["streamsOpen"]["kind"];

@@ -56,12 +56,12 @@ export class Metrics {
 
   readonly #requests = new LabeledMetric({
     name: "cardea_requests_total",
-    help: "Calls of hosts, by how they ended.",
+    help: "Calls of hosts, by outcome.",
     labels: ["method", "server", "outcome"],
   });
   readonly #durations = new LabeledMetric({
     name: "cardea_request_duration_seconds",
-    help: "Time from a host's call to its reply; waiting for a person or a model is not part of it.",
+    help: "Time from a host's call to its reply, without waiting for a person or a model.",
     labels: ["method", "server", "tool"],
     buckets: BUCKETS,
   });
@@ -76,22 +76,20 @@ export class Metrics {
   ]);
   readonly #refusedQuestions = this.#counter(
     "cardea_refused_questions_total",
-    "Questions of servers that reached nobody, by why.",
+    "Questions of servers that were refused, by reason.",
     ["server", "reason"],
   );
   readonly #unmatchedMessages = this.#counter(
     "cardea_upstream_strays_total",
-    "Messages of servers that nobody waited for, such as answers that came too late.",
+    "Messages of servers that match no request, such as late responses.",
     ["server"],
   );
-  readonly #shed = this.#counter(
-    "cardea_overload_refusals_total",
-    "What was refused because there was too much of it.",
-    ["what"],
-  );
+  readonly #shed = this.#counter("cardea_overload_refusals_total", "Requests shed by overload protection.", [
+    "what",
+  ]);
   readonly #stalls = this.#counter(
     "cardea_event_loop_stalls_total",
-    "How often the event loop stood still for a second or more.",
+    "Times that the event loop was blocked for a second or more.",
     [],
   );
   readonly #rateLimited = this.#counter("cardea_rate_limited_total", "Calls refused by a limit.", [
@@ -102,28 +100,26 @@ export class Metrics {
     "decision",
     "rule",
   ]);
-  readonly #listChanges = this.#counter("cardea_list_changed_total", "List changes told by servers.", [
+  readonly #listChanges = this.#counter("cardea_list_changed_total", "List changes announced by servers.", [
     "server",
     "list",
   ]);
   readonly #authFailures = this.#counter(
     "cardea_auth_failures_total",
-    "Requests that were not let in, by what was wrong with their credentials.",
+    "Requests that failed authentication, by reason.",
     ["reason"],
   );
   readonly #retries = this.#counter(
     "cardea_retries_total",
-    "Calls sent a second time, because their server could not be reached.",
+    "Calls retried because their server could not be reached.",
     ["server"],
   );
-  readonly #cacheHits = this.#counter(
-    "cardea_cache_hits_total",
-    "Calls answered with what their server had said before.",
-    ["server"],
-  );
+  readonly #cacheHits = this.#counter("cardea_cache_hits_total", "Calls answered from the response cache.", [
+    "server",
+  ]);
   readonly #reload = new Gauge({
     name: "cardea_config_last_reload_successful",
-    help: "Whether the config was applied the last time it was read (1) or refused (0).",
+    help: "Whether the last read of the config was applied (1) or refused (0).",
     registers: [this.#registry],
   });
   readonly #serverOperations = new LabeledMetric({

@@ -259,10 +259,8 @@ function filterLoopedItems(from: string, own: string, items: readonly JsonObject
  */
 function addOwnHop(call: Call, own: string): Call {
   const hops = hopsOf(call.params);
-  if (hops.includes(own))
-    throw loopError("has been through this gateway before: its servers lead back to it");
-  if (hops.length >= MAX_HOPS)
-    throw loopError(`has been through ${MAX_HOPS} gateways, which is as far as it may go`);
+  if (hops.includes(own)) throw loopError("has passed this gateway before (a loop of gateways)");
+  if (hops.length >= MAX_HOPS) throw loopError(`has passed ${MAX_HOPS} gateways, which is the limit`);
   return { ...call, params: withHop(call.params, hops, own) };
 }
 

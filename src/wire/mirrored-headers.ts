@@ -99,11 +99,9 @@ function read(root: JsonObject): ParamHeaders {
 
 function faultOf(schema: JsonObject, { path, reachable }: SchemaNode): string | undefined {
   const name = schema[ANNOTATION];
-  if (!reachable || path.length === 0) return "stands where no argument can be read";
+  if (!reachable || path.length === 0) return "is where no argument can be read";
   if (typeof name !== "string" || !TOKEN.test(name)) return "is no header name";
-  return PRIMITIVES.has(schema.type)
-    ? undefined
-    : "stands on something that is no string, integer or boolean";
+  return PRIMITIVES.has(schema.type) ? undefined : "is on something that is no string, integer or boolean";
 }
 
 /** The schemas inside `schema`, last first, so that the stack gives them in order. */

@@ -201,7 +201,7 @@ test("a fault while a failed list is taken in keeps nobody waiting, and the list
   const catalog = catalogOf([files], { logger });
   files.becomeReady();
   await vi.advanceTimersByTimeAsync(0);
-  expect(faults).toEqual(["lists could not be taken in"]);
+  expect(faults).toEqual(["lists could not be applied to the catalog"]);
   files.well();
   files.listChanged("tools");
   await vi.advanceTimersByTimeAsync(1_000);

@@ -89,7 +89,7 @@ describe("what is really there", () => {
     ["silent", "no_answer", /^it runs, but does not answer/],
     ["closed", "credentials", /^it answers 401/],
     ["nowhere", "not_found", /^there is nothing at \/nowhere$/],
-    ["nobody", "nobody_listens", /^nobody listens at 127\.0\.0\.1:9$/],
+    ["nobody", "nobody_listens", /^connection refused: no server listens at 127\.0\.0\.1:9$/],
   ])("%s: %s", (server, cause, sentence) => {
     const found = reports.find((report) => report.server === server);
     expect(found).toMatchObject({ ok: cause === "ok", cause, sentence: expect.stringMatching(sentence) });
@@ -172,7 +172,7 @@ describe("what is told of it", () => {
     [
       "python: can't open file '/x/y.py': [Errno 2] No such file or directory",
       "file_not_found",
-      "it is told to run a file that is not there: /x/y.py",
+      "its args name a file that does not exist: /x/y.py",
     ],
     [
       "ModuleNotFoundError: No module named 'mcp'",
@@ -197,7 +197,7 @@ describe("what is told of it", () => {
     [
       "Error: Cannot find module '/x/y.js'\n    at Module._load {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}",
       "file_not_found",
-      "it is told to run a file that is not there: /x/y.js",
+      "its args name a file that does not exist: /x/y.js",
     ],
     [
       "npm error code E503\nnpm error 503 Service Unavailable",
@@ -219,7 +219,7 @@ describe("what is told of it", () => {
   ])("a process that said %j", async (said, cause, sentence) => {
     write({ x: { command: "x" } });
     const seen = {
-      error: new Error("x exited with code 1; its last words: y"),
+      error: new Error("x exited with code 1; last output: y"),
       stderr: said.split("\n"),
       nonProtocolOutput: [],
     };
@@ -278,7 +278,7 @@ describe("what is told of it", () => {
     });
     expect(await runCommandLine(["doctor"], shell)).toBe(69);
     expect(shell.out()).toBe(`ok    a: all right: A\\u001b[31m 1, 1 tool
-      it also writes to stdout what is no message; that belongs on stderr, and other hosts may stumble over it
+      it also writes lines to stdout that are not JSON-RPC; they belong on stderr, and other hosts may fail on them
 WRONG b: it exits at once with code 1; see what it says below
       | \\u001b[2Jgone
 `);
@@ -298,7 +298,7 @@ WRONG b: it exits at once with code 1; see what it says below
     const asText = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor"], asText)).toBe(0);
     expect(asText.out()).toBe(`ok    a: all right: 2 tools
-      it lists what hosts cannot read, and what is left out: tools "odd\\u001b[2J": description must be a string, not null; prompts: prompts[1] must be an object, not null
+      it has invalid list entries, which are left out: tools "odd\\u001b[2J": description must be a string, not null; prompts: prompts[1] must be an object, not null
 `);
     const asJson = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], asJson)).toBe(0);

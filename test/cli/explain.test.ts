@@ -30,7 +30,7 @@ const DENIED: Explained = {
       on: "call",
       matches: false,
       decides: false,
-      why: "it is about other tools, prompts, resources or servers",
+      why: "it applies to other tools, prompts, resources or servers",
     },
     {
       rule: "ops",
@@ -38,7 +38,7 @@ const DENIED: Explained = {
       on: "call",
       matches: false,
       decides: false,
-      why: "it is about other principals",
+      why: "it applies to other principals",
     },
     {
       rule: "no-prod",
@@ -54,7 +54,7 @@ const DENIED: Explained = {
       on: "elicitation",
       matches: false,
       decides: false,
-      why: "it judges something else",
+      why: "it applies to other traffic",
     },
     { rule: "late", effect: "hide", on: "call", matches: true, decides: false, why: "it matches every call" },
   ],
@@ -94,14 +94,14 @@ test("every rule that is about the call, in order, and every limit that applies"
   it is refused: rule "no-prod" decides ("production is read-only")
 
 rules, in order; the first that matches decides:
-     ops      allow  it is about other principals
+     ops      allow  it applies to other principals
   -> no-prod  deny   it matches by its tools, when
      late     hide   it matches every call
-  (2 more are about other things; --json lists all)
+  (2 more apply to other targets; --json lists all)
 
 limits that apply:
      few          per principal  the next call may start in 6 s
-     two-at-once  per all        a call may start now, 2 at a time, given up after 60 s of silence
+     two-at-once  per all        a call may start now, 2 at a time, timeout after 60 s without a sign of life
 `);
   expect(shell.events).toEqual(["stop at once"]);
 });
@@ -120,10 +120,10 @@ test("what no rule is about", async () => {
   });
   expect(await runCommandLine(["explain", "db__drop"], shell)).toBe(0);
   expect(shell.out()).toBe(`db__drop of server db, called by anonymous:
-  the arguments are refused before any rule is asked: env must be string
+  the arguments are refused before any rule: env must be string
   it is let through: no rule decides, so policy.default does
 
-rules: none is about it
+rules: none applies
 
 limits: none applies
 `);

@@ -203,7 +203,7 @@ describe("call", () => {
       "a question",
       { kind: "input_required", requests: {} },
       "",
-      "error: the server asks something before it goes on, and nobody is here to answer",
+      "error: the server asks a question, and there is no person to answer it",
     ],
   ] as const)("ends with 1 at %s", async (_, reply, out, said) => {
     const shell = shellWith({ call: answering(reply) });

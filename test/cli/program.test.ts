@@ -103,7 +103,7 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     [["call", "t", "a:=b"], "what follows a:= is not JSON; text is written a=text", undefined],
     [["explain", "t", "=b"], '"=b" is no argument', undefined],
     [["import"], "missing required argument 'file'", undefined],
-    [["connect", "nonsense"], 'a "url" that is not a complete address', undefined],
+    [["connect", "nonsense"], 'a "url" that is not an absolute URL', undefined],
     [
       ["connect", "https://x.example", "--header", "token s3cret"],
       "--header takes a name, a colon and a value",
@@ -315,7 +315,7 @@ describe("check", () => {
     ['{ "listen": { "admin": { "host": "::" } } }', {}, 78, "1:34: serve refuses to listen on ::"],
     ["{}", { CARDEA_HOST: "0.0.0.0" }, 78, "1:1: serve refuses to listen on 0.0.0.0"],
     ["{}", { CARDEA_HOST: "0.0.0.0", CARDEA_INSECURE: "1" }, 0, "all right"],
-    ['{ "limits": [{ "rate": "1/s" }] }', { CARDEA_WORKERS: "2" }, 78, "1:13: several workers cannot count"],
+    ['{ "limits": [{ "rate": "1/s" }] }', { CARDEA_WORKERS: "2" }, 78, "1:13: the limit"],
   ] as [string, Record<string, string>, number, string][])(
     "refuses what serve would: %s %j",
     async (text, env, code, message) => {
@@ -335,7 +335,7 @@ describe("check", () => {
     const shell = fakeShell({ cwd: folder });
     expect(await runCommandLine(["check", "--config", "shadow.yaml"], shell)).toBe(0);
     expect(shell.out()).toBe(
-      "shadow.yaml:5:35: warning: no name is like this: they begin with a__\n" +
+      "shadow.yaml:5:35: warning: matches no name: they begin with a__\n" +
         'shadow.yaml:5:7: warning: rule "some" never decides: "all" matches all that it matches, and comes first\n' +
         "shadow.yaml: all right, 1 server\n",
     );

@@ -72,7 +72,7 @@ describe("--workers", () => {
       config({ limits: [{ name: "few", tools: ["*"], timeout: "1m", ...bound }] });
       const { shell, orders } = shellWithWorkers();
       expect(await runCommandLine(["serve", "--workers", "2"], shell)).toBe(78);
-      expect(shell.said.join("\n")).toContain('cannot count together what the limit "few" counts');
+      expect(shell.said.join("\n")).toContain('the limit "few" counts calls');
       expect(orders).toEqual([]);
     },
   );

@@ -97,7 +97,7 @@ describe("beyond this machine", () => {
       'serve refuses to listen on 0.0.0.0, beyond this machine, without "auth" or "insecure": true',
     ]);
     expect(advice({ ...server, listen: { http: { ...http, insecure: true } } })).toEqual([
-      "whoever reaches this address may call every tool",
+      "every client that reaches this address may call every tool",
     ]);
     expect(obstacles({ ...server, listen: { admin: { host: "::" } } })).toEqual([
       'serve refuses to listen on ::, beyond this machine, without a "token" for the admin listener',

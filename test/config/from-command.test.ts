@@ -51,7 +51,7 @@ describe("an address", () => {
   });
 
   test.each([
-    ["nonsense", {}, 'the server has a "url" that is not a complete address'],
+    ["nonsense", {}, 'the server has a "url" that is not an absolute URL'],
     ["ftp://x.example", {}, 'the server has a "url" that is neither http: nor https:'],
     ["https://x.example", { "bad name": "x" }, "the server's headers: it is not a header name"],
     ["https://x.example", { X: "a\nb" }, "the server's headers: it cannot hold a line break"],

@@ -59,7 +59,7 @@ describe("policy and limits", () => {
     expect(messages).toEqual([
       'cardea.json:1:15: listen has an unknown key "prot"',
       expect.stringMatching(/^cardea\.json:2:53: policy\.rules\[0\]\.when: /),
-      'cardea.json:2:82: policy.rules[1].effect: "hide" is for calls; what a server asks can be allowed or denied',
+      'cardea.json:2:82: policy.rules[1].effect: "hide" is for calls; questions of servers can be allowed or denied',
       'cardea.json:3:14: limits[0]: a limit needs a "rate", a "quota", a "concurrency" or a "timeout"',
     ]);
   });

@@ -9,5 +9,5 @@ test("that fails is told to the log, with what it was", async () => {
   inBackground(Promise.reject(error), log, "telling changes");
   inBackground(Promise.resolve(1), log, "something else");
   await new Promise(setImmediate);
-  expect(said).toEqual([[{ error }, "telling changes failed: a fault of the gateway"]]);
+  expect(said).toEqual([[{ error }, "telling changes failed: internal error"]]);
 });

@@ -97,7 +97,7 @@ describe("while an answer is written", () => {
     expect(connection.closedAt).toBeLessThanOrEqual(STALL_MS + 2 * STEP_MS);
     expect(warn).toHaveBeenCalledExactlyOnceWith(
       { bytes: 900 },
-      "a stalled connection was closed: its reader takes nothing",
+      "a stalled connection was closed: the client does not read",
     );
   });
 

@@ -67,6 +67,6 @@ test("an open circuit breaker and a refused config are listed, redacted, and lea
   status.reloadErrors = ["line 1: s3cret"];
   expect(status.readiness()).toEqual({
     ready: true,
-    reasons: ["the newest config was refused: line 1: …", "server a failed too often; its calls are paused"],
+    reasons: ["the newest config was refused: line 1: …", "server a failed too often; circuit breaker open"],
   });
 });

@@ -32,7 +32,7 @@ describe("a call", () => {
     });
     const reply = await handle(toolCall("db", "drop", { env: "prod" }));
     expect(object(reply)).toEqual({
-      content: [{ type: "text", text: "production is read-only here. Trying again will not help." }],
+      content: [{ type: "text", text: "production is read-only here. A retry will not help." }],
       isError: true,
       _meta: { "cardea/refusal": { code: "denied", rule: "no-prod", server: "db", retryable: false } },
     });

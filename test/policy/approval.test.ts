@@ -84,7 +84,7 @@ describe("approval", () => {
     expect(message).toContain(
       `The arguments are cut: not all can be shown. The whole arguments: ${Buffer.byteLength(text)} bytes, SHA-256 ${sha256}.`,
     );
-    expect(message).toContain("A yes is good for this call alone.");
+    expect(message).toContain("The approval holds for this call only.");
     expect(wordOf(await handle(again(first, asked, { "cardea/approval": { action: "accept" } })))).toBe(
       "result",
     );

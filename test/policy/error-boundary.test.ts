@@ -25,7 +25,7 @@ describe("a tool call refused after it was routed", () => {
     const reply = await rescued(fakeCall(), error);
     expect(reply).toMatchObject({ kind: "result", refusal: "rate_limited" });
     expect(object(reply)).toEqual({
-      content: [{ type: "text", text: "this was refused. Trying again can help in 3 s." }],
+      content: [{ type: "text", text: "this was refused. Retry in 3 s." }],
       isError: true,
       _meta: {
         "cardea/refusal": {
@@ -40,17 +40,13 @@ describe("a tool call refused after it was routed", () => {
   });
 
   test.each<[ErrorCode, GatewayErrorOptions, string]>([
-    ["denied", {}, "Trying again will not help."],
-    ["upstream_unavailable", { retryable: true }, "Trying again may help."],
-    ["queue_full", { retryable: true, retryAfterMs: 1 }, "Trying again can help in 1 s."],
-    [
-      "upstream_closed",
-      { retryable: true },
-      "It may have been carried out all the same: check before trying again.",
-    ],
-    ["timed_out", {}, "It may have been carried out all the same: check before trying again."],
-    ["timed_out", { retryable: true }, "Trying again may help."],
-    ["outcome_unknown", {}, "It may have been carried out all the same: check before trying again."],
+    ["denied", {}, "A retry will not help."],
+    ["upstream_unavailable", { retryable: true }, "A retry may help."],
+    ["queue_full", { retryable: true, retryAfterMs: 1 }, "Retry in 1 s."],
+    ["upstream_closed", { retryable: true }, "It may have run: check before trying again."],
+    ["timed_out", {}, "It may have run: check before trying again."],
+    ["timed_out", { retryable: true }, "A retry may help."],
+    ["outcome_unknown", {}, "It may have run: check before trying again."],
   ])("%s says whether trying again can help (%j)", async (code, options, advice) => {
     const content = object(await rescued(fakeCall(), refusal(code, options)))?.content;
     expect(content).toEqual([{ type: "text", text: `this was refused. ${advice}` }]);
@@ -121,7 +117,7 @@ describe("what is no refusal", () => {
       kind: "error",
       error: {
         code: -32603,
-        message: `the gateway failed on this call; its log says why under call ${call.id}`,
+        message: `internal error; see the gateway's log for call ${call.id}`,
         data: { cardea: { code: "outcome_unknown", retryable: false } },
       },
       refusal: "outcome_unknown",

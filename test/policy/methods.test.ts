@@ -132,7 +132,8 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     });
     expect(error).toMatchObject({
       code: -32602,
-      message: 'other/run names things of several servers ("name" of db, "uri" of files); a call goes to one',
+      message:
+        'other/run names targets of several servers ("name" of db, "uri" of files); a call goes to one',
     });
     expect(reached).toEqual([]);
   });

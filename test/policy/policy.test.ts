@@ -74,7 +74,7 @@ describe("explain", () => {
           on: "call",
           matches: false,
           decides: false,
-          why: "it is about other tools, prompts, resources or servers",
+          why: "it applies to other tools, prompts, resources or servers",
         },
         {
           rule: "no-passwords",
@@ -82,7 +82,7 @@ describe("explain", () => {
           on: "elicitation",
           matches: false,
           decides: false,
-          why: "it judges something else",
+          why: "it applies to other traffic",
         },
         {
           rule: "for-bob",
@@ -90,7 +90,7 @@ describe("explain", () => {
           on: "call",
           matches: false,
           decides: false,
-          why: "it is about other principals",
+          why: "it applies to other principals",
         },
       ],
       limits: [{ limit: "few", per: "all", waitMs: 0, timeoutMs: 9 }],
@@ -105,7 +105,7 @@ describe("explain", () => {
     const explained = policy.explain(toolCall("db", "write", { n: 1 }));
     expect(explained.effect).toBe("deny");
     expect(explained.rules[0]).toMatchObject({ matches: false, decides: true });
-    expect(explained.rules[0]?.why).toMatch(/^its condition cannot be answered: /);
+    expect(explained.rules[0]?.why).toMatch(/^its condition cannot be evaluated: /);
   });
 });
 

@@ -72,7 +72,7 @@ describe("a call is not made again", () => {
     ["that timed out", fakeCall(READ_ONLY), lost({}, "timed_out")],
     ["when it is told when to come back", fakeCall(READ_ONLY), lost({ retryAfterMs: 500 })],
     ["that the server turned down", fakeCall(READ_ONLY), lost({ answered: true }, "upstream_unavailable")],
-    ["that the client gave up", fakeCall({ ...READ_ONLY, signal: aborted.signal }), lost()],
+    ["that the client cancelled", fakeCall({ ...READ_ONLY, signal: aborted.signal }), lost()],
     ["after a fault of ours", fakeCall(READ_ONLY), new TypeError("oops")],
     [
       "of which the client has heard",

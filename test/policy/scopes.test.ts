@@ -64,7 +64,7 @@ describe("a rule that needs scopes", () => {
     expect(wordOf(await ask({ default: "deny", rules: [rule] }))).toBe("denied");
   });
 
-  test("is no help against a rule that decides first because its condition cannot be answered", async () => {
+  test("is no help against a rule that decides first because its condition cannot be evaluated", async () => {
     const broken = { when: "args.env > 1", effect: "deny" as const };
     const rules = [broken, { scopes: ["s"], effect: "allow" as const }];
     const reply = await ask({ default: "deny", rules }, token(""), { env: "test" });

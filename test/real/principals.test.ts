@@ -286,12 +286,12 @@ describe("beyond this machine", () => {
     [
       "hosts",
       ["--host", "0.0.0.0"],
-      "refused to listen on 0.0.0.0: anybody who reaches it could call every tool",
+      "refused to listen on 0.0.0.0: every client that reaches it could call every tool",
     ],
     [
       "operators",
       ["--admin-host", "0.0.0.0"],
-      "refused to listen on 0.0.0.0: anybody who reaches it could look",
+      "refused to listen on 0.0.0.0: it would serve every client that reaches it",
     ],
   ])("nothing listens for %s without a check, unless it is told to", async (_who, flags, sentence) => {
     const { process_, remove } = run(flags);

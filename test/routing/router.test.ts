@@ -60,18 +60,18 @@ describe("a call with a target", () => {
       { message: "unknown resource: nobody+file:///a", data: { uri: "nobody+file:///a" } },
     ],
     ["tools/call", { name: "__proto__" }, { message: "unknown tool: __proto__" }],
-    ["tools/call", {}, { message: 'tools/call does not say what it is about: its params need a "name"' }],
+    ["tools/call", {}, { message: 'tools/call has no unique target: its params need a "name"' }],
     [
       "resources/read",
       { uri: 7 },
-      { message: 'resources/read does not say what it is about: its params need a "uri"' },
+      { message: 'resources/read has no unique target: its params need a "uri"' },
     ],
     [
       "completion/complete",
       { ref: { type: "ref/prompt" } },
       {
         message:
-          'completion/complete does not say what it is about: its params need a "ref" to it, by "name" or by "uri"',
+          'completion/complete has no unique target: its params need a "ref" to it, by "name" or by "uri"',
       },
     ],
     [
@@ -79,7 +79,7 @@ describe("a call with a target", () => {
       { ref: { type: "ref/prompt", name: "files__p", uri: "files+file:///a" } },
       {
         message:
-          'completion/complete does not say what it is about: its params need a "ref" to it, by "name" or by "uri"',
+          'completion/complete has no unique target: its params need a "ref" to it, by "name" or by "uri"',
       },
     ],
   ])("%s %j of nobody is -32602", async (method, params, expected) => {
@@ -385,7 +385,7 @@ describe("URIs in what a server answers", () => {
   });
 });
 
-test("a server that is not served any more is unavailable, not unknown", async () => {
+test("a server that was removed from the config is unavailable, not unknown", async () => {
   const files = fakeUpstream("files", { lists });
   const { catalog, tasks } = frontOf([files]);
   const { router } = await import("../../src/routing/router.js");

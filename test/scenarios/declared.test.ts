@@ -134,7 +134,7 @@ describe.each(named(LEGACY))("%s", (_name, kind) => {
       expect((await outcome).result).toMatchObject({
         isError: true,
         content: [
-          { text: expect.stringContaining("needs an answer that the client cannot or will not give") },
+          { text: expect.stringContaining("needs an answer that the client cannot give or refused") },
         ],
         _meta: { "cardea/refusal": { code: "denied" } },
       });

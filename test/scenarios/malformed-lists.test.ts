@@ -147,7 +147,9 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     });
     const sentences = warnings.map(({ sentence }) => sentence);
     expect(sentences).toContainEqual(
-      expect.stringMatching(/^odd lists .* left out: tools "whole": description must be a string, not null$/),
+      expect.stringMatching(
+        /^odd has an invalid list entry, which is left out: tools "whole": description must be a string, not null$/,
+      ),
     );
     expect(new Set(sentences).size).toBe(sentences.length);
   });

@@ -138,7 +138,7 @@ describe.skipIf(process.platform !== "linux")("a server", () => {
 
   test("that never ends its answer is cut off at 64 MiB", async () => {
     const taken = await growth(gateway.process.pid, async () => {
-      expect(await told("web__endless")).toContain("an answer longer than");
+      expect(await told("web__endless")).toContain("a response longer than");
     });
     expect(taken).toBeLessThan(3 * 64 * MIB + NOISE);
   });

@@ -74,7 +74,7 @@ test.each(["legacy", "modern"] as const)(
     expect(await failure(call(["own", "third"]))).toMatchObject({
       code: "bad_request",
       retryable: false,
-      message: expect.stringContaining("has been through this gateway before") as string,
+      message: expect.stringContaining("has passed this gateway before") as string,
     });
     expect(await failure(call(Array.from({ length: 8 }, (_, index) => `g${index}`)))).toMatchObject({
       code: "bad_request",

@@ -63,7 +63,7 @@ describe("annotations of an input schema", () => {
   test("do not overflow the stack however deep the schema is", () => {
     let deep: object = schema({ region });
     for (let i = 0; i < 20_000; i++) deep = { not: deep };
-    expect(paramHeaders(deep).fault).toContain("stands where no argument can be read");
+    expect(paramHeaders(deep).fault).toContain("is where no argument can be read");
   });
 });
 

@@ -113,7 +113,7 @@ const lostText = (responseTo: MessageId | null): string => errorText(responseTo,
 const LOST = new GatewayError(
   "outcome_unknown",
   "gateway",
-  "the response was lost with its connection, and was too much to be kept; the request may have been carried out",
+  "the response was lost with its connection and was not kept; the request may have run",
 );
 
 interface EventId {

@@ -80,8 +80,7 @@ export class LegacyHttpEdge {
       return;
     }
     const outcome = streams.resume(exchange.response, lastEventId);
-    if (outcome === "unknown")
-      refuse(exchange, 400, "nothing is kept of the stream that Last-Event-ID names");
+    if (outcome === "unknown") refuse(exchange, 400, "unknown Last-Event-ID: no such stream is kept");
     // To an event stream this status says that there is no use in coming back (HTML, "Server-sent events").
     else if (outcome === "over") exchange.response.writeHead(204).end();
   }

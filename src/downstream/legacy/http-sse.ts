@@ -55,7 +55,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
 
   function get(exchange: HttpExchange): void {
     if (closing || streams.size >= maxStreams) {
-      throw overloaded("no more streams can be opened now");
+      throw overloaded("too many open streams");
     }
     exchange.response.once("close", streamQuota.acquire(exchange.principal));
     const id = withWorkerPrefix(worker, randomUUID());
@@ -84,7 +84,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
     // The answer comes on the stream, so the POST is done at once.
     post.response.writeHead(202).end();
     const served = receive(stream.pipe, post.message)
-      .catch((error: unknown) => logger.error({ error }, "a message ended in a fault of the gateway"))
+      .catch((error: unknown) => logger.error({ error }, "a message failed: internal error"))
       .finally(() => inFlight.delete(served));
     inFlight.add(served);
   }

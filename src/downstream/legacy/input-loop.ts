@@ -60,14 +60,14 @@ export async function inputLoop(
 function stopReason(reply: InputRequired, round: number, refused: ReadonlySet<string>): string | undefined {
   const keys = Object.keys(reply.requests);
   if (keys.length === 0 && reply.sealedState === undefined)
-    return "the server asked for more input without saying what";
+    return "the server asked for more input without a question";
   if (keys.length > MAX_QUESTIONS) return `the server asked ${keys.length} questions at once`;
   if (round > MAX_ROUNDS) return `the server asked for more input ${MAX_ROUNDS} times`;
   // A server that receives no refusals sees a missing answer and would repeat its question without end.
   const again = keys.find((key) => refused.has(key));
   return again === undefined
     ? undefined
-    : `the server needs an answer that the client cannot or will not give`;
+    : `the server needs an answer that the client cannot give or refused`;
 }
 
 type RoundResponses =
@@ -154,7 +154,7 @@ class OpenQuestionTracker {
 
   #cancel(key: string): void {
     this.#cancelled.add(key);
-    const reason = new GatewayError("cancelled", "upstream", "the server wants no answer to it any more");
+    const reason = new GatewayError("cancelled", "upstream", "the server cancelled the question");
     this.#stops.get(key)?.abort(reason);
   }
 }

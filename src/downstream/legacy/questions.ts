@@ -70,7 +70,7 @@ export class Questions {
         reject(error);
       };
       const aborted = () => cancel(cancelled(), cancelReason(signal));
-      const late = () => cancel(timedOut(answerMs), "nobody answered in time");
+      const late = () => cancel(timedOut(answerMs), "no answer in time");
       const timer = setTimeout(late, answerMs);
       const settle = (answer: QuestionResponse) => {
         over();
@@ -108,7 +108,7 @@ const cancelReason = ({ reason }: StopSignal): string =>
   reason instanceof GatewayError ? reason.message : "the call it belonged to was cancelled";
 
 const cancelled = () =>
-  new GatewayError("cancelled", "downstream", "the question was taken back before the client answered it");
+  new GatewayError("cancelled", "downstream", "the question was cancelled before the client answered it");
 
 const timedOut = (ms: number) =>
   new GatewayError(
@@ -119,4 +119,4 @@ const timedOut = (ms: number) =>
 
 /** The error (`timed_out`) where the client has no stream for a question. */
 export const noStreamError = () =>
-  new GatewayError("timed_out", "downstream", "the client has no stream open on which it could be asked");
+  new GatewayError("timed_out", "downstream", "the client has no open stream to ask it on");

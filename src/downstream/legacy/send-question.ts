@@ -33,7 +33,10 @@ export async function sendQuestion(
 ): Promise<QuestionOutcome> {
   const method = isObject(question) ? stringAt(question, "method") : undefined;
   if (!isObject(question) || method === undefined) {
-    return refusedOutcome("", { code: CODE.invalidRequest, message: "what the server asked is no request" });
+    return refusedOutcome("", {
+      code: CODE.invalidRequest,
+      message: "the server's question is not a valid request",
+    });
   }
   const params = objectAt(question, "params");
   const adapted = adaptQuestion(method, params, session.revision, session.client.capabilities);
@@ -63,7 +66,7 @@ export async function sendSessionQuestion(
 ): Promise<JsonObject> {
   if (!(await session.sink.waitUntilConnected(waitMs, signal))) {
     if (signal.aborted || session.hasEnded) {
-      throw new GatewayError("cancelled", "downstream", "the question was taken back before it was asked");
+      throw new GatewayError("cancelled", "downstream", "the question was cancelled before it was sent");
     }
     throw noStreamError();
   }

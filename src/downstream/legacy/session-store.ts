@@ -124,7 +124,7 @@ export class SessionStore {
     const idle = this.all().findLast((session) => session.client.principal.id === id && !session.isBusy);
     if (idle !== undefined) this.end(idle, "displaced");
     else
-      throw new GatewayError("overloaded", "gateway", "no more sessions can be opened for you now", {
+      throw new GatewayError("overloaded", "gateway", "too many sessions for this principal", {
         retryable: true,
       });
   }

@@ -91,7 +91,7 @@ export class Subscriptions {
     const characters = uris.reduce((sum, { length }) => sum + length, uri.length);
     if (uris.length < MAX_SUBSCRIBED && characters <= MAX_CHARACTERS) return;
     const most = `${MAX_SUBSCRIBED} resources, with ${MAX_CHARACTERS} characters in all their URIs`;
-    throw new GatewayError("overloaded", "downstream", `one session may follow at most ${most}`);
+    throw new GatewayError("overloaded", "downstream", `one session may subscribe to at most ${most}`);
   }
 
   /** `isWanted`: the client has not unsubscribed since. */
@@ -173,16 +173,16 @@ const charactersOf = (uris: ReadonlySet<string>): number =>
 const OVERHEAD_PER_URI = 500;
 
 const tooManyResources = (): GatewayError =>
-  new GatewayError("overloaded", "downstream", "your sessions follow too many resources already");
+  new GatewayError("overloaded", "downstream", "too many resource subscriptions for this principal");
 
 const unknown = (uri: string): GatewayError =>
-  new GatewayError("unknown_target", "downstream", "no server would tell of updates of this resource", {
+  new GatewayError("unknown_target", "downstream", "no server supports updates of this resource", {
     rpc: CODE.methodNotFound,
     data: { uri },
   });
 
 const absent = (uri: string): GatewayError =>
-  new GatewayError("upstream_unavailable", "upstream", "the server of this resource is not there yet", {
+  new GatewayError("upstream_unavailable", "upstream", "the server of this resource is not connected yet", {
     retryable: true,
     data: { uri },
   });

@@ -35,7 +35,7 @@ export function writeReply(
       // The input loop stands before this and leaves none over.
       return errorText(id, {
         code: CODE.internalError,
-        message: "the server asked for input in a place where it may not",
+        message: "the server asked for input where the protocol does not allow it",
       });
   }
 }

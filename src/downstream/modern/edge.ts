@@ -100,13 +100,13 @@ export function createModernEdge(options: ModernEdgeOptions): ModernEdge {
   /** @throws GatewayError where the message does not exist in this revision. */
   function receive(post: HttpPost): void | Promise<void> {
     const { request, response, message, principal, endpoint, challenge } = post;
-    if (isBatch(message)) throw badRequest("this revision knows no batches");
+    if (isBatch(message)) throw badRequest("this revision has no batches");
     if (isRequest(message)) {
       const listens = message.method === EDGE_METHODS.listen;
       const outlet = new EventStream(response, listens ? forSubscriptions : forResponses, challenge);
       return serve(message, { principal, endpoint, headers: request.headers }, outlet, httpSubscriptions);
     }
-    if (!isNotification(message)) throw badRequest("this revision knows no responses from clients");
+    if (!isNotification(message)) throw badRequest("this revision has no responses from clients");
     // No notification is defined that a client of this era sends over HTTP: to cancel, it closes the stream.
     response.writeHead(202).end();
     return undefined;

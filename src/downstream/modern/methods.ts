@@ -71,7 +71,7 @@ export function capabilityError(requests: JsonObject, capabilities: JsonObject):
 
 const UNKNOWN_QUESTION: RpcError = {
   code: CODE.internalError,
-  message: "the server asked for something that this revision does not know",
+  message: "the server asked for something that this revision does not support",
 };
 
 const describeCapability = ([kind, members]: readonly [string, JsonObject]): string =>

@@ -246,7 +246,7 @@ export class OpenSubscriptions {
       };
     }
     release();
-    throw new GatewayError("overloaded", "downstream", "your subscriptions name too many resources already", {
+    throw new GatewayError("overloaded", "downstream", "too many resource subscriptions for this principal", {
       retryable: true,
       retryAfterMs: 5_000,
     });

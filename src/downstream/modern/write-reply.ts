@@ -175,7 +175,7 @@ const isErrorCode = (word: string): word is ErrorCode => Object.hasOwn(ERRORS, w
 
 const inputNotAllowed = (method: string): RpcError => ({
   code: CODE.internalError,
-  message: `the server asked for input in answer to ${method}, where none may be asked`,
+  message: `the server asked for input in reply to ${method}, where the protocol does not allow it`,
 });
 
 /** The result of `call` for a modern host; the same object where nothing changes. */

@@ -125,7 +125,7 @@ export class Compiler {
   schema(schema: unknown): Check {
     if (schema === false) return rejectAll;
     if (!isObject(schema)) {
-      if (schema !== true) this.warnings.add("something that is no schema stands where one should");
+      if (schema !== true) this.warnings.add("not a schema");
       return acceptAll;
     }
     const known = this.#checks.get(schema);
@@ -192,7 +192,7 @@ export class Compiler {
       await cooperativeYield();
       holder.current = compileUntrusted(source);
       if (holder.current === undefined)
-        this.warnings.add(`the pattern ${source.slice(0, 100)} is not one that RE2 takes`);
+        this.warnings.add(`the pattern ${source.slice(0, 100)} is not supported by RE2`);
     }
   }
 

@@ -111,7 +111,7 @@ export function limitFaults(limits: readonly LimitConfig[]): readonly PolicyFaul
       faults.push({ path: [...path, "queue"], message: 'this key needs a "concurrency"' });
     }
     if (limit.on !== "call" && (limit.concurrency !== undefined || limit.timeoutMs !== undefined)) {
-      faults.push({ path, message: "what a server asks can only be limited by a rate or a quota" });
+      faults.push({ path, message: "questions of servers can only be limited by a rate or a quota" });
     }
     return faults;
   });

@@ -198,7 +198,7 @@ const queueFull = ({ name, concurrency }: LimitConfig, route: Route, waiting: nu
   );
 
 function cancelledInQueue(cause: unknown): never {
-  throw new GatewayError("cancelled", "downstream", "the client gave up this call while it waited", {
+  throw new GatewayError("cancelled", "downstream", "the client cancelled this call while it waited", {
     cause,
   });
 }

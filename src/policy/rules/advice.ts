@@ -42,7 +42,7 @@ export function policyAdvice(config: AdvisedConfig): readonly PolicyFault[] {
   const compiler = new ExpressionCompiler();
   const questions = rules.flatMap(({ on, when }, at): readonly PolicyFault[] => {
     if (on !== "call" || when === undefined || !compiler.compile(when).uses.has("request")) return [];
-    const message = 'a call has no "request": what a server asks is judged by rules with "on"';
+    const message = 'a call has no "request": questions of servers are evaluated by rules with "on"';
     return [{ path: ["policy", "rules", at, "when"], message }];
   });
   return [...unknownServers, ...dead, ...questions, ...shadowed];
@@ -109,7 +109,7 @@ const unmatchedMethods = (
     const message =
       NEVER_EVALUATED.get(pattern) ??
       (/[^\x21-\x7e]/.test(pattern)
-        ? "no method is like this: their names are of printable ASCII, without blanks"
+        ? "matches no method: names are printable ASCII without spaces"
         : undefined);
     return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
   });
@@ -118,15 +118,15 @@ const NEVER_EVALUATED: ReadonlyMap<string, string> = new Map([
   ...Object.entries(TARGETED_METHODS).map(([method, targeted]): readonly [string, string] => {
     const kind = targeted.read({ name: "x", uri: "x", ref: { uri: "x" } })?.kind ?? "resources";
     const key = method === "completion/complete" ? "prompts or resources" : kind;
-    return [method, `${method} is judged by what it is about: write ${key}`];
+    return [method, `${method} is evaluated by its target: use ${key}`];
   }),
   ...[...LIST_METHODS.keys()].map((method): readonly [string, string] => [
     method,
-    `${method} is answered by the gateway, with what the caller may see: a rule that hides takes out of it`,
+    `${method} is answered by the gateway, with what the caller may see: use a rule with effect "hide"`,
   ]),
   ...[...TASK_METHODS].map((method): readonly [string, string] => [
     method,
-    `${method} is part of the call that began its task, and is not judged again`,
+    `${method} belongs to the call that created its task, and is not evaluated again`,
   ]),
   ...["initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen"].map(
     (method): readonly [string, string] => [
@@ -155,10 +155,10 @@ function unmatchedNames(
   const deadNames = (kind: string, patterns: readonly string[]) =>
     patterns.flatMap((pattern, at): readonly PolicyFault[] => {
       if (!names.some((start) => canBeginWith(pattern, start))) {
-        return [dead(kind, at, `no name is like this: they begin with ${names.join(", ")}`)];
+        return [dead(kind, at, `matches no name: they begin with ${names.join(", ")}`)];
       }
       return INVALID_NAME_GLOB.test(pattern)
-        ? [dead(kind, at, "no name is like this: whatever is not one of A-Z a-z 0-9 _ - becomes _ in them")]
+        ? [dead(kind, at, "matches no name: characters other than A-Z a-z 0-9 _ - become _")]
         : [];
     });
   return [
@@ -167,7 +167,7 @@ function unmatchedNames(
     ...resources.flatMap((pattern, at): readonly PolicyFault[] =>
       uris.some((start) => canBeginWith(pattern.toLowerCase(), start))
         ? []
-        : [dead("resources", at, `no URI is like this: they begin with ${uris.join(", ")}`)],
+        : [dead("resources", at, `matches no URI: they begin with ${uris.join(", ")}`)],
     ),
   ];
 }
@@ -196,11 +196,16 @@ function unmatchedGroupsAndScopes(
     ...groups.flatMap((group, at): readonly PolicyFault[] =>
       known.has(group)
         ? []
-        : [{ path: [...path, "groups", at], message: "nobody is in this group: no key of auth has it" }],
+        : [
+            {
+              path: [...path, "groups", at],
+              message: "no principal is in this group: no key of auth has it",
+            },
+          ],
     ),
     ...scopes.map((_, at) => ({
       path: [...path, "scopes", at],
-      message: "nobody has this scope: scopes are of tokens, and auth takes none",
+      message: "no principal has this scope: scopes come from tokens, and auth.jwt is not configured",
     })),
   ];
 }

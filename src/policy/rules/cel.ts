@@ -53,7 +53,7 @@ export class EvaluationWork {
    */
   spend(steps: number): void {
     this.#spent += steps;
-    if (this.isExceeded) throw new WorkLimitError("the condition is too much work to be answered");
+    if (this.isExceeded) throw new WorkLimitError("the condition exceeds its work budget");
   }
 
   get spent(): number {

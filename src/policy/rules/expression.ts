@@ -156,7 +156,7 @@ export class ExpressionCompiler {
   }
 }
 
-const TOO_MUCH: ConditionResult = { failed: "it is more work than a condition may be" };
+const TOO_MUCH: ConditionResult = { failed: "it exceeds the work budget of a condition" };
 
 const VARIABLES = ["tool", "server", "target", "args", "principal", "annotations", "request"] as const;
 

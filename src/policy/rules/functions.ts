@@ -86,7 +86,7 @@ export function celFunctions(library: Library, values: JsonValues, work: Evaluat
   function member(owner: CelValue, key: string): CelValue {
     if (owner === null) return null;
     if (isCelMap(owner)) return owner.get(key) ?? null;
-    throw new TypeError(`"${key}" is asked of something that is no map`);
+    throw new TypeError(`"${key}" is read from something that is no map`);
   }
 
   function index(owner: CelValue, key: CelValue): CelValue {
@@ -96,13 +96,13 @@ export function celFunctions(library: Library, values: JsonValues, work: Evaluat
     if (isCelList(owner) && typeof at === "number") {
       return Number.isInteger(at) ? (owner.get(at) ?? null) : null;
     }
-    throw new TypeError("an index is asked of something that has none");
+    throw new TypeError("an index is read from something that is no list or map");
   }
 
   function truth(value: CelValue): boolean {
     if (value === null) return false;
     if (typeof value === "boolean") return value;
-    throw new TypeError("something that is neither true nor false is used as if it were");
+    throw new TypeError("a value that is neither true nor false is used as a condition");
   }
 
   /** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
@@ -110,8 +110,9 @@ export function celFunctions(library: Library, values: JsonValues, work: Evaluat
     const limit = MAX_ITERATIONS[depth] ?? 0;
     if (range === null) return celList([]);
     if (!isCelList(range) && !isCelMap(range))
-      throw new TypeError("something that is no list is walked through");
-    if (range.size > limit) throw new RangeError(`a list of ${range.size} elements is not walked through`);
+      throw new TypeError("a macro iterates over something that is no list");
+    if (range.size > limit)
+      throw new RangeError(`a list of ${range.size} elements is too long to iterate over`);
     return isCelMap(range) ? celList([...range.keys()]) : range;
   }
 
@@ -136,8 +137,7 @@ export function celFunctions(library: Library, values: JsonValues, work: Evaluat
    */
   function hostOf(url: string): string {
     work.spend(readCost(searchable(url).length));
-    if (AMBIGUOUS_HOST.test(url))
-      throw new TypeError("a host is asked of an address that can be read in two ways");
+    if (AMBIGUOUS_HOST.test(url)) throw new TypeError("host() of an ambiguous URL");
     return URL.canParse(url) ? new URL(url).hostname : "";
   }
 }

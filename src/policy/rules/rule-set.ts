@@ -51,7 +51,7 @@ const STEPS_BEFORE_YIELD = 20_000;
 const STEPS_PER_SLICE = 50_000;
 /** Slices of one evaluation: 0.1 s to 1 s of work in all. */
 const MAX_SLICES = 40;
-const TOTAL_WORK_EXCEEDED = "the conditions of all rules together are more work than they may be";
+const TOTAL_WORK_EXCEEDED = "the conditions of all rules together exceed their work budget";
 
 /** The compiled rules of one config. */
 export class RuleSet {
@@ -363,7 +363,7 @@ function explainRule(
 
 const dependsOnUri = ({ matcher, when }: Rule): boolean =>
   matcher.namesUris || when?.uses.has("target") === true;
-const TOO_MANY_READINGS = "its URI can be read in more ways than can be judged";
+const TOO_MANY_READINGS = "its URI has too many readings";
 
 /** The strictest decision, with what the others redact. */
 function strictest(decisions: readonly Decision[]): Decision {
@@ -388,7 +388,7 @@ const conditionResult = ({ when }: Rule, input: PolicyInput): ConditionResult =>
   when?.evaluate(factsOf(input)) ?? "yes";
 const usesArgs = ({ when }: Rule): boolean => when?.uses.has("args") === true;
 const UNKNOWN_ARGUMENTS: ConditionResult = {
-  failed: "nobody knows on account of which call, and so of which arguments",
+  failed: "it belongs to no single call, so its arguments are unknown",
 };
 
 /** The principal as a token would show it that grants these scopes too. */

@@ -55,13 +55,10 @@ function misplacedKeys(config: RuleConfig, path: PolicyFault["path"]): PolicyFau
   const faults: PolicyFault[] = [];
   const add = (key: string, message: string): void => void faults.push({ path: [...path, key], message });
   if (config.on !== "call" && ONLY_FOR_CALLS.has(config.effect)) {
-    add("effect", `"${config.effect}" is for calls; what a server asks can be allowed or denied`);
+    add("effect", `"${config.effect}" is for calls; questions of servers can be allowed or denied`);
   }
   if (config.effect === "approve" && config.methods !== undefined) {
-    add(
-      "methods",
-      `"approve" is for tools, prompts and resources; nobody can be asked on account of a method`,
-    );
+    add("methods", `"approve" is for tools, prompts and resources; a method has no person to ask`);
   }
   if (config.annotations !== undefined && config.methods !== undefined) {
     add("annotations", "annotations are of tools; a rule about methods cannot ask for them");
@@ -78,7 +75,7 @@ function misplacedKeys(config: RuleConfig, path: PolicyFault["path"]): PolicyFau
     add(config.maxTokens === undefined ? "stripContext" : "maxTokens", 'this key needs "on": "sampling"');
   }
   if (config.on === "call" && config.maxRounds !== undefined) {
-    add("maxRounds", "this key is for rules about what a server asks");
+    add("maxRounds", 'this key is for rules with "on" (questions of servers)');
   }
   return faults;
 }

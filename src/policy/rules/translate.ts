@@ -189,11 +189,11 @@ class Translator {
   /** What macros such as `exists` and `map` have become: a walk through a list. */
   #comprehension(walk: Kind<"comprehensionExpr">, scope: Scope, depth: number): Typed {
     if (depth >= MAX_ITERATION_DEPTH) {
-      throw new ExpressionError(`walks through lists are nested more than ${MAX_ITERATION_DEPTH} deep`);
+      throw new ExpressionError(`macros over lists are nested more than ${MAX_ITERATION_DEPTH} deep`);
     }
     const range = this.visit(requireExpr(walk.iterRange), scope, depth);
     if (SCALARS.has(range.type)) {
-      throw new ExpressionError(`a value of type ${range.type} is no list to walk through`);
+      throw new ExpressionError(`a value of type ${range.type} is no list to iterate over`);
     }
     const start = this.visit(requireExpr(walk.accuInit), scope, depth);
     const outside = new Map(scope).set(walk.accuVar, start.type);

@@ -214,8 +214,8 @@ export class Leases {
     const { name: server } = this.#settings.server;
     const sentence =
       own.length === 0
-        ? `too many connections to ${server} for single clients, and none of them is yours to replace; try again later`
-        : `too many connections to ${server} for this principal: all ${own.length} are in use or were a moment ago; try again later`;
+        ? `too many connections to ${server} for single clients, and none belongs to this principal; try again later`
+        : `too many connections to ${server} for this principal: all ${own.length} are in use or were until recently; try again later`;
     throw new GatewayError("overloaded", "gateway", sentence, {
       server,
       retryable: true,

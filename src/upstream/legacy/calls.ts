@@ -103,7 +103,7 @@ export class LegacyCalls {
         }
         const reply = this.#park(running, call, owner);
         if (reply !== undefined) return reply;
-        running.refuseQuestions("too many calls wait for answers already");
+        running.refuseQuestions("too many parked calls");
       }
     } finally {
       if (running.hasEnded) running.detach();
@@ -129,8 +129,8 @@ export class LegacyCalls {
     const { server, parked } = this.#settings;
     if (client.session || parked.isAllowed) return;
     const required = Object.fromEntries(running.questionCapabilities.map((capability) => [capability, {}]));
-    running.cancel("no call may wait for answers here");
-    const sentence = `${server} asks in the middle of this call, and no call may wait for answers here`;
+    running.cancel("parked calls are disabled (parkedCalls.total is 0)");
+    const sentence = `${server} asks during this call, and parked calls are disabled (parkedCalls.total is 0)`;
     throw new GatewayError("denied", "gateway", sentence, {
       server,
       rpc: CODE.missingClientCapability,
@@ -185,7 +185,7 @@ export class LegacyCalls {
       return await this.#nextReply(running, call);
     } catch (cause) {
       if (!(cause instanceof GatewayError) || cause.code !== "upstream_closed") throw cause;
-      const sentence = `${cause.message}; what came of the call that had waited for an answer is not known`;
+      const sentence = `${cause.message}; the outcome of the parked call is unknown`;
       throw new GatewayError("outcome_unknown", "upstream", sentence, { server, cause });
     }
   }

@@ -102,7 +102,7 @@ export class ParkedCalls {
     if (parked === undefined) {
       const reason = this.#spent.get(token);
       if (reason !== undefined) throw rejected(server, reason);
-      const sentence = `${server} was working on this call, and the gateway has lost sight of it; what came of it is not known`;
+      const sentence = `${server} was running this call when the gateway lost it; the outcome is unknown`;
       throw new GatewayError("outcome_unknown", "gateway", sentence, { server });
     }
     if (parked.identity !== owner) throw rejected(server, "belongs to another call");

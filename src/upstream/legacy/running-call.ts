@@ -156,7 +156,7 @@ export class RunningCall extends OpenCall {
   end(ending: CallOutcome): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = ending;
-    this.refuseQuestions("the call it was asked in has ended");
+    this.refuseQuestions("its call has ended");
     clearTimeout(this.#timer);
     this.#wake?.();
   }

@@ -149,7 +149,7 @@ export class ServerRequests {
     this.#settings.onRefused("unattributable");
     this.#refuse(request, {
       code: CODE.invalidParams,
-      message: `${request.method} belongs to no request that is under way, or to more than one`,
+      message: `${request.method} belongs to no single running request`,
     });
   }
 
@@ -221,7 +221,7 @@ const methodNotFound = ({ method }: Request): RpcError => ({
 /** The error for the server: a client's refusal unchanged; a bug of the gateway without details. */
 function errorOf(error: unknown): RpcError {
   if (!(error instanceof GatewayError))
-    return { code: CODE.internalError, message: "the client could not be asked" };
+    return { code: CODE.internalError, message: "the client cannot be asked" };
   const { rpc, data } = error.options;
   return { code: rpc ?? CODE.internalError, message: error.message, ...(isObject(data) && { data }) };
 }

@@ -382,7 +382,7 @@ function requireAnswers(server: string, { responses, refusals = {} }: InputRespo
   const [key] = Object.keys(refusals).filter((one) => !Object.hasOwn(responses, one));
   if (key === undefined) return;
   const why = refusals[key]?.message ?? "";
-  const sentence = `${server} needs an answer that the client cannot or will not give: ${why}`;
+  const sentence = `${server} needs an answer that the client cannot give or refused: ${why}`;
   throw new GatewayError("denied", "downstream", sentence, { server });
 }
 

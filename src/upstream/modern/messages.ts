@@ -230,7 +230,7 @@ function invalidResult(server: string, type: unknown): RpcError {
   const named = typeof type === "string" ? `"${type.slice(0, 60)}"` : "that is no string";
   return {
     code: CODE.internalError,
-    message: `${server} answered with a result of a type ${named}, which the gateway cannot carry here`,
+    message: `${server} answered with a result of a type ${named}, which the gateway cannot forward here`,
   };
 }
 

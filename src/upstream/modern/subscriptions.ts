@@ -299,7 +299,7 @@ export class Subscriptions {
 
 const NOT_SUBSCRIBED: RpcError = {
   code: CODE.invalidParams,
-  message: "the server tells of no updates of this resource",
+  message: "the server does not send updates of this resource",
 };
 
 /** An acknowledgement without a filter honours the whole request. */

@@ -166,7 +166,7 @@ export function releaseParams(request: SentRequest): void {
 export const isReleased = ({ params }: Request): boolean => params === RELEASED;
 
 /** The reason where the client gave none. */
-export const CLIENT_CANCELLED = "the client gave up";
+export const CLIENT_CANCELLED = "the client cancelled";
 
 /** The message of the GatewayError that aborted the call; otherwise that of a client's cancellation. */
 export const cancelReason = ({ reason }: StopSignal): string =>

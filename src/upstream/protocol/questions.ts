@@ -93,7 +93,7 @@ export function readQuestion(question: unknown): ReadResult<JsonObject> {
   if (odd !== undefined) return { fault: odd };
   const kind = questionKind(question);
   if (kind === undefined || typeof method !== "string") {
-    return { fault: `no revision knows a question ${quoted(method)}` };
+    return { fault: `unknown question ${quoted(method)}` };
   }
   if (params === undefined) return { value: question };
   if (!isObject(params)) return { fault: '"params" must be an object' };
@@ -102,7 +102,7 @@ export function readQuestion(question: unknown): ReadResult<JsonObject> {
   if (kind !== "elicitation") return { value: question };
   const { mode } = params;
   if (mode !== undefined && mode !== "form" && mode !== "url") {
-    return { fault: `no revision knows an elicitation of the mode ${quoted(mode)}` };
+    return { fault: `unknown elicitation mode ${quoted(mode)}` };
   }
   const href = webUrlOf(params.url);
   // A form has no link. Hosts that would show one nevertheless have declared no capability that the policy could check.
@@ -167,7 +167,7 @@ const INVALID_LINK = "a link must be the address of a page, by http or https";
 /** The error of a call whose server sent a malformed question. */
 export const invalidQuestionError = (server: string, fault: string): RpcError => ({
   code: CODE.invalidParams,
-  message: `${server} asks for something that cannot be passed on: ${fault}`,
+  message: `${server} asks for something that cannot be forwarded: ${fault}`,
 });
 
 /** The URL as a browser normalises it; undefined where it is not http or https. */

@@ -339,7 +339,7 @@ function asUnavailable({ name }: ServerConfig, error: unknown): unknown {
 }
 
 function connectTimedOut({ name }: ServerConfig, withinMs: number, words: string): GatewayError {
-  const said = words === "" ? "" : `; its last words: ${words}`;
+  const said = words === "" ? "" : `; last output: ${words}`;
   return unavailable(name, `${name} did not answer within ${withinMs / 1000} s${said}`);
 }
 

@@ -73,7 +73,7 @@ async function healthCheckError(
     return undefined;
   } catch (error) {
     if (signal.aborted) {
-      return new GatewayError("upstream_closed", "upstream", `${server} gave no sign of life`, {
+      return new GatewayError("upstream_closed", "upstream", `${server} did not answer a health check`, {
         server,
         retryable: true,
       });

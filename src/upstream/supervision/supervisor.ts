@@ -156,7 +156,7 @@ export class Supervisor {
   #failed(error: unknown): never {
     this.#attempt = undefined;
     this.#attemptedAt = performance.now();
-    const cause = error instanceof GatewayError ? error : this.#unavailable("could not be met", error);
+    const cause = error instanceof GatewayError ? error : this.#unavailable("could not be connected", error);
     if (!this.#stop.signal.aborted) this.#enterBackoff(cause, "failed_start", this.#failures + 1);
     throw cause;
   }

@@ -152,7 +152,7 @@ export class HttpExchange implements HttpReceiver {
     this.#size += chunk.length;
     if (this.#size < LARGE_BYTES) this.#chunks.push(chunk);
     else if (this.#size <= MAX_ANSWER_BYTES) this.#appendLarge(chunk);
-    else this.abandon(this.#tooLarge(`an answer longer than ${MAX_ANSWER_BYTES} bytes`));
+    else this.abandon(this.#tooLarge(`a response longer than ${MAX_ANSWER_BYTES} bytes`));
   }
 
   end(): void {

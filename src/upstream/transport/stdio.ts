@@ -234,7 +234,7 @@ class StdioPipeChannel implements StdioChannel {
   #exitMessage(exit: Exit): string {
     const how = exit.signal === null ? `exited with code ${exit.code}` : `was ended by ${exit.signal}`;
     const words = this.#recent.errorExcerpt;
-    return words === "" ? how : `${how}; its last words: ${words}`;
+    return words === "" ? how : `${how}; last output: ${words}`;
   }
 
   #ended(what: string): GatewayError {

@@ -253,7 +253,7 @@ describe("the paths of 2024-11-05", () => {
       const answer = await request;
       expect(answer.status).toBe(404);
       expect(answer.json().error).toMatchObject({
-        message: "the transport of 2024-11-05 is not served here unless listen.http.legacySse says so",
+        message: "the HTTP+SSE transport of 2024-11-05 is disabled; set listen.http.legacySse",
       });
     }
   });

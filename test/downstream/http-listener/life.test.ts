@@ -72,7 +72,7 @@ test("who asks for nothing that is there is told where MCP is spoken", async () 
   const answer = await send(`${origin}/`, { method: "GET" });
   expect([answer.status, answer.json().error]).toMatchObject([
     404,
-    { message: "there is nothing at this path; MCP is spoken at /tools/mcp" },
+    { message: "there is nothing at this path; the MCP endpoint is /tools/mcp" },
   ]);
 });
 
@@ -128,7 +128,7 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
   const quiet = send(url, modernRequest("tools/call", { name: "slow" }));
   await called;
   const stalled = await open(url, modernRequest("resources/read", { uri: "a:b" }));
-  expect(await warned).toContain("its reader takes nothing");
+  expect(await warned).toContain("the client does not read");
   await expect(stalled.toArray()).rejects.toThrow(/aborted/);
   answer(textReply("late"));
   expect((await quiet).status).toBe(200);

@@ -129,7 +129,9 @@ test("a principal has so many streams, and one more when one has ended; without 
   const someone = (id: string) => ({ id, groups: [], claims: {} });
   const leave = places.acquire(someone("alice"));
   places.acquire(someone("alice"));
-  expect(() => places.acquire(someone("alice"))).toThrow(/you have 2 streams open/);
+  expect(() => places.acquire(someone("alice"))).toThrow(
+    /too many open streams for this principal \(limit 2\)/,
+  );
   places.acquire(someone("bob"));
   leave();
   leave();

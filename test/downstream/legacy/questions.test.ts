@@ -314,7 +314,7 @@ describe("a question that the server takes back", () => {
     takeBack("a");
     expect(await events.message()).toMatchObject({
       method: "notifications/cancelled",
-      params: { requestId: first.id, reason: "the server wants no answer to it any more" },
+      params: { requestId: first.id, reason: "the server cancelled the question" },
     });
     await host.respond(second.id, { action: "accept" });
     expect(await events.rest()).toMatchObject([{ id: 3, result: { content: [{ text: "went on" }] } }]);

@@ -66,7 +66,7 @@ describe("arguments", () => {
     const { handle, calls } = checked({ arguments: true });
     expect(refusalIn(await handle(query(args)))).toEqual({
       code: "bad_request",
-      text: `the arguments of "db__query" are not what it asks for: ${why}. The same again will not help; corrected arguments may.`,
+      text: `the arguments of "db__query" violate its input schema: ${why}. A retry with the same arguments will not help; corrected arguments may.`,
     });
     expect(calls).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe("arguments", () => {
     expect(refusalIn(await handle(query({ sql: "12345678" })))?.code).toBeUndefined();
     expect(refusalIn(await handle(query({ sql: "ééééééé" })))).toEqual({
       code: "too_large",
-      text: 'the arguments of "db__query" may have at most 20 bytes. Trying again will not help.',
+      text: 'the arguments of "db__query" may have at most 20 bytes. A retry will not help.',
     });
     expect(calls).toHaveLength(1);
   });
@@ -126,7 +126,7 @@ describe("results", () => {
     const reply = await handle(query({ sql: "x" }));
     expect(refusalIn(reply)).toEqual({
       code: "denied",
-      text: `"db__query" was carried out, but its result is not what its output schema promises (${why}), and is withheld. Trying again will not help.`,
+      text: `"db__query" ran, but its result violates its output schema (${why}), and is withheld. A retry will not help.`,
     });
     expect(JSON.stringify(reply)).not.toContain("s3cret");
     expect(calls).toHaveLength(1);
@@ -194,7 +194,7 @@ test("what of a schema cannot be checked is told once for each definition of a t
         server: "db",
         tool: "query",
         schema: "inputSchema",
-        unchecked: ["the pattern (?<!x)y is not one that RE2 takes"],
+        unchecked: ["the pattern (?<!x)y is not supported by RE2"],
       },
       "parts of a tool's JSON Schema are not supported; values are not checked against them",
     ],

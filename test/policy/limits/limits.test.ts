@@ -33,7 +33,7 @@ describe("a rate", () => {
     expect(reply.kind === "result" && reply.result.object).toMatchObject({
       content: [
         {
-          text: '"search__web" was called too often (limit "slow-search": 10 in 60 s per principal). Trying again can help in 6 s.',
+          text: '"search__web" was called too often (limit "slow-search": 10 in 60 s per principal). Retry in 6 s.',
         },
       ],
       _meta: {

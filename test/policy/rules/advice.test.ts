@@ -99,7 +99,7 @@ test("a server that is not there is told, for rules and limits", () => {
 test("a condition on a question, in a rule about calls, is told", () => {
   const when = "request.message.matches('(?i)password')";
   expect(advice([{ when, effect: "deny" }])).toEqual([
-    ["policy.rules.0.when", 'a call has no "request": what a server asks is judged by rules with "on"'],
+    ["policy.rules.0.when", 'a call has no "request": questions of servers are evaluated by rules with "on"'],
   ]);
   expect(advice([{ on: "elicitation", when, effect: "deny" }])).toEqual([]);
 });
@@ -107,7 +107,7 @@ test("a condition on a question, in a rule about calls, is told", () => {
 describe("names and URIs that nothing can have are told", () => {
   const prefixed = ["files", "d b"].map((prefix) => ({ name: prefix, prefix }));
   const told = (given: Given) => advice([given], { servers: prefixed });
-  const beginning = "no name is like this: they begin with";
+  const beginning = "matches no name: they begin with";
 
   test.each<[string, Given, string]>([
     ["with the prefix of no server", { tools: ["search__*"], effect: "deny" }, `${beginning} files__, d_b__`],
@@ -125,12 +125,12 @@ describe("names and URIs that nothing can have are told", () => {
     [
       "with signs that are replaced",
       { tools: ["files__my.tool"], effect: "deny" },
-      "no name is like this: whatever is not one of A-Z a-z 0-9 _ - becomes _ in them",
+      "matches no name: characters other than A-Z a-z 0-9 _ - become _",
     ],
     [
       "of resources as their server writes them",
       { resources: ["file:///etc/*"], effect: "deny" },
-      "no URI is like this: they begin with files+, d-b+, ui:, skill:, http:, https:",
+      "matches no URI: they begin with files+, d-b+, ui:, skill:, http:, https:",
     ],
   ])("%s", (_, given, message) => {
     const [at = ""] = ["tools", "prompts", "resources"].filter((kind) => kind in given);
@@ -172,17 +172,17 @@ describe("groups and scopes that nobody has are told", () => {
 
 describe("methods that no rule sees as such are told", () => {
   test.each([
-    ["tools/call", "tools/call is judged by what it is about: write tools"],
-    ["prompts/get", "prompts/get is judged by what it is about: write prompts"],
-    ["resources/subscribe", "resources/subscribe is judged by what it is about: write resources"],
-    ["completion/complete", "completion/complete is judged by what it is about: write prompts or resources"],
+    ["tools/call", "tools/call is evaluated by its target: use tools"],
+    ["prompts/get", "prompts/get is evaluated by its target: use prompts"],
+    ["resources/subscribe", "resources/subscribe is evaluated by its target: use resources"],
+    ["completion/complete", "completion/complete is evaluated by its target: use prompts or resources"],
     [
       "tools/list",
-      "tools/list is answered by the gateway, with what the caller may see: a rule that hides takes out of it",
+      'tools/list is answered by the gateway, with what the caller may see: use a rule with effect "hide"',
     ],
-    ["tasks/get", "tasks/get is part of the call that began its task, and is not judged again"],
+    ["tasks/get", "tasks/get belongs to the call that created its task, and is not evaluated again"],
     ["server/discover", "server/discover is answered by the gateway and reaches no server"],
-    ["ops /*", "no method is like this: their names are of printable ASCII, without blanks"],
+    ["ops /*", "matches no method: names are printable ASCII without spaces"],
   ])("%s", (method, message) => {
     expect(advice([{ methods: ["ops/*", method], effect: "deny" }])).toEqual([
       ["policy.rules.0.methods.1", message],

@@ -221,7 +221,7 @@ describe("a URI that can be written in several ways", () => {
     const rules: Given[] = [{ resources: ["files+file:///open/*"], effect: "allow" }];
     expect(bookOf(rules).evaluate(matter(resource(uri)))).toMatchObject({
       effect: "deny",
-      failed: expect.stringContaining("more ways"),
+      failed: expect.stringContaining("too many readings"),
     });
     expect(effectOf([{ tools: ["*"], effect: "deny" }], matter(resource(uri)))).toBe("allow");
     expect(effectOf([{ ...rules[0], servers: ["git"], effect: "deny" }], matter(resource(uri)))).toBe(
@@ -338,11 +338,11 @@ describe("rules that cannot work are told with their place", () => {
     [{ effect: "hide", when: "args.a == 1" }, ["when"], 'a rule that hides cannot look at "args"'],
     [{ effect: "approve", on: "sampling" }, ["effect"], '"approve" is for calls'],
     [{ effect: "redact" }, ["effect"], '"redact" needs a key "redact"'],
-    [{ effect: "approve", methods: ["ops/*"] }, ["methods"], "nobody can be asked on account of a method"],
+    [{ effect: "approve", methods: ["ops/*"] }, ["methods"], "a method has no person to ask"],
     [{ effect: "deny", methods: ["x"], annotations: { readOnlyHint: true } }, ["annotations"], "of tools"],
     [{ effect: "deny", rememberMs: 1 }, ["remember"], 'needs the effect "approve"'],
     [{ effect: "allow", maxTokens: 1 }, ["maxTokens"], 'needs "on": "sampling"'],
-    [{ effect: "allow", maxRounds: 1 }, ["maxRounds"], "for rules about what a server asks"],
+    [{ effect: "allow", maxRounds: 1 }, ["maxRounds"], 'for rules with "on"'],
     [
       {
         effect: "redact",
@@ -353,7 +353,7 @@ describe("rules that cannot work are told with their place", () => {
         },
       },
       ["redact", "results", "patterns", 1],
-      "not one that RE2 takes",
+      "not supported by RE2",
     ],
   ])("%j", (given, place, message) => {
     const { faults } = compileRules([rule({ effect: "allow" }), rule(given, 1)]);

@@ -73,7 +73,7 @@ describe("a condition that a caller makes take long", () => {
     compiled.evaluate({ ...facts, args });
     const steps = stepsOf(() => {
       expect(compiled.evaluate({ ...facts, args })).toEqual({
-        failed: expect.stringContaining("more work than"),
+        failed: expect.stringContaining("work budget"),
       });
     });
     expect(steps).toBeLessThan(MOST);
@@ -189,7 +189,7 @@ describe("rules whose conditions are too much work", () => {
   test("decide against the caller, and the decision says why", async () => {
     const denying = policyOf({ rules: [{ effect: "deny", when: `!(${when})` }] });
     expect(wordOf(await denying.handle(call()))).toBe("denied");
-    expect(denying.policy.decisions()).toMatchObject([{ failed: expect.stringContaining("more work than") }]);
+    expect(denying.policy.decisions()).toMatchObject([{ failed: expect.stringContaining("work budget") }]);
     const allowing = policyOf({ default: "deny", rules: [{ effect: "allow", when: `!(${when})` }] });
     expect(wordOf(await allowing.handle(call()))).toBe("denied");
     expect(allowing.calls).toEqual([]);

@@ -127,7 +127,10 @@ describe("giving up", () => {
     giveUp();
     expect((await reply).code).toBe("cancelled");
     const { id } = server.sent("tools/call")[0]?.message ?? {};
-    expect(server.params("notifications/cancelled")).toEqual({ requestId: id, reason: "the client gave up" });
+    expect(server.params("notifications/cancelled")).toEqual({
+      requestId: id,
+      reason: "the client cancelled",
+    });
   });
 
   test("is told with the client's own reason where it gave one", async () => {

@@ -136,7 +136,7 @@ describe("a parked call", () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(answers).toMatchObject([
       { result: { action: "cancel" } },
-      { error: { code: -32603, message: "the call it was asked in has ended" } },
+      { error: { code: -32603, message: "its call has ended" } },
     ]);
     await soon(upstream.call(answering(first, { responses: { elicitation_1: {} }, state }).call));
     expect(server.received.filter(({ message }) => message.method === undefined)).toHaveLength(2);

@@ -159,7 +159,7 @@ describe("a server on a pipe", () => {
     await vi.advanceTimersByTimeAsync(10_000);
     const error = await call;
     expect(error.code).toBe("upstream_unavailable");
-    expect(error.message).toBe("files did not answer within 10 s; its last words: waiting for the database");
+    expect(error.message).toBe("files did not answer within 10 s; last output: waiting for the database");
     expect(server.channel.isClosed).toBe(true);
     await upstream.close();
   });

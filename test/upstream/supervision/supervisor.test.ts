@@ -249,7 +249,7 @@ describe("a sign of life", () => {
     const restarts: RestartReason[] = [];
     const { upstream } = await meet(server, {}, { onRestart: (reason) => restarts.push(reason) });
     await vi.advanceTimersByTimeAsync(75_000);
-    expect(upstream.lastError).toBe("files gave no sign of life");
+    expect(upstream.lastError).toBe("files did not answer a health check");
     expect(server.channels[0]?.isClosed).toBe(true);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(upstream.state).toBe("ready");

@@ -153,7 +153,7 @@ test("an answer that grows without end is cut off", async () => {
   const channel = open(server.url);
   expect(await failure(channel.exchange(request))).toMatchObject({
     code: "too_large",
-    message: "quiz sent an answer longer than 67108864 bytes",
+    message: "quiz sent a response longer than 67108864 bytes",
   });
   expect(await (await server.request(0)).hungUp).toBe(true);
 });

@@ -301,7 +301,7 @@ describe("a process that exits", () => {
     const waiting = Array.from({ length: 50 }, () => failure(channel.exchange(request("hang"))));
     const words = "\x1b[31mError: no database\x1b[0m\r\n    at connect (db.js:1)\n";
     await channel.post({ jsonrpc: "2.0", method: "exit", params: { code: 3, words } });
-    const message = "quiz exited with code 3; its last words: Error: no database at connect (db.js:1)";
+    const message = "quiz exited with code 3; last output: Error: no database at connect (db.js:1)";
     for (const error of await Promise.all(waiting)) {
       expect(error).toMatchObject({ code: "upstream_closed", source: "upstream", message, retryable: true });
       expect(error.options.server).toBe("quiz");
