@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
+import { ProcessGroups } from "../../../src/upstream/transport/process-group.js";
 import {
   openStdioChannel,
   type StdioChannel,
@@ -396,8 +397,9 @@ describe("closing", () => {
 
 test("when the gateway's own process ends, what pays no attention to the end of its input is killed", async () => {
   const before = process.listeners("exit");
-  const channel = await server();
-  await server();
+  const processes = new ProcessGroups();
+  const channel = await server({ processes });
+  await server({ processes });
   const { message } = await channel.exchange(request("grandchild", { stubborn: true }));
   const added = process.listeners("exit").filter((listener) => !before.includes(listener));
   expect(added).toHaveLength(1);
