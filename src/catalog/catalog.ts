@@ -8,6 +8,7 @@ import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";
+import { Stop, type StopSignal } from "../core/stop.js";
 import type { Upstream, UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { AppPageAccess } from "./app-page-access.js";
@@ -64,11 +65,24 @@ export interface Catalog {
   /** How long `client` may keep a list. */
   freshness(client: Client, kind: ListKind): Freshness;
   /**
-   * Waits, bounded by `startupWaitMs`, for what would make the view of `client` truer: servers that are starting,
+   * Waits, bounded by `callWaitMs`, for what would make the view of `client` truer: servers that are starting,
    * and the first lists of its class. With `sought`, targets that the view does not have, also those that are away and
-   * may have them, as far as they can be hurried. Never rejects.
+   * may have them, as far as they can be hurried, and those that start for as long as a list. Never rejects.
    */
   prepare(client: Client, sought?: readonly Target[]): Promise<void>;
+  /**
+   * As `prepare`, for a list of `client`, which its host may keep: waits for each server in its first start up to
+   * `startupWaitMs`, for a `required` one up to its `connectTimeoutMs`. Ends when `signal` aborts and at `stopWaiting`.
+   */
+  prepareLists(client: Client, signal: StopSignal): Promise<void>;
+  /** Lists that wait are answered with what is known, and later ones do not wait. */
+  stopWaiting(): void;
+  /** The catalog of the config in effect: this one, or after `close` the one that has replaced it. */
+  readonly latest: Catalog;
+  /** Servers in their first start, whose lists are not known yet, in the order of the config. */
+  starting(): readonly string[];
+  /** Resolves when the first start of a server is over and it has listed for `client`, or has failed. Never rejects. */
+  whenLoaded(server: string, client: Client): Promise<void>;
   /** What the gateway says of itself to `client`, by what is known now. */
   describe(client: Client): ServerDescription;
   /** The list entry of a tool by a name that `client` may use. */
@@ -95,13 +109,16 @@ export interface Catalog {
 
 const TIMES: RefreshTimes = {
   settleMs: 50,
-  startupWaitMs: 1_500,
+  callWaitMs: 1_500,
+  startupWaitMs: 10_000,
   listTimeoutMs: 15_000,
   graceMs: 60_000,
 };
 
 /** What a catalog hands on to the next one. */
 interface CatalogState {
+  /** The catalog that takes its place once it is closed. */
+  successor?: Catalog;
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly learnedUris: LearnedUris;
   readonly appPages: AppPageAccess;
@@ -116,6 +133,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const { upstreams, naming, profiles = {}, self, isVisible, logger = SILENT, onListChanged } = options;
   const times: RefreshTimes = {
     settleMs: options.settleMs ?? TIMES.settleMs,
+    callWaitMs: options.callWaitMs ?? TIMES.callWaitMs,
     startupWaitMs: options.startupWaitMs ?? TIMES.startupWaitMs,
     listTimeoutMs: options.listTimeoutMs ?? TIMES.listTimeoutMs,
     graceMs: options.graceMs ?? TIMES.graceMs,
@@ -126,9 +144,21 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const before = options.before === undefined ? undefined : catalogStates.get(options.before);
   const learnedUris = before?.learnedUris ?? new LearnedUris();
   const appPages = before?.appPages ?? new AppPageAccess();
+  const renamedEntries = before?.renamedEntries ?? new RenamedEntries();
+  const state: CatalogState = { servers, learnedUris, appPages, renamedEntries };
+  /** How long a list waits for each server, in milliseconds. */
+  const listWaits = new Map(
+    options.servers.map(({ name, required, connectTimeoutMs = 0 }) => [
+      name,
+      required === true ? Math.max(times.startupWaitMs, connectTimeoutMs) : times.startupWaitMs,
+    ]),
+  );
+  /** The lists that wait. */
+  const waiting = new Set<Stop>();
+  let isDraining = false;
+  let isClosed = false;
   const starts = new Map<ServerNamespace, Readonly<Record<RouteKind, Route>>>();
   const owners = new NameOwners(spaces, naming.reserved ?? [], naming);
-  const renamedEntries = before?.renamedEntries ?? new RenamedEntries();
   const onRenamed = (kind: ListKind, renamed: Renamed): void => renamedEntries.warn(kind, renamed, logger);
   const views = new Views({
     endpoints,
@@ -144,7 +174,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     view: (client) => views.of(client),
     servers,
     mayFollow: options.mayFollow,
-    startupWaitMs: times.startupWaitMs,
+    callWaitMs: times.callWaitMs,
     logger,
   });
 
@@ -253,11 +283,42 @@ export function createCatalog(options: CatalogOptions): Catalog {
         const server = servers.get(space.name);
         const mayHave = (target: Target): boolean =>
           target.name.startsWith(exposedPrefixOf(space, target.kind));
-        const hurried = sought.some(mayHave) ? server?.connectAndPrepare(client) : undefined;
-        return [server?.prepare(client), hurried].filter((wait) => wait !== undefined);
+        if (!sought.some(mayHave)) return server?.prepare(client) ?? [];
+        const limit = { ms: listWaits.get(space.name) ?? times.callWaitMs };
+        const started = server?.isStarting === true ? server.prepare(client, limit) : server?.prepare(client);
+        return [started, server?.connectAndPrepare(client)].filter((wait) => wait !== undefined);
       });
       return waits.length === 0 ? RESOLVED : Promise.all(waits).then(() => {});
     },
+    async prepareLists(client, signal) {
+      if (isDraining) return;
+      const stop = new Stop();
+      const waits = visibleServers(client).flatMap(({ name }) => {
+        const limit = { ms: listWaits.get(name) ?? times.startupWaitMs, signal: stop.signal };
+        return servers.get(name)?.prepare(client, limit) ?? [];
+      });
+      if (waits.length === 0) return;
+      const end = (): void => stop.abort();
+      waiting.add(stop);
+      signal.addEventListener("abort", end, { once: true });
+      if (signal.aborted) end();
+      await Promise.all(waits);
+      signal.removeEventListener("abort", end);
+      waiting.delete(stop);
+      // A config that was replaced meanwhile is not the one whose servers the host will call.
+      const { latest } = catalog;
+      if (latest !== catalog) await latest.prepareLists(client, signal);
+    },
+    stopWaiting() {
+      isDraining = true;
+      for (const stop of waiting) stop.abort();
+    },
+    get latest() {
+      const successor = isClosed ? state.successor : undefined;
+      return successor?.latest ?? catalog;
+    },
+    starting: () => [...servers.values()].flatMap(({ name, isStarting }) => (isStarting ? [name] : [])),
+    whenLoaded: async (server, client) => servers.get(server)?.whenLoaded(client),
     describe(client) {
       const view = views.of(client);
       const introduced = visibleServers(client).map((space) => {
@@ -314,10 +375,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
         ...server.status(),
       })),
     close() {
+      isClosed = true;
       changes.close();
       for (const server of servers.values()) server.close();
     },
   };
-  catalogStates.set(catalog, { servers, learnedUris, appPages, renamedEntries });
+  if (before !== undefined) before.successor = catalog;
+  catalogStates.set(catalog, state);
   return catalog;
 }

@@ -13,7 +13,7 @@ export interface ResourceOwnersOptions {
   /** A resource for which it returns false cannot be followed: updates would reveal what may not be read. */
   readonly mayFollow: VisibilityCheck | undefined;
   /** How long (ms) a client waits for servers that are starting, to learn what they list. */
-  readonly startupWaitMs: number;
+  readonly callWaitMs: number;
 }
 
 /** A server, and its own URI of a resource. */
@@ -74,7 +74,7 @@ export class ResourceOwners {
    * those that may list one.
    */
   async #awaitOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
-    const { servers, mayFollow, startupWaitMs } = this.#options;
+    const { servers, mayFollow, callWaitMs } = this.#options;
     const owners = new Set<ServerLists>();
     const listers = new Set<ServerLists>();
     for (const uri of uris) {
@@ -90,7 +90,7 @@ export class ResourceOwners {
         some.size === 0 ? 0 : ms,
         Promise.all([...some].map((server) => server.whenLoaded(client))),
       );
-    await Promise.all([met(owners, CONNECT_WAIT_MS), met(listers, startupWaitMs)]);
+    await Promise.all([met(owners, CONNECT_WAIT_MS), met(listers, callWaitMs)]);
   }
 
   #starting({ endpoint }: CatalogView): readonly ServerLists[] {

@@ -5,7 +5,7 @@ import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
-import { withTimeout } from "../core/stop.js";
+import { awaitWithin, type StopSignal, withTimeout } from "../core/stop.js";
 import {
   type ListScope,
   type ServerFacts,
@@ -15,6 +15,7 @@ import {
 } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { ChangeDeduplicator } from "./change-deduplication.js";
+import { FirstStart } from "./first-start.js";
 import { remainingFreshness } from "./freshness.js";
 import { expiredLists, offersList } from "./list-capabilities.js";
 import { ListRefresh } from "./list-refresh.js";
@@ -27,7 +28,9 @@ import { SingleFlightLoads } from "./single-flight-loads.js";
 export interface RefreshTimes {
   /** How long to wait for more announcements before asking. */
   readonly settleMs: number;
-  /** How long a client waits for a server that starts, or for the first lists of its class. */
+  /** How long a call waits for a server that starts, or for the first lists of its class. */
+  readonly callWaitMs: number;
+  /** How long a list waits for them: hosts may keep the first list that they get. */
   readonly startupWaitMs: number;
   /** How long a server may take to give all pages of one list. */
   readonly listTimeoutMs: number;
@@ -50,6 +53,12 @@ export interface ServerListsOptions {
   readonly onResourceUpdated: (uri: string, listScope: ListScope | undefined) => void;
   /** What was known of the same server under an earlier config. */
   readonly before: ServerLists | undefined;
+}
+
+/** How long a client waits at most, in milliseconds, and what ends its wait before. */
+export interface WaitLimit {
+  readonly ms: number;
+  readonly signal?: StopSignal;
 }
 
 /** What the status page shows of the lists of one server. */
@@ -80,10 +89,7 @@ export class ServerLists {
   /** Why the lists of the shared connection could not be read at the last attempt. */
   readonly #listErrors = new Map<ListKind, string>();
   readonly #unwatch: () => void;
-  readonly #createdAt = performance.now();
-  readonly #settled: Promise<void>;
-  #settle: () => void = () => {};
-  #isSettled = false;
+  readonly #firstStart: FirstStart;
   #facts: ServerFacts | undefined;
   /** Resolves when the lists of the last shared connection are loaded or have failed. */
   #loaded: Promise<void> = Promise.resolve();
@@ -98,12 +104,8 @@ export class ServerLists {
     this.#malformed = before === undefined ? new MalformedEntries() : before.#malformed;
     this.upstream = upstream;
     this.name = upstream.name;
-    this.#settled = new Promise((resolve) => {
-      this.#settle = () => {
-        this.#isSettled = true;
-        resolve();
-      };
-    });
+    // A server that an earlier config started did not start anew.
+    this.#firstStart = new FirstStart(before?.upstream === upstream ? before.#firstStart.since : undefined);
     this.#refresh = new ListRefresh({
       upstream,
       logger,
@@ -127,9 +129,9 @@ export class ServerLists {
       resourceUpdated: (uri, audience) => options.onResourceUpdated(uri, audience),
       unavailable: () => this.#onUnavailable(),
     });
-    if (before?.upstream === upstream && before.#isSettled) this.#inherit(before);
+    if (before?.upstream === upstream && before.#firstStart.isOver) this.#inherit(before);
     else if (upstream.facts !== undefined) this.#onOpened(SHARED_SCOPE);
-    else if (upstream.state !== "starting") this.#settle();
+    else if (upstream.state !== "starting") this.#firstStart.end();
   }
 
   /** What the server last said of itself; kept while it is away. */
@@ -164,13 +166,22 @@ export class ServerLists {
     return forAll ? freshness : { ...freshness, scope: "private" };
   }
 
+  /** Whether the server is in its first start: its lists were never known, and it has not failed. */
+  get isStarting(): boolean {
+    return !this.#firstStart.isOver;
+  }
+
   /**
    * Sees to it that `client` gets a true list. Returns undefined when there is nothing to wait for; the promise
-   * never rejects and is bounded by `startupWaitMs`, counted from when the server began to start or to list.
+   * never rejects and is bounded by `limit` (default: `callWaitMs`). A start, or a load of the first lists of a class,
+   * that has taken longer than that already is not waited for.
    */
-  prepare(client: Client): Promise<void> | undefined {
+  prepare(
+    client: Client,
+    limit: WaitLimit = { ms: this.#options.times.callWaitMs },
+  ): Promise<void> | undefined {
     const listScope = this.#register(client);
-    if (!this.#isSettled || !this.#lists.isComplete(listScope)) return this.#wait(client);
+    if (this.isStarting || !this.#lists.isComplete(listScope)) return this.#wait(client, limit);
     this.#refreshExpired(listScope);
     return undefined;
   }
@@ -187,7 +198,7 @@ export class ServerLists {
       .connectNow()
       .then(() => this.#loaded)
       .then(() => this.prepare(client));
-    return withTimeout(this.#options.times.startupWaitMs, found);
+    return withTimeout(this.#options.times.callWaitMs, found);
   }
 
   /**
@@ -196,7 +207,7 @@ export class ServerLists {
    */
   async whenLoaded(client: Client): Promise<void> {
     await this.upstream.connectNow?.();
-    if (this.upstream.state === "starting") await this.#settled;
+    if (this.upstream.state === "starting") await this.#firstStart.ended;
     await this.#loaded;
     await this.prepare(client);
   }
@@ -229,7 +240,7 @@ export class ServerLists {
     this.#unwatch();
     this.#refresh.close();
     clearTimeout(this.#grace);
-    this.#settle();
+    this.#firstStart.end();
   }
 
   #inherit(before: ServerLists): void {
@@ -238,7 +249,7 @@ export class ServerLists {
     this.#lists.inherit(before.#lists, (kind, given) => visibleItems(this.#options.space, kind, given));
     const tools = this.#lists.shared.lists.get("tools");
     if (tools !== undefined) this.#warnMissing(tools.unfiltered);
-    this.#settle();
+    this.#firstStart.end();
     if (this.upstream.state !== "ready") this.#onUnavailable();
     for (const connection of this.#lists.all()) {
       const met = before.#lists.find(connection.listScope);
@@ -268,7 +279,7 @@ export class ServerLists {
       .catch((error: unknown) =>
         this.#options.logger.error({ server: this.name, error }, "lists could not be applied to the catalog"),
       )
-      .then(() => this.#settle());
+      .then(() => this.#firstStart.end());
     this.#options.onOpened();
   }
 
@@ -279,7 +290,7 @@ export class ServerLists {
   }
 
   #onUnavailable(): void {
-    this.#settle();
+    this.#firstStart.end();
     this.#lists.makeAllStale();
     if (this.#away || this.#grace !== undefined) return;
     this.#grace = setTimeout(() => {
@@ -335,10 +346,10 @@ export class ServerLists {
     return listScope;
   }
 
-  async #wait(client: Client): Promise<void> {
-    const { startupWaitMs } = this.#options.times;
-    const patience = performance.now() + startupWaitMs;
-    await waitUntil(this.#settled, Math.min(patience, this.#createdAt + startupWaitMs));
+  async #wait(client: Client, { ms, signal }: WaitLimit): Promise<void> {
+    const until = performance.now() + ms;
+    await this.#firstStart.wait(ms, signal);
+    if (signal?.aborted === true) return;
     const listScope = this.upstream.listScope(client);
     if (this.upstream.state !== "ready" || this.#lists.isComplete(listScope)) return;
     // The first client of a class opens its connection and asks for all others of its kind.
@@ -348,8 +359,8 @@ export class ServerLists {
       await this.#refresh.load(connection);
       return this.#lists.isComplete(listScope);
     });
-    if (load === undefined) return;
-    await waitUntil(load.done, Math.min(patience, load.since + startupWaitMs));
+    if (load === undefined || load.isRetry) return;
+    await awaitWithin(Math.min(until, load.since + ms) - performance.now(), load.done, signal);
   }
 
   /** Refreshes in the background what a client is about to be shown and what is older than it should be. */
@@ -362,10 +373,6 @@ export class ServerLists {
     if (old.length > 0) this.#refresh.schedule(connection, old);
   }
 }
-
-/** Waits for `promise`, but not beyond `time` by the monotonic clock. */
-const waitUntil = (promise: Promise<unknown>, time: number): Promise<unknown> =>
-  withTimeout(time - performance.now(), promise);
 
 const listErrorText = (kind: ListKind, cause: unknown): string =>
   `its ${LISTS[kind].noun}s could not be listed: ${cause instanceof Error ? cause.message : "it failed"}`;

@@ -21,6 +21,9 @@ export interface CatalogServer extends Filters {
   readonly prefix: string;
   /** Tools that are shown or called otherwise than the server lists them, by its own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
+  /** Whether lists wait for its first start up to its connect timeout. Default: up to the limit of all servers. */
+  readonly required?: boolean;
+  readonly connectTimeoutMs?: number;
 }
 
 /** How the names and URIs of one server are exposed and filtered. */

@@ -11,6 +11,8 @@ export interface ListLoad {
   readonly done: Promise<void>;
   /** By the monotonic clock, in milliseconds. */
   readonly since: number;
+  /** The last load for the class has failed, so clients do not wait for this one. */
+  readonly isRetry: boolean;
 }
 
 /** How long (ms) a class is left alone after its lists could not be had. */
@@ -31,14 +33,16 @@ export class SingleFlightLoads {
     if (underWay !== undefined) return underWay;
     const since = performance.now();
     if (since < (this.#failed.get(name) ?? 0)) return undefined;
-    const founding: ListLoad = { done: this.#await(name, ask), since };
-    this.#running.set(name, founding);
-    return founding;
+    const isRetry = this.#failed.has(name);
+    const load: ListLoad = { done: this.#await(name, ask), since, isRetry };
+    this.#running.set(name, load);
+    return load;
   }
 
   async #await(name: string, ask: () => Promise<boolean>): Promise<void> {
     const heard = await ask();
     this.#running.delete(name);
-    if (!heard) this.#failed.set(name, performance.now() + RETRY_AFTER_MS);
+    if (heard) this.#failed.delete(name);
+    else this.#failed.set(name, performance.now() + RETRY_AFTER_MS);
   }
 }

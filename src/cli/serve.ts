@@ -18,6 +18,7 @@ import {
   workerCount,
 } from "./flags.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
+import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
 
@@ -103,8 +104,9 @@ async function run(
   follow: () => () => void,
 ): Promise<number> {
   const stopped = untilStopped(served, shell, log);
-  const started = served.start().then(({ url, adminUrl }) => {
-    if (shell.worker === undefined) log.info({ url, adminUrl }, `ready: ${url} (admin: ${adminUrl})`);
+  const started = served.start().then(({ url, adminUrl, starting }) => {
+    if (shell.worker === undefined)
+      log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
     else shell.worker.announce(url);
     return undefined;
   });

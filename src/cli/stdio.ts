@@ -6,6 +6,7 @@ import type { CommandContext, Log } from "./command-context.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, orphanPolicyFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
+import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
 
@@ -51,6 +52,8 @@ function parseHeader(line: string): [string, string] {
 async function run(gateway: Gateway, shell: CommandContext, log: Log): Promise<number> {
   // stdio has no HTTP authorization: credentials come from the environment (basic/authorization).
   const hostGone = gateway.stdio(shell.stdin, shell.stdout, shell.env.CARDEA_PRINCIPAL || undefined);
+  const starting = gateway.starting();
+  log.info({ starting }, `ready: serving on stdin and stdout${stillStarting(starting)}`);
   const stopCollecting = collectWhenIdle(log, () => gateway.isUnused());
   return untilStopped(gateway, shell, log, hostGone).finally(stopCollecting);
 }

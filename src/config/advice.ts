@@ -20,6 +20,7 @@ export function advise(config: Config): readonly Advice[] {
     ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
     ...adviseNaming(config),
     ...adviseNoPrefix(config),
+    ...adviseStartupWait(config),
     ...adviseAccess(config),
     ...config.servers.flatMap((server) =>
       [
@@ -56,6 +57,16 @@ function adviseNaming({ naming }: Config): readonly Found[] {
   if (naming.maxLength <= SAFE_MAX_LENGTH) return [];
   const message = `naming.maxLength is over ${SAFE_MAX_LENGTH}: Cursor drops tools whose server and tool name are longer together, Claude and VS Code stop at 64 with mcp__SERVER__ before it`;
   return [{ path: ["naming", "maxLength"], message }];
+}
+
+/** Hosts on the SDKs of MCP give a request up after 60 s without an answer. */
+const SAFE_WAIT_MS = 50_000;
+
+function adviseStartupWait({ startupWaitMs }: Config): readonly Found[] {
+  if (startupWaitMs <= SAFE_WAIT_MS) return [];
+  const message =
+    "startupWait is over 50s: most hosts give up a list that has no answer after 60s, and then show no tools at all";
+  return [{ path: ["startupWait"], message }];
 }
 
 function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Found[] {

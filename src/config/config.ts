@@ -9,6 +9,8 @@ export interface Config {
   readonly auth?: AuthConfig;
   /** In the order of the file; that order decides the order of lists. Disabled servers are left out. */
   readonly servers: readonly ServerConfig[];
+  /** How long (ms) a list waits for servers in their first start. */
+  readonly startupWaitMs: number;
   readonly naming: NamingConfig;
   readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;

@@ -15,7 +15,7 @@ import { disabledServers, isServerKey, readServers, serverPath } from "./read-se
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
-import { parseDuration } from "./units.js";
+import { parseDuration, parseWait } from "./units.js";
 import { describePath } from "./variables.js";
 
 /** Flags and environment variables, which override the file. */
@@ -125,6 +125,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       listen,
       ...(auth !== undefined && { auth }),
       servers,
+      startupWaitMs: parseWait(shape.startupWait) ?? 0,
       naming: reserved.length === 0 ? shape.naming : { ...shape.naming, reserved },
       parkedCalls: parkedCallsOf(shape.parkedCalls),
       profiles,

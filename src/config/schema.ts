@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { adminToken, authSchema } from "./auth-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
-import { duration, nameFilter, serverSchema } from "./server-schema.js";
+import { duration, nameFilter, serverSchema, wait } from "./server-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
 export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
@@ -147,6 +147,9 @@ export const fileSchema = z.strictObject({
   mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),
   servers: servers.default({}).describe("The same as `mcpServers`, as VS Code writes it."),
   context_servers: servers.default({}).describe("The same as `mcpServers`, as Zed writes it."),
+  startupWait: wait(
+    "How long the first list of a host waits for servers that are still starting and whose lists were never known, all at once; for a `required` server up to its `connectTimeout`. Many hosts keep the first list that they get. A server that failed, or has not started within this time, is not waited for again; with `0s` no list waits.",
+  ).default("10s"),
   naming: z
     .strictObject({
       separator: z

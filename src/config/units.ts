@@ -22,6 +22,11 @@ export function parseDuration(text: string): number | undefined {
   return ms > 0 && ms <= MAX_DURATION_MS ? ms : undefined;
 }
 
+/** As `parseDuration`; zero is a wait too. */
+export function parseWait(text: string): number | undefined {
+  return /^0{1,10}(ms|s|m|h)$/.test(text) ? 0 : parseDuration(text);
+}
+
 /** `count` per window. */
 export interface Rate {
   readonly count: number;

@@ -21,7 +21,7 @@ export interface GatewayApi {
   readonly handle: Handler;
   nextCallId(): number;
   readonly changes: ChangeFeed;
-  /** The merged capabilities and instructions of the servers that `client` sees. Waits briefly for starting servers. */
+  /** The merged capabilities and instructions of the servers that `client` sees. Waits a second at most, for instructions. */
   describe(client: Client): Promise<ServerDescription>;
   /**
    * At the path of a single server: waits up to 5 s until it is connected.
@@ -52,6 +52,8 @@ export interface Readiness {
   readonly ready: boolean;
   /** Why it is not ready, and what is degraded although it is. */
   readonly reasons: readonly string[];
+  /** Servers in their first start, whose tools are not in the lists yet; absent where there are none. */
+  readonly starting?: readonly string[];
 }
 
 /** The reason of a gateway that drains. */

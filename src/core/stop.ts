@@ -104,6 +104,28 @@ export async function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T
 }
 
 /**
+ * Resolves when `promise` has settled, after `ms` (0 or less: at once), or when `signal` aborts; never rejects, and leaves
+ * neither a timer nor a listener behind.
+ */
+export function awaitWithin(
+  ms: number,
+  promise: Promise<unknown>,
+  signal: StopSignal | undefined,
+): Promise<void> {
+  if (ms <= 0 || signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end, { once: true });
+    promise.then(end, end);
+  });
+}
+
+/**
  * Settles as `promise` does unless `signal` aborts first; then it rejects with `cancelled()`, and a value that
  * comes too late is passed to `discard`.
  */

@@ -22,10 +22,17 @@ import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
 
+/** Where a gateway listens, and which servers are in their first start. */
+export interface Bound {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly starting: readonly string[];
+}
+
 /** A running gateway, as the command line uses it. */
 export interface Gateway {
   /** Binds both listeners without waiting for any server. @throws the error of the system, such as EADDRINUSE. */
-  start(): Promise<{ readonly url: string; readonly adminUrl: string }>;
+  start(): Promise<Bound>;
   /** Resolves when a `required` server could not be connected after the start; else never. */
   readonly failed: Promise<GatewayError>;
   /**
@@ -53,6 +60,8 @@ export interface Gateway {
   isUnused(): boolean;
   /** Records that a new config was refused, for the metric and the readiness page. */
   reloadFailed(reasons: readonly string[]): void;
+  /** The servers in their first start, whose tools are not in the lists yet. */
+  starting(): readonly string[];
 }
 
 /** Builds a gateway and starts its servers; it listens after `start`. */
@@ -63,7 +72,11 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
   const edges = createEdges(liveConfig, parts, overload.streamQuota);
-  const status = new GatewayStatus(() => liveConfig.pipeline.servers, telemetry.redact);
+  const status = new GatewayStatus(
+    () => liveConfig.pipeline.servers,
+    telemetry.redact,
+    () => liveConfig.pipeline.catalog.starting(),
+  );
   const authentication = new LiveAuthentication(config.auth, telemetry, status);
   const pages = createStatusPages({
     pipeline: () => liveConfig.pipeline,
@@ -78,7 +91,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
 
   return {
     failed: requiredServers(liveConfig.pipeline.servers),
-    start: () => lifecycle.start(),
+    start: async () => ({ ...(await lifecycle.start()), starting: status.starting }),
     stop: ({ immediate = false } = {}) => lifecycle.stop(immediate),
     async stdio(input, output, as) {
       const { auth } = liveConfig.pipeline.config;
@@ -97,6 +110,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         metrics.configReloaded(true);
       });
     },
+    starting: () => status.starting,
     isUnused: () => callIds.count === 0,
     reloadFailed(reasons) {
       status.reloadErrors = reasons;

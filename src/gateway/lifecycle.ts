@@ -63,6 +63,7 @@ export class Lifecycle {
   async #stop(graceMs: number): Promise<void> {
     const { edges, listeners, liveConfig, status, overload } = this.#parts;
     status.isDraining = true;
+    liveConfig.stopWaiting();
     const pipes = [...this.#pipes].map((pipe) => pipe.stop(graceMs));
     const { isProbed } = status;
     const isIdle = () => liveConfig.isIdle;

@@ -74,6 +74,11 @@ export class LiveConfig implements ConfigInEffect {
     return this.#replacing;
   }
 
+  /** Lists that wait for servers in their first start are answered with what is known. */
+  stopWaiting(): void {
+    this.#pipeline.catalog.stopWaiting();
+  }
+
   /** Stops every server, after a replacement that is running. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -108,6 +113,8 @@ export class LiveConfig implements ConfigInEffect {
  * for its response; a server that starts more slowly is served like one of several.
  */
 const CONNECT_WAIT_MS = 5_000;
+/** How long (ms) `initialize` and `server/discover` wait for instructions, which a host reads only once. */
+const DESCRIBE_WAIT_MS = 1_000;
 
 /** Reads the config in effect anew at each call. */
 export function createGatewayApi(
@@ -123,14 +130,16 @@ export function createGatewayApi(
     changes: liveConfig.changes,
     async describe(client) {
       const { catalog } = liveConfig.pipeline;
-      await catalog.prepare(client);
+      await withTimeout(DESCRIBE_WAIT_MS, catalog.prepare(client));
       return { ...catalog.describe(client), instance: identity.instance };
     },
     async requireServer(client) {
       const [only, second] = liveConfig.pipeline.catalog.view(client).endpoint.namespaces;
       const upstream = second === undefined && only ? upstreamOf(only.name) : undefined;
       if (upstream === undefined || upstream.facts !== undefined) return;
-      await withTimeout(CONNECT_WAIT_MS, upstream.connectNow?.() ?? Promise.resolve());
+      // Under its own names the server is introduced as itself, so it is worth a longer wait.
+      const waitMs = only?.prefix === "" ? CONNECT_WAIT_MS : DESCRIBE_WAIT_MS;
+      await withTimeout(waitMs, upstream.connectNow?.() ?? Promise.resolve());
       const { name, lastError } = upstream;
       if (upstream.facts !== undefined || lastError === undefined) return;
       throw new GatewayError("upstream_unavailable", "upstream", redact(lastError), {

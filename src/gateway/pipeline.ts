@@ -56,6 +56,7 @@ export function createPipeline(
     upstreams: [...servers.values()].map(({ upstream }) => upstream),
     servers: config.servers,
     naming: config.naming,
+    startupWaitMs: config.startupWaitMs,
     profiles: config.profiles,
     self: parts.identity.info,
     logger,

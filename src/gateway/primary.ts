@@ -83,7 +83,9 @@ export function createPrimary(
     failed,
     async start() {
       const { url: adminUrl } = await admin.start();
-      return { url: await workers.start(), adminUrl };
+      const url = await workers.start();
+      const { starting = [] } = await overview.readiness();
+      return { url, adminUrl, starting };
     },
     async stop({ immediate = false } = {}) {
       draining = true;

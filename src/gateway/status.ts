@@ -19,11 +19,20 @@ export class GatewayStatus {
   reloadErrors: readonly string[] = [];
   #lastProbeAt = Number.NEGATIVE_INFINITY;
   readonly #servers: () => Servers;
+  readonly #starting: () => readonly string[];
   readonly #redact: (text: string) => string;
 
-  /** `servers` gives those of the config in effect; `redact` takes secrets out of the reasons, which are public. */
-  constructor(servers: () => Servers, redact: (text: string) => string) {
+  /**
+   * `servers` gives those of the config in effect, `starting` the names of those in their first start; `redact` takes
+   * secrets out of what is public.
+   */
+  constructor(
+    servers: () => Servers,
+    redact: (text: string) => string,
+    starting: () => readonly string[] = () => [],
+  ) {
     this.#servers = servers;
+    this.#starting = starting;
     this.#redact = redact;
   }
 
@@ -44,7 +53,17 @@ export class GatewayStatus {
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
     ];
-    return { ready: reasons.length === 0, reasons: [...reasons, ...degraded].map(this.#redact) };
+    const { starting } = this;
+    return {
+      ready: reasons.length === 0,
+      reasons: [...reasons, ...degraded].map(this.#redact),
+      ...(starting.length > 0 && { starting }),
+    };
+  }
+
+  /** The servers in their first start, by name. */
+  get starting(): readonly string[] {
+    return this.#starting().map(this.#redact);
   }
 
   /** Answers a probe of `/readyz`. */

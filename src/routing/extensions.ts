@@ -54,7 +54,7 @@ export function declaresMethod(capabilities: JsonObject | undefined, method: str
 const shortName = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
 interface SkillsOptions {
-  readonly catalog: Pick<Catalog, "view" | "prepare" | "capabilities" | "reachable">;
+  readonly catalog: Pick<Catalog, "view" | "prepareLists" | "capabilities" | "reachable">;
   /** Sends the request for one server's part of a list. */
   readonly sendEach: Send;
 }
@@ -85,7 +85,7 @@ export function skills({ catalog, sendEach }: SkillsOptions): Skills {
 
   return {
     async list(call) {
-      await catalog.prepare(call.client);
+      await catalog.prepareLists(call.client, call.signal);
       const servers = serversOf(call);
       const view = catalog.view(call.client);
       // A skill that may not be read, or whose URI leads to another server, is not listed.

@@ -32,7 +32,16 @@ import { type Tasks, taskCalls } from "./tasks.js";
 export interface RouterOptions {
   readonly catalog: Pick<
     Catalog,
-    "view" | "prepare" | "freshness" | "capabilities" | "learnUri" | "recordAppPage" | "status" | "reachable"
+    | "view"
+    | "prepare"
+    | "prepareLists"
+    | "latest"
+    | "freshness"
+    | "capabilities"
+    | "learnUri"
+    | "recordAppPage"
+    | "status"
+    | "reachable"
   >;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -207,19 +216,26 @@ const serverGone = (server: string): GatewayError =>
   });
 
 /** @throws GatewayError with -32602 for a cursor that this gateway did not write. */
-export function listHandler(catalog: Pick<Catalog, "view" | "prepare" | "freshness">): Handler {
+export function listHandler(catalog: Pick<Catalog, "prepareLists" | "latest">): Handler {
   return async function answerLists(call) {
     const kind = LIST_METHODS.get(call.method);
     if (kind === undefined) throw new TypeError(`${call.method} is not a list`);
     const cursor = cursorOf(kind, call.params);
-    await catalog.prepare(call.client);
+    await catalog.prepareLists(call.client, call.signal);
+    if (call.signal.aborted) throw listCancelled(call);
+    const { latest } = catalog;
     return {
       kind: "result",
-      result: catalog.view(call.client).list(kind).page(cursor),
-      freshness: catalog.freshness(call.client, kind),
+      result: latest.view(call.client).list(kind).page(cursor),
+      freshness: latest.freshness(call.client, kind),
     };
   };
 }
+
+const listCancelled = ({ method, signal }: Call): GatewayError =>
+  new GatewayError("cancelled", "downstream", `${method} was cancelled while servers were starting`, {
+    cause: signal.reason,
+  });
 
 const cursorOf = (kind: ListKind, params: JsonObject): Cursor | undefined =>
   cursorIn(params, (text) => {

@@ -73,7 +73,8 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       ...answers.flatMap((answer) => answer.reasons),
     ];
     const ready = !draining() && answers.length > 0 && answers.every((answer) => answer.ready);
-    return { ready, reasons: [...new Set(reasons)] };
+    const starting = [...new Set(answers.flatMap((answer) => answer.starting ?? []))];
+    return { ready, reasons: [...new Set(reasons)], ...(starting.length > 0 && { starting }) };
   }
 
   const page = async (name: string, query: URLSearchParams): Promise<unknown> => {

@@ -65,9 +65,10 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
   const gateway: Gateway = {
     failed: never,
     isUnused: () => true,
+    starting: () => [],
     start: async () => {
       events.push("start");
-      return { url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" };
+      return { url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2", starting: [] };
     },
     stop: async ({ immediate = false } = {}) => {
       events.push(immediate ? "stop at once" : "stop");

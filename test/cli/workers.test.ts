@@ -29,7 +29,7 @@ function shellWithWorkers(env: Readonly<Record<string, string>> = {}) {
     async createPrimary(order) {
       orders.push(order);
       return {
-        start: async () => ({ url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" }),
+        start: async () => ({ url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2", starting: [] }),
         stop: async () => void events.push("stop"),
         failed: never,
         reload: () => void events.push("reload"),

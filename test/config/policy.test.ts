@@ -70,6 +70,7 @@ describe("policy and limits", () => {
       "file",
       "listen",
       "servers",
+      "startupWaitMs",
       "naming",
       "parkedCalls",
       "profiles",

@@ -37,6 +37,7 @@ describe("a config file", () => {
         admin: { host: "127.0.0.1", port: 8081 },
       },
       servers: [],
+      startupWaitMs: 10_000,
       naming: { separator: "__", maxLength: 50 },
       parkedCalls: { total: 2_000, perPrincipal: 500, perServer: 500, answerMs: 900_000 },
       profiles: {},

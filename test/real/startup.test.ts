@@ -1,8 +1,8 @@
-/** Servers that hang at start hold up nobody else. */
+/** Servers that start slowly are in the first list of a host; those that hang hold up nobody else. */
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
+import { inRepository, MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { fixtureCommand } from "../support/fixture.js";
 import { whenListed } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
@@ -42,6 +42,95 @@ const HOSTS = [
 /** Whoever waited for one that hangs would wait longer than any test may take. How soon it is, F4 of `faults` measures. */
 const PATIENCE = { connectTimeout: "10m" };
 
+const GATED = inRepository("test/support/fixture/gated.mjs");
+
+/** A server whose processes start when `open` is called; `reached` resolves once the first waits for that. */
+async function gatedServer() {
+  const gate = createServer().listen(0, "127.0.0.1");
+  const waiting: Socket[] = [];
+  let isOpen = false;
+  const reached = new Promise<void>((resolve) => {
+    gate.on("connection", (socket) => {
+      socket.on("error", () => {});
+      waiting.push(socket);
+      socket.once("data", () => resolve());
+      if (isOpen) socket.write("go");
+    });
+  });
+  await once(gate, "listening");
+  const address = gate.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  return {
+    entry: {
+      command: process.execPath,
+      args: [GATED, String(address.port), "--era", "legacy", "--transport", "stdio"],
+    },
+    reached,
+    async open() {
+      await reached;
+      isOpen = true;
+      for (const socket of waiting) socket.write("go");
+    },
+    close: () => gate.close(),
+  };
+}
+
+describe("a server that is still starting", () => {
+  const config = (late: object) => ({
+    startupWait: "10m",
+    mcpServers: { good: fixtureCommand("legacy"), late },
+  });
+  const listsBoth = async (host: RawHost, open: () => Promise<void>): Promise<void> => {
+    const listed = host.list("tools");
+    await open();
+    const names = (await listed).map(({ name }) => name);
+    await host.close();
+    expect(names).toEqual(expect.arrayContaining(["good__echo", "late__echo"]));
+  };
+
+  test.each(HOSTS)("is in the first list of a %s host over HTTP", async (_era, open) => {
+    const late = await gatedServer();
+    const gateway = await serveAtOnce(config(late.entry));
+    try {
+      await late.reached;
+      expect(gateway.process.stderr()).toMatch(/"ready: .*; still starting: (good, )?late"/);
+      const host = await open({ url: gateway.url });
+      const ready = await fetch(new URL("/readyz", gateway.url));
+      expect(ready.status).toBe(200);
+      expect(((await ready.json()) as { starting: string[] }).starting).toContain("late");
+      await listsBoth(host, late.open);
+      const then = await (await fetch(new URL("/readyz", gateway.url))).json();
+      expect(then).toEqual({ ready: true, reasons: [] });
+    } finally {
+      await gateway.stop();
+      late.close();
+    }
+  });
+
+  test.each(HOSTS)("is in the first list of a %s host over a pipe", async (_era, open) => {
+    const late = await gatedServer();
+    const { file, remove } = writeConfig(config(late.entry));
+    try {
+      const host = await open({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
+      await listsBoth(host, late.open);
+    } finally {
+      late.close();
+      await remove();
+    }
+  });
+
+  test("keeps neither a list nor the gateway from ending when it drains", async () => {
+    const late = await gatedServer();
+    const gateway = await serveAtOnce(config(late.entry));
+    const host = await openLegacy({ url: gateway.url });
+    const listed = host.list("tools");
+    await late.reached;
+    expect(await gateway.stop()).toEqual({ code: 0, signal: null });
+    expect((await listed).map(({ name }) => name)).not.toContain("late__echo");
+    late.close();
+  });
+});
+
 describe("with two processes and a URL that hang at start", () => {
   const withHanging = async (act: (config: object) => Promise<void>): Promise<void> => {
     const mute = await muteUrl();
@@ -51,7 +140,7 @@ describe("with two processes and a URL that hang at start", () => {
       silent: { type: "http", url: mute.url, ...PATIENCE },
     };
     try {
-      await act({ mcpServers: { ...hanging, good: fixtureCommand("legacy") } });
+      await act({ startupWait: "1s", mcpServers: { ...hanging, good: fixtureCommand("legacy") } });
     } finally {
       mute.close();
     }

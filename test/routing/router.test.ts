@@ -118,7 +118,7 @@ describe("a call with a target", () => {
   test("of a server that does not come is not called unknown", async () => {
     const { handle } = frontOf([fakeUpstream("files", { state: "starting" })]);
     const reply = handle(fakeCall("tools/call", { name: "files__read" }));
-    await vi.advanceTimersByTimeAsync(1_500);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(errorOf(await reply)).toMatchObject({
       message: "server files is not available",
       data: { cardea: { code: "upstream_unavailable", server: "files", retryable: true } },
@@ -320,7 +320,7 @@ describe("lists", () => {
     const files = fakeUpstream("files", { lists });
     const { handle } = frontOf([files, fakeUpstream("stuck", { state: "starting" })]);
     const reply = handle(fakeCall("tools/list"));
-    await vi.advanceTimersByTimeAsync(1_500);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(resultOf(await reply)).toEqual({ tools: [tool("files__read")] });
   });
 });

@@ -1,0 +1,39 @@
+/** How long do clients wait for a server whose lists were never known? Until its first start is over, or hangs. */
+import { awaitWithin, type StopSignal } from "../core/stop.js";
+
+/** From the start of a server until its first lists are loaded, or it has failed. */
+export class FirstStart {
+  /** When the server was started, by the monotonic clock in milliseconds. */
+  readonly since: number;
+  readonly #ended: Promise<void>;
+  #end: () => void = () => {};
+  #isOver = false;
+
+  constructor(since = performance.now()) {
+    this.since = since;
+    this.#ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The lists are loaded, or the server has failed: it is not waited for again. */
+  end(): void {
+    this.#isOver = true;
+    this.#end();
+  }
+
+  /** Resolves when the start is over. */
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+
+  /** Waits for the end, for at most `ms` and until `signal` aborts. A start that takes longer than `ms` already hangs: it is not waited for. */
+  async wait(ms: number, signal: StopSignal | undefined): Promise<void> {
+    if (this.#isOver || performance.now() - this.since >= ms) return;
+    await awaitWithin(ms, this.#ended, signal);
+  }
+}

@@ -1,0 +1,244 @@
+/** A host that lists once sees the tools of servers that start slowly; one that hangs delays only the first list. */
+import { describe, expect, test, vi } from "vitest";
+import type { Catalog } from "../../src/catalog/catalog.js";
+import type { Client } from "../../src/core/client.js";
+import { Stop } from "../../src/core/stop.js";
+import { fakeTime, pass, settle } from "../support/fake-time.js";
+import { type FakeUpstream, fakeClient, fakeUpstream } from "../support/fake-upstream.js";
+import { catalogOf, names, server, tool } from "./support.js";
+
+fakeTime();
+
+const starting = (name: string, ...tools: readonly string[]): FakeUpstream =>
+  fakeUpstream(name, { state: "starting", lists: { tools: tools.map((each) => tool(each)) } });
+
+/** Becomes ready after `ms`, and lists at once. */
+function readyAfter(ms: number, upstream: FakeUpstream): FakeUpstream {
+  setTimeout(() => upstream.becomeReady(), ms);
+  return upstream;
+}
+
+/** How long (ms) a list waits, and what it then shows. */
+function listing(catalog: Catalog, client: Client = fakeClient(), signal = new Stop().signal) {
+  const began = performance.now();
+  const seen = { waited: Number.NaN, tools: [] as readonly unknown[] };
+  void catalog.prepareLists(client, signal).then(() => {
+    seen.waited = performance.now() - began;
+    seen.tools = names(catalog.latest, "tools", client);
+  });
+  return seen;
+}
+
+describe("the first list", () => {
+  test("waits for all servers that start, at once and no longer than the slowest", async () => {
+    const catalog = catalogOf([
+      readyAfter(2_000, starting("files", "read")),
+      readyAfter(8_000, starting("git", "log")),
+      readyAfter(5_000, starting("memory", "recall")),
+    ]);
+    const list = listing(catalog);
+    await pass(10_000);
+    expect(list).toEqual({ waited: 8_000, tools: ["files__read", "git__log", "memory__recall"] });
+  });
+
+  test("shows what is there when its time is over", async () => {
+    const catalog = catalogOf([readyAfter(2_000, starting("files", "read")), starting("stuck", "late")], {
+      startupWaitMs: 4_000,
+    });
+    const list = listing(catalog);
+    await pass(3_999);
+    expect(list.waited).toBeNaN();
+    await pass(1);
+    expect(list).toEqual({ waited: 4_000, tools: ["files__read"] });
+  });
+
+  test("waits for the lists of a server too, not only for its connection", async () => {
+    const slow = readyAfter(1_000, starting("slow", "here")).slow(3_000);
+    const list = listing(catalogOf([slow]));
+    await pass(10_000);
+    expect(list).toEqual({ waited: 4_000, tools: ["slow__here"] });
+  });
+
+  test("of a host that comes while a server starts has the whole time", async () => {
+    const catalog = catalogOf([readyAfter(12_000, starting("files", "read"))]);
+    const early = listing(catalog);
+    await pass(8_000);
+    const late = listing(catalog);
+    await pass(10_000);
+    expect(early).toEqual({ waited: 10_000, tools: [] });
+    expect(late).toEqual({ waited: 4_000, tools: ["files__read"] });
+  });
+
+  test("waits for a required server up to its connect timeout", async () => {
+    const upstream = readyAfter(25_000, starting("vital", "beat"));
+    const other = starting("other", "late");
+    const required = server("vital", { required: true, connectTimeoutMs: 30_000 });
+    const catalog = catalogOf([upstream, other], { servers: [required, server("other")] });
+    const list = listing(catalog);
+    await pass(30_000);
+    expect(list).toEqual({ waited: 25_000, tools: ["vital__beat"] });
+  });
+
+  test("with a limit of zero waits for nothing", async () => {
+    const list = listing(catalogOf([starting("slow", "here")], { startupWaitMs: 0 }));
+    await settle();
+    expect(list).toEqual({ waited: 0, tools: [] });
+  });
+
+  test("does not wait for servers that its path does not show", async () => {
+    const catalog = catalogOf([
+      fakeUpstream("files", { lists: { tools: [tool("read")] } }),
+      starting("stuck"),
+    ]);
+    await settle();
+    const list = listing(catalog, fakeClient({ endpoint: "files" }));
+    await settle();
+    expect(list).toEqual({ waited: 0, tools: ["read"] });
+  });
+});
+
+describe("no list waits", () => {
+  test("for a server that hangs at its start, once the time is over", async () => {
+    const catalog = catalogOf([starting("stuck")]);
+    const first = listing(catalog);
+    await pass(10_000);
+    const second = listing(catalog);
+    await settle();
+    expect([first.waited, second.waited]).toEqual([10_000, 0]);
+  });
+
+  test("for a server that has failed, and that is tried again", async () => {
+    const broken = starting("broken", "read");
+    const catalog = catalogOf([broken]);
+    const first = listing(catalog);
+    await pass(500);
+    broken.goDown("it exits at once");
+    await settle();
+    broken.state = "starting";
+    const second = listing(catalog);
+    await settle();
+    expect([first.waited, second.waited]).toEqual([500, 0]);
+  });
+
+  test("for a server whose lists are known and that starts again", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const catalog = catalogOf([files]);
+    await settle();
+    files.goDown();
+    files.state = "starting";
+    const list = listing(catalog);
+    await settle();
+    expect(list).toEqual({ waited: 0, tools: ["files__read"] });
+  });
+
+  test("after it was cancelled, and nothing of it is left", async () => {
+    const catalog = catalogOf([starting("stuck")]);
+    const stop = new Stop();
+    const list = listing(catalog, fakeClient(), stop.signal);
+    await pass(3_000);
+    stop.abort();
+    await settle();
+    expect(list.waited).toBe(3_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("once the gateway drains", async () => {
+    const catalog = catalogOf([starting("stuck")]);
+    const list = listing(catalog);
+    await pass(3_000);
+    catalog.stopWaiting();
+    const later = listing(catalog);
+    await settle();
+    expect([list.waited, later.waited]).toEqual([3_000, 0]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+test("servers in their first start are named until they have listed or failed", async () => {
+  const broken = starting("broken");
+  const catalog = catalogOf([starting("stuck"), readyAfter(1_000, starting("files")), broken]);
+  expect(catalog.starting()).toEqual(["stuck", "files", "broken"]);
+  broken.goDown();
+  await pass(1_000);
+  expect(catalog.starting()).toEqual(["stuck"]);
+});
+
+describe("after a reload", () => {
+  test("a list waits for the server that was added, and not for the others", async () => {
+    const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
+    const before = catalogOf([files]);
+    await settle();
+    const catalog = catalogOf([files, readyAfter(6_000, starting("git", "log"))], { before });
+    before.close();
+    const list = listing(catalog);
+    await pass(10_000);
+    expect(list).toEqual({ waited: 6_000, tools: ["files__read", "git__log"] });
+  });
+
+  test("a list that waits is answered with the servers of the new config", async () => {
+    const files = readyAfter(6_000, starting("files", "read"));
+    const before = catalogOf([files]);
+    const list = listing(before);
+    await pass(1_000);
+    const catalog = catalogOf([files, readyAfter(2_000, starting("git", "log"))], { before });
+    expect(before.latest).toBe(before);
+    before.close();
+    expect(before.latest).toBe(catalog);
+    await pass(9_000);
+    expect(list).toEqual({ waited: 6_000, tools: ["files__read", "git__log"] });
+  });
+
+  test("the time of a server that was starting does not begin anew", async () => {
+    const stuck = starting("stuck");
+    const before = catalogOf([stuck]);
+    await pass(10_000);
+    const list = listing(catalogOf([stuck], { before }));
+    await settle();
+    expect(list.waited).toBe(0);
+  });
+});
+
+describe("a host that can be asked questions has its own connection", () => {
+  const asker = fakeClient({ affinity: "s1", session: true, capabilities: { sampling: {} } });
+  const own = { key: "s1", capabilityClass: "sampling" };
+  const askable = (state: "starting" | "ready") =>
+    fakeUpstream("files", { state, lists: { tools: [tool("read")] }, audience: () => own }).setList(
+      "tools",
+      [tool("read"), tool("ask")],
+      own.key,
+    );
+
+  test("and its first list waits for the lists of that connection", async () => {
+    const list = listing(catalogOf([readyAfter(3_000, askable("starting")).slow(2_000)]), asker);
+    await pass(10_000);
+    expect(list).toEqual({ waited: 7_000, tools: ["files__read", "files__ask"] });
+  });
+
+  test("and when they do not come, its list is that of the others, and the next one does not wait", async () => {
+    const files = askable("ready");
+    const catalog = catalogOf([files]);
+    await settle();
+    files.hanging();
+    const first = listing(catalog, asker);
+    await pass(10_000);
+    const second = listing(catalog, asker);
+    await settle();
+    expect(first).toEqual({ waited: 10_000, tools: ["files__read"] });
+    expect(second.waited).toBe(0);
+  });
+
+  test("and when it fails, later lists do not wait for the next attempts", async () => {
+    const files = askable("ready");
+    const catalog = catalogOf([files]);
+    await settle();
+    files.failing();
+    const first = listing(catalog, asker);
+    await pass(60_000);
+    files.slow(4_000);
+    const second = listing(catalog, asker);
+    await settle();
+    expect([first.waited, second.waited]).toEqual([0, 0]);
+    await pass(4_000);
+    expect(names(catalog, "tools", asker)).toEqual(["files__read", "files__ask"]);
+  });
+});
