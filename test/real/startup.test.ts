@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { inRepository, MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { fixtureCommand } from "../support/fixture.js";
 import { whenListed } from "../support/peers/host.js";
-import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
+import { openLegacy, openModern, processWire, type RawHost } from "../support/peers/raw.js";
 
 /** Reads everything and never says a word. */
 const MUTE = { command: process.execPath, args: ["-e", "process.stdin.resume()"] };
@@ -121,13 +121,19 @@ describe("a server that is still starting", () => {
 
   test("keeps neither a list nor the gateway from ending when it drains", async () => {
     const late = await gatedServer();
-    const gateway = await serveAtOnce(config(late.entry));
-    const host = await openLegacy({ url: gateway.url });
-    const listed = host.list("tools");
-    await late.reached;
-    expect(await gateway.stop()).toEqual({ code: 0, signal: null });
-    expect((await listed).map(({ name }) => name)).not.toContain("late__echo");
-    late.close();
+    const { file, remove } = writeConfig(config(late.entry));
+    const wire = processWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
+    try {
+      const host = await openLegacy(wire);
+      const listed = host.list("tools");
+      // The answer says that the list, which was sent before, has arrived.
+      await host.request("ping", {});
+      expect(await wire.process.stop()).toEqual({ code: 0, signal: null });
+      expect((await listed).map(({ name }) => name)).not.toContain("late__echo");
+    } finally {
+      late.close();
+      await remove();
+    }
   });
 });
 
