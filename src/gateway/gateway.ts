@@ -23,7 +23,7 @@ import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
 
 /** Where a gateway listens, and which servers are in their first start. */
-export interface Bound {
+interface Bound {
   readonly url: string;
   readonly adminUrl: string;
   readonly starting: readonly string[];
