@@ -55,15 +55,15 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     },
   },
   "upstream/leases/lease.ts": {
-    file: "upstream/leases.test.ts",
-    title: "one principal that uses all it can get leaves room for others, who are not disturbed",
+    file: "upstream/lease-limits.test.ts",
+    title: "one principal at its limit leaves connections for others",
   },
   "upstream/leases/upstream-events.ts": {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },
   "upstream/transport/process-group.ts": {
-    file: "upstream/leases.test.ts",
+    file: "upstream/lease-limits.test.ts",
     title: "thirty kinds of capabilities of %s start eight processes",
   },
   "upstream/transport/pid-file-registry.ts": {

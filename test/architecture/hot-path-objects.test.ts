@@ -1,8 +1,6 @@
 /** What no call may make (ARCHITECTURE.md, "The hot path"), counted while calls go through the whole gateway. */
-import { afterEach, expect, test, vi } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway/gateway.js";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { gatewayOf } from "../support/gateway.js";
 import { modernRequest, type Sent, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
@@ -17,11 +15,7 @@ const NEVER_MADE = [
   "AbortController",
 ] as const;
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  vi.unstubAllGlobals();
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+afterEach(() => void vi.unstubAllGlobals());
 
 /** Notes from now on what is called or constructed of `NEVER_MADE`, but for what the scripted servers make. */
 function counted(): readonly string[] {
@@ -49,15 +43,11 @@ function counted(): readonly string[] {
 /** A gateway in front of one scripted server, and how it is called. */
 async function gatewayTo(kind: (typeof UPSTREAMS)[number]) {
   const upstream = await startUpstream(kind);
-  cleanups.push(() => upstream.stop());
+  onTestFinished(() => upstream.stop());
   const listen = { http: { port: 0 }, admin: { port: 0 } };
-  const read = readConfig(JSON.stringify({ listen, mcpServers: { one: upstream.entry } }), "cardea.json", {
-    env: {},
-  });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  const gateway = createGateway(read.config, { logger: SILENT, version: "0.0.0-test" });
+  const gateway = gatewayOf({ listen, mcpServers: { one: upstream.entry } });
   const { url } = await gateway.start();
-  cleanups.push(() => gateway.stop({ immediate: true }));
+  onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");
   const params = { name: "one__echo", arguments: { text: "here" } };
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };

@@ -3,19 +3,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
-
-const endings: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of endings.splice(0)) await end();
-});
 
 function node(script: string, args: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, [inRepository(script), ...args], {
     stdio: ["pipe", "pipe", "inherit"],
   });
-  endings.push(() => child.kill());
+  onTestFinished(() => void child.kill());
   return child;
 }
 
@@ -95,7 +90,7 @@ test("an answer that goes to another session is caught", async () => {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  endings.push(() => server.close());
+  onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   const { errors, calls } = await load(`http://127.0.0.1:${port}/mcp`, { era: "modern" });
   expect(calls).toBeGreaterThan(0);
@@ -105,7 +100,7 @@ test("an answer that goes to another session is caught", async () => {
 test("an upstream that hangs up is an error of every session", async () => {
   const server = createServer((request) => void request.socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  endings.push(() => server.close());
+  onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   const { errors, firstError } = await load(`http://127.0.0.1:${port}/mcp`, { era: "modern" });
   expect(errors).toBeGreaterThanOrEqual(3);

@@ -2,10 +2,9 @@
 import { createHash } from "node:crypto";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
 import { type JsonObject, objectAt, stringAt } from "../../src/wire/json.js";
+import { gatewayOf } from "../support/gateway.js";
 import { type Received, type RecordingServer, recordingServer } from "./recording-server.js";
 
 const KEYS = { ann: `crd_${"a".repeat(43)}`, bob: `crd_${"b".repeat(43)}` };
@@ -20,17 +19,12 @@ const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 const CANARY = "AKIAIOSFODNN7EXAMPLE";
 
 beforeAll(async () => {
-  const tools = ["read", "write", "private", "ask"].map((name) => ({
-    name,
-    inputSchema: { type: "object" },
-  }));
-  const offered = { tools, prompts: [], resources: ["memo:1"], templates: [] };
+  const offered = { tools: ["read", "write", "private", "ask"], resources: ["memo:1"] };
   for (const name of ["a", "b"]) {
     servers.push(await recordingServer(name, "modern", offered, (it) => void received.push(it), answer));
   }
   const hash = (key: string): string => `sha256:${createHash("sha256").update(key).digest("hex")}`;
   const config = {
-    listen: { http: { port: 0 }, admin: { port: 0 } },
     auth: { keys: Object.entries(KEYS).map(([id, key]) => ({ id, hash: hash(key) })) },
     mcpServers: Object.fromEntries(
       servers.map((server, at) => ["ab"[at], { type: "http", url: server.url }]),
@@ -48,9 +42,7 @@ beforeAll(async () => {
       ],
     },
   };
-  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  gateway = gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");
 });
@@ -144,7 +136,7 @@ const refusalOf = (answered: Answered): unknown =>
   objectAt(objectAt(resultOf(answered), "_meta"), "cardea/refusal")?.code ??
   objectAt(objectAt(objectAt(answered.body, "error"), "data"), "cardea")?.code;
 
-describe("attack 6: what one server gave away is told to no other", () => {
+describe("attack 6: what one server returned is sent to no other", () => {
   test("a canary of server a never reaches server b, however it is wrapped", async () => {
     const given = JSON.stringify(
       resultOf(await ask("ann", "tools/call", { name: "a__read", arguments: {} })),
@@ -200,7 +192,7 @@ describe("attack 8: what a host brings for the gateway goes no further", () => {
   });
 });
 
-describe("attack 10: nobody comes in with what is somebody else's", () => {
+describe("attack 10: no session, cursor or state of another principal is accepted", () => {
   test("a session of another is not there, and its owner is not disturbed", async () => {
     const session = await openSession("ann");
     const call = { id: 1, method: "tools/call", params: { name: "a__write", arguments: {} } };
@@ -231,8 +223,8 @@ describe("attack 10: nobody comes in with what is somebody else's", () => {
   });
 });
 
-describe("attack 24: nobody is shown what is kept for somebody else", () => {
-  test("lists that differ stay apart while both ask at once, and say that they are private", async () => {
+describe("attack 24: no principal is shown the cached list of another", () => {
+  test("lists that differ by principal stay apart under concurrent requests, and are private", async () => {
     const asked = Array.from({ length: 128 }, async (_, at) => {
       const person: Person = at % 2 === 0 ? "ann" : "bob";
       const { tools, cacheScope } = resultOf(await ask(person, "tools/list")) as {
@@ -249,7 +241,7 @@ describe("attack 24: nobody is shown what is kept for somebody else", () => {
     expect(refusalOf(await ask("ann", "tools/call", { name: "a__private", arguments: {} }))).toBeUndefined();
   });
 
-  test("what a server says to one is asked for anew by the other", async () => {
+  test("the result for one is requested again for the other", async () => {
     const reads = () => received.filter(({ method }) => method === "resources/read").length;
     const read = (person: Person) => ask(person, "resources/read", { uri: "a+memo:1" });
     await Promise.all([read("ann"), read("bob")]);
@@ -261,7 +253,7 @@ describe("attack 24: nobody is shown what is kept for somebody else", () => {
 });
 
 describe("attack 25: a server that never stops asking", () => {
-  test("has its state sealed, and cannot make it say what it wants", async () => {
+  test("has its state sealed, and cannot forge one", async () => {
     const { requestState } = resultOf(await ask("ann", "tools/call", { name: "a__ask", arguments: {} }));
     expect(requestState).toMatch(/^cardea3\./);
     expect(requestState).not.toContain("s3cret");

@@ -2,9 +2,8 @@
 import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
+import { gatewayOf } from "../support/gateway.js";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { type Offered, type Received, recordingServer } from "./recording-server.js";
@@ -51,14 +50,12 @@ export async function openGateway(
   const received: Received[] = [];
   const running = await Promise.all(
     Object.entries(servers).map(async ([name, { era = "modern", answer, entry = {}, ...offered }]) => {
-      const all: Offered = { tools: [], prompts: [], resources: [], templates: [], ...offered };
-      const server = await recordingServer(name, era, all, (it) => void received.push(it), answer);
+      const server = await recordingServer(name, era, offered, (it) => void received.push(it), answer);
       return [name, server, entry] as const;
     }),
   );
   const hash = (key: string): string => `sha256:${createHash("sha256").update(key).digest("hex")}`;
   const written = {
-    listen: { http: { port: 0 }, admin: { port: 0 } },
     auth: { keys: Object.entries(KEYS).map(([id, key]) => ({ id, hash: hash(key) })) },
     mcpServers: {
       ...Object.fromEntries(
@@ -68,9 +65,7 @@ export async function openGateway(
     },
     ...config,
   };
-  const outcome = readConfig(JSON.stringify(written), "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  const gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  const gateway = gatewayOf(written);
   const { url, adminUrl } = await gateway.start();
   await gateway.lists("tools");
   const pipes: PassThrough[] = [];

@@ -13,7 +13,8 @@ export interface Received {
 }
 
 export interface Offered {
-  readonly tools: readonly JsonObject[];
+  /** A name stands for a tool that takes any arguments. */
+  readonly tools: readonly (JsonObject | string)[];
   readonly prompts: readonly string[];
   readonly resources: readonly string[];
   readonly templates: readonly string[];
@@ -32,7 +33,7 @@ export interface RecordingServer {
 export async function recordingServer(
   name: string,
   era: "legacy" | "modern",
-  offered: Offered,
+  { tools = [], prompts = [], resources = [], templates = [], ...offered }: Partial<Offered>,
   heard: (received: Received) => void | Promise<void>,
   say: (received: Received) => JsonObject | undefined = () => undefined,
 ): Promise<RecordingServer> {
@@ -50,11 +51,15 @@ export async function recordingServer(
       serverInfo: { name, version: "1" },
     },
     initialize: { protocolVersion: "2025-06-18", capabilities, serverInfo: { name, version: "1" } },
-    "tools/list": { tools: offered.tools },
-    "prompts/list": { prompts: offered.prompts.map((prompt) => ({ name: prompt })) },
-    "resources/list": { resources: offered.resources.map((uri) => ({ uri, name: uri })) },
+    "tools/list": {
+      tools: tools.map((tool) =>
+        typeof tool === "string" ? { name: tool, inputSchema: { type: "object" } } : tool,
+      ),
+    },
+    "prompts/list": { prompts: prompts.map((prompt) => ({ name: prompt })) },
+    "resources/list": { resources: resources.map((uri) => ({ uri, name: uri })) },
     "resources/templates/list": {
-      resourceTemplates: offered.templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
+      resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
     },
     ping: {},
     "tools/call": { content: [] },

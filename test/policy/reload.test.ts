@@ -1,10 +1,10 @@
 /** Policy is swapped while calls are under way: none is lost, and none is judged by anything but one of the two. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Config } from "../../src/config/config.js";
-import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { objectAt, stringAt } from "../../src/wire/json.js";
+import { configOf } from "../support/gateway.js";
 import { type Received, type RecordingServer, recordingServer } from "./recording-server.js";
 
 let server: RecordingServer;
@@ -14,8 +14,7 @@ const received: Received[] = [];
 /** Production is forbidden in either; a rule of the odd ones forbids a tool that those of the even ones limit. */
 function configAt(round: number): Config {
   const odd = round % 2 === 1;
-  const config = {
-    listen: { http: { port: 0 }, admin: { port: 0 } },
+  return configOf({
     mcpServers: { db: { type: "http", url: server.url } },
     policy: {
       rules: [
@@ -24,15 +23,11 @@ function configAt(round: number): Config {
       ],
     },
     limits: [{ name: "few", tools: ["db__few"], quota: "50/day" }],
-  };
-  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  return outcome.config;
+  });
 }
 
 beforeAll(async () => {
-  const tools = ["write", "flip", "few"].map((name) => ({ name, inputSchema: { type: "object" } }));
-  const offered = { tools, prompts: [], resources: [], templates: [] };
+  const offered = { tools: ["write", "flip", "few"] };
   server = await recordingServer("db", "modern", offered, async (it) => {
     received.push(it);
     await new Promise((resolve) => void setImmediate(resolve));

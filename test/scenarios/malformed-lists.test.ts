@@ -1,8 +1,7 @@
 /** One server with list entries that no host can read, beside one that is well: hosts see all that can be read. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway/gateway.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
+import { gatewayOf } from "../support/gateway.js";
 import { mutationsOf, oddOnes, WHOLE, WHOLE_CAPABILITIES } from "../support/mutations.js";
 import { type HostKind, type Json, LISTS, type List } from "../support/peers/host.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
@@ -81,7 +80,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
   const warnings: Warning[] = [];
   let odd: ScriptedServer;
   let well: ScriptedServer;
-  let gateway: ReturnType<typeof createGateway>;
+  let gateway: Gateway;
   let url: string;
   let admin: string;
 
@@ -97,15 +96,9 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
       [list]: [WHOLE[list]],
     }));
     const config = { mcpServers: { odd: { url: odd.url }, well: { url: well.url } } };
-    const read = readConfig(
-      JSON.stringify({ ...config, listen: { http: { port: 0 }, admin: { port: 0 } } }),
-      "cardea.json",
-      { env: {} },
-    );
-    if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const warn = (facts: unknown, sentence: unknown): void =>
       void warnings.push({ facts: facts as Json, sentence: String(sentence) });
-    gateway = createGateway(read.config, { logger: { ...SILENT, warn }, version: "0.0.0-test" });
+    gateway = gatewayOf(config, { warn });
     ({ url, adminUrl: admin } = (await gateway.start()) as { url: string; adminUrl: string });
     await gateway.lists("tools");
   });
@@ -173,16 +166,9 @@ describe.each(["legacy", "modern"] as const)(
         const odd = oddOnes(WHOLE_CAPABILITIES).filter((_, index) => index % 37 === 0);
         for (const { odd: capabilities } of odd) {
           const server = await eraServer(era, capabilities, (list) => ({ [list]: [WHOLE[list]] }));
-          const read = readConfig(
-            JSON.stringify({
-              mcpServers: { odd: { url: server.url } },
-              listen: { http: { port: 0 }, admin: { port: 0 } },
-            }),
-            "cardea.json",
-            { env: {} },
-          );
-          if (!read.ok) throw new Error(JSON.stringify(read.problems));
-          const gateway = createGateway(read.config, { logger: SILENT, version: "0.0.0-test" });
+          const gateway = gatewayOf({
+            mcpServers: { odd: { url: server.url } },
+          });
           const { url } = (await gateway.start()) as { url: string };
           await gateway.lists("tools");
           const host = await kind.connect({ url });

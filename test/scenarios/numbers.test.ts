@@ -2,10 +2,9 @@
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
 import fc from "../support/fast-check.js";
+import { gatewayOf } from "../support/gateway.js";
 import { type Era, Host, type Json, type Wire } from "../support/host/host.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { numberText } from "../support/number-texts.js";
@@ -40,9 +39,7 @@ beforeAll(async () => {
     }),
   );
   const config = { listen: { http: { port: 0 } }, mcpServers: Object.fromEntries(entries) };
-  const read = readConfig(JSON.stringify(config), "cardea.json", { env: {} });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  gateway = createGateway(read.config, { logger: SILENT, version: "0.0.0-test" });
+  gateway = gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");
 });

@@ -1,6 +1,6 @@
 /** Requests that an HTTP server turns down: each is made once, its caller is told, and nobody else is paused for it. */
 import type { ServerResponse } from "node:http";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
 import { type Asked, answer, scriptedServer } from "../support/servers/scripted-http.js";
 import { HOSTS, openHost } from "./host.js";
@@ -52,18 +52,13 @@ const respond =
     answer(asked, response, RESULTS[method] ?? DONE);
   };
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 async function strict(era: "legacy" | "modern") {
   const server = await scriptedServer(respond(era));
-  open.push(server);
+  onTestFinished(() => server.close());
   const stage: Stage = await openStage([], {
     config: { mcpServers: { strict: { type: "http", url: server.url } } },
   });
-  open.push(stage);
+  onTestFinished(() => stage.close());
   const calls = () => server.asked.filter(({ body }) => /"(tools\/call|resources\/read)"/.test(body)).length;
   return { stage, calls };
 }
@@ -75,7 +70,7 @@ const refusalOf = (response: Json): unknown => {
 
 describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
   describe.each([HOSTS.legacyHttp, HOSTS.modernHttp, HOSTS.modernStdio])("and $name", (kind) => {
-    test("a request that is turned down is made once, and is said to be of no use again", async () => {
+    test("a rejected request is sent once, and is not retryable", async () => {
       const { stage, calls } = await strict(era);
       const host = await openHost(stage, kind);
       for (const status of [400, 403, 405, 409, 413, 422, 431]) {
@@ -98,7 +93,7 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
       expect(calls()).toBe(1);
     });
 
-    test("however many are turned down, the server goes on serving others", async () => {
+    test("however many are rejected, the server stays in use", async () => {
       const { stage } = await strict(era);
       const rude = await openHost(stage, kind, { person: "eve" });
       for (let at = 0; at < 30; at += 1) {

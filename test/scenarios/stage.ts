@@ -1,9 +1,7 @@
 /** The whole gateway in the process of the test, in front of scripted servers, with every door open to hosts. */
 import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway/gateway.js";
+import { gatewayOf } from "../support/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
@@ -61,21 +59,15 @@ export async function openStage(
   for (const kind of kinds) {
     upstreams.set(kind.key, behind?.upstream(kind) ?? (await startUpstream(kind, revision)));
   }
-  const read = readConfig(
-    JSON.stringify({
-      listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
-      auth: { keys: [keyOf("ada"), keyOf("eve")] },
-      parkedCalls: { answerTimeout },
-      mcpServers: Object.fromEntries(
-        [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server }]),
-      ),
-      ...config,
-    }),
-    "cardea.json",
-    { env: {} },
-  );
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  const gateway = createGateway(read.config, { logger: SILENT, version: "0.0.0-test" });
+  const gateway = gatewayOf({
+    listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
+    auth: { keys: [keyOf("ada"), keyOf("eve")] },
+    parkedCalls: { answerTimeout },
+    mcpServers: Object.fromEntries(
+      [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server }]),
+    ),
+    ...config,
+  });
   const { url, adminUrl } = await gateway.start();
   if (startsWith === undefined) await gateway.lists("tools");
   const pipes: PassThrough[] = [];

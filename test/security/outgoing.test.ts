@@ -1,22 +1,17 @@
 /** What servers say never makes the gateway connect to anything that does not stand in the config. */
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway/gateway.js";
 import { canaryListener } from "../support/canary-listener.js";
+import { gatewayOf } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { type Asked, json, scriptedServer, stream } from "../support/servers/scripted-http.js";
 import { until } from "../support/until.js";
 
 /** A gateway in this process, with these servers behind it. */
 async function gatewayWith(mcpServers: object) {
-  const text = JSON.stringify({ listen: { http: { port: 0 }, admin: { port: 0 } }, mcpServers });
-  const read = readConfig(text, "cardea.json", { env: {} });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const log: string[] = [];
   const warn = (facts: object, sentence: string): void => void log.push(JSON.stringify([facts, sentence]));
-  const gateway = createGateway(read.config, { logger: { ...SILENT, warn }, version: "1.2.3" });
+  const gateway = gatewayOf({ mcpServers }, { warn });
   const { url } = await gateway.start();
   const stop = () => gateway.stop({ immediate: true });
   onTestFinished(stop);
@@ -81,8 +76,8 @@ async function useEverything(url: string, tools: number): Promise<string> {
   return JSON.stringify(told);
 }
 
-describe("a server that names another place", () => {
-  test("in links, icons, schemas and resources: what it says is carried on, and nobody goes there", async () => {
+describe("a server that names another URL", () => {
+  test("in links, icons, schemas and resources: it is passed on, and never fetched", async () => {
     const canary = await canaryListener();
     const elsewhere = `http://127.0.0.1:${canary.port}`;
     const server = await scriptedServer(leading(elsewhere));
@@ -98,7 +93,7 @@ describe("a server that names another place", () => {
   const MOMENTS = ["initialize", "tools/list", "tools/call", "resources/read", "GET", "DELETE"] as const;
 
   test.each([301, 302, 303, 307, 308])(
-    "in a redirect %i, whatever it was asked: nobody goes there",
+    "in a redirect %i, for any request: it is not followed",
     async (status) => {
       const canary = await canaryListener();
       const elsewhere = `http://localhost:${canary.port}/latest/meta-data`;
@@ -127,7 +122,7 @@ describe("a server that names another place", () => {
     },
   );
 
-  test("as the endpoint of its event stream: nobody goes there", async () => {
+  test("as the endpoint of its event stream: it is not used", async () => {
     const canary = await canaryListener();
     const elsewhere = `http://127.0.0.1:${canary.port}/messages`;
     const server = await scriptedServer((asked, response) => {

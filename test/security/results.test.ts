@@ -1,8 +1,6 @@
 /** What stands in results is the server's word: carried as it is, unless a rule of the config says otherwise. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readConfig } from "../../src/config/read.js";
-import { SILENT } from "../../src/core/logger.js";
-import { createGateway } from "../../src/gateway/gateway.js";
+import { gatewayOf } from "../support/gateway.js";
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { answer, scriptedServer } from "../support/servers/scripted-http.js";
@@ -32,10 +30,7 @@ async function told(open: typeof openModern, entry: object, rest: object = {}): 
   });
   onTestFinished(() => server.close());
   const mcpServers = { it: { url: server.url, protocol: "legacy", prefix: "", ...entry } };
-  const text = JSON.stringify({ listen: { http: { port: 0 }, admin: { port: 0 } }, mcpServers, ...rest });
-  const read = readConfig(text, "cardea.json", { env: {} });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  const gateway = createGateway(read.config, { logger: SILENT, version: "1.2.3" });
+  const gateway = gatewayOf({ mcpServers, ...rest });
   const { url } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   const host = await open({ url });

@@ -1,4 +1,5 @@
 /** An upstream in front of a fake server, as the gateway would hold it, and clients that call it. */
+import { onTestFinished } from "vitest";
 import type { ServerConfig } from "../../src/config/config.js";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { ANONYMOUS, type Client, type ClientDirectory } from "../../src/core/client.js";
@@ -18,6 +19,7 @@ import { type FakeServer, serverConfig } from "./fake-channel.js";
 const NOBODY: ClientDirectory = { find: () => undefined };
 
 export interface Met {
+  readonly server: FakeServer;
   readonly upstream: StartableUpstream;
   /** What it told its observer, one line each. */
   readonly heard: string[];
@@ -45,10 +47,10 @@ export function upstreamFor(
   });
   const heard: string[] = [];
   upstream.watch(recorder(heard));
-  return { upstream, heard };
+  return { server, upstream, heard };
 }
 
-/** The same, started, and ready. */
+/** The same, started, and ready. It is closed when the test is over. */
 export async function meet(...args: Parameters<typeof upstreamFor>): Promise<Met> {
   const met = upstreamFor(...args);
   const ready = new Promise<void>((resolve, reject) => {
@@ -57,6 +59,7 @@ export async function meet(...args: Parameters<typeof upstreamFor>): Promise<Met
       unavailable: reject,
     });
   });
+  onTestFinished(() => met.upstream.close());
   met.upstream.start();
   await ready;
   return met;

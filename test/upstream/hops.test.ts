@@ -57,14 +57,12 @@ test.each(["legacy", "modern"] as const)(
 test("a gateway that is its own server lists nothing", async () => {
   const { upstream } = await meet(gatewayServer("modern", "own", [tool("plain")]), {}, OWN);
   expect((await upstream.list("tools", client(), SIGNAL)).items).toEqual([]);
-  await upstream.close();
 });
 
 test.each(["legacy", "modern"] as const)(
   "a call to a %s gateway says through whom it went, and goes on as long as it has not been here",
   async (era) => {
-    const server = gatewayServer(era, "other", [tool("plain")]);
-    const { upstream } = await meet(server, {}, OWN);
+    const { server, upstream } = await meet(gatewayServer(era, "other", [tool("plain")]), {}, OWN);
     const call = (hops?: unknown) =>
       upstream.call(
         calling({ params: { name: "plain", arguments: {}, _meta: { vendor: 1, "cardea/hops": hops } } }).call,
@@ -97,7 +95,6 @@ test("a server that is no gateway gets and gives what it ever did", async () => 
   expect((await upstream.list("tools", client(), SIGNAL)).items).toEqual([tool("plain", ["own"])]);
   await upstream.call(calling().call);
   expect(server.params("tools/call")._meta).not.toHaveProperty("cardea/hops");
-  await upstream.close();
 });
 
 test("a gateway is listened to for each kind of client that lists there, the newest eight", async () => {

@@ -60,7 +60,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     expect((await upstream.list("resources", undefined, never())).items).toHaveLength(1_000);
   });
 
-  test("is empty where the server does not offer it, and nobody asks", async () => {
+  test("is empty without a request where the server lacks the capability", async () => {
     const server = newServer();
     server.methods.clear();
     for (const [method, answer] of (newServer === legacyServer
@@ -75,12 +75,11 @@ describe.each<[string, () => FakeServer, JsonObject]>([
   });
 
   test("is empty where the server offers resources and does not know of templates", async () => {
-    const server = newServer();
-    const { upstream } = await meet(server);
+    const { upstream } = await meet(newServer());
     expect((await upstream.list("resourceTemplates", undefined, never())).items).toEqual([]);
   });
 
-  test("that fails is a failure, with the server's own words", async () => {
+  test("that fails is an error with the server's message", async () => {
     const server = newServer().on("tools/list", () => {
       throw new RpcFailure(-32603, "the database is asleep");
     });
@@ -91,12 +90,11 @@ describe.each<[string, () => FakeServer, JsonObject]>([
   });
 
   test("that is no list is a failure", async () => {
-    const server = newServer().on("tools/list", { tools: "many" });
-    const { upstream } = await meet(server);
+    const { upstream } = await meet(newServer().on("tools/list", { tools: "many" }));
     expect((await failure(upstream.list("tools", undefined, never()))).code).toBe("upstream_closed");
   });
 
-  test("that changes is told, resources together with their templates", async () => {
+  test("that changes is reported, resources together with their templates", async () => {
     const server = newServer().on("subscriptions/listen", (_params, asked) => {
       asked.say("notifications/subscriptions/acknowledged", meta(asked.id));
       for (const list of ["tools", "prompts", "resources"])
@@ -135,9 +133,8 @@ describe("how long a list is good for", () => {
     });
   });
 
-  test("is nothing where a server does not say", async () => {
-    const server = legacyServer().on("tools/list", { tools: [] });
-    const { upstream } = await meet(server);
+  test("is undefined where a server sends none", async () => {
+    const { upstream } = await meet(legacyServer().on("tools/list", { tools: [] }));
     expect((await upstream.list("tools", client(), never())).freshness).toEqual({
       ttlMs: 0,
       scope: "private",
@@ -152,9 +149,8 @@ describe("a tool that wants arguments in headers", () => {
   });
   const tools = [tool("good", "Region"), tool("bad", "no such header"), tool("worse", "Region", "object")];
 
-  test("is left out over HTTP when it asks wrongly, and it is said why", async () => {
-    const server = modernServer().on("tools/list", { tools, resultType: "complete" });
-    const { upstream } = await meet(server, over);
+  test("is left out over HTTP when its headers are invalid, which is logged", async () => {
+    const { upstream } = await meet(modernServer().on("tools/list", { tools, resultType: "complete" }), over);
     const { items, malformed } = await upstream.list("tools", undefined, never());
     expect(items).toEqual([tools[0]]);
     expect(malformed).toMatchObject([
@@ -164,8 +160,7 @@ describe("a tool that wants arguments in headers", () => {
   });
 
   test("loses the wish on a pipe, where there are no headers", async () => {
-    const server = modernServer().on("tools/list", { tools, resultType: "complete" });
-    const { upstream } = await meet(server);
+    const { upstream } = await meet(modernServer().on("tools/list", { tools, resultType: "complete" }));
     const { items } = await upstream.list("tools", undefined, never());
     expect(items).toHaveLength(3);
     expect(items[0]).toEqual({

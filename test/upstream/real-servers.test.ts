@@ -1,5 +1,5 @@
 /** The same over real processes and sockets: SDK servers of both eras, and one that ends when it is probed. */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { TransportConfig } from "../../src/config/config.js";
 import type { Reply } from "../../src/core/call.js";
 import { createUpstream, type StartableUpstream } from "../../src/upstream/upstream.js";
@@ -11,11 +11,6 @@ import { fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Calling, calling, client, failure, resultOf } from "../support/met-upstream.js";
 import { until } from "../support/until.js";
 
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
 const never = (): AbortSignal => new AbortController().signal;
 const CAPABLE = { elicitation: { form: {} }, sampling: {}, roots: {} };
 
@@ -25,14 +20,14 @@ function start(transport: TransportConfig, protocol = "auto"): StartableUpstream
     questions: { directory: { find: () => undefined } },
   });
   upstream.start();
-  ends.push(() => upstream.close());
+  onTestFinished(() => upstream.close());
   return upstream;
 }
 
 async function fixture(era: "legacy" | "modern", transport: "stdio" | "http") {
   const started = await startFixture(era, transport);
   const { entry } = started;
-  ends.push(() => started.stop());
+  onTestFinished(() => started.stop());
   const place = transport === "http" ? http(String(entry.url)) : stdio(fixtureCommand(era));
   return { upstream: start(place) };
 }
@@ -91,7 +86,7 @@ describe.each([
   ["modern", "stdio"],
   ["modern", "http"],
 ] as const)("a %s server over %s", (era, transport) => {
-  test("is met, listed, called, asks, reports, and is cancelled", async () => {
+  test("is connected, listed, called, asks, reports progress, and is cancelled", async () => {
     const { upstream } = await fixture(era, transport);
     const tools = await upstream.list("tools", undefined, never());
     expect(tools.items.map(({ name }) => name)).toContain("test_simple_text");
@@ -126,7 +121,7 @@ describe.each([
   });
 });
 
-test("fifty hosts that cannot be told apart ask at once over one kind of pipe: each gets its own answer", async () => {
+test("fifty indistinguishable hosts call at once over stdio: each gets its own response", async () => {
   const { upstream } = await fixture("legacy", "stdio");
   const host = client({ capabilities: CAPABLE });
   const replies = await Promise.all(
@@ -163,16 +158,16 @@ test("a server that is killed is there again, and its calls have ended", async (
   expect(Number(textOf(reply))).toBeGreaterThan(0);
 });
 
-test("an HTTP server that was started anew has forgotten the session, and nobody notices", async () => {
+test("the lost session of a restarted HTTP server is reopened unnoticed", async () => {
   const first = await startFixture("legacy", "http");
   // One address, whatever port the server finds when it comes again.
   const proxy = await faultProxy(String(first.entry.url));
-  ends.push(() => proxy.close());
+  onTestFinished(() => proxy.close());
   const upstream = start(http(proxy.url), "legacy");
   await upstream.list("tools", undefined, never());
   await first.stop();
   const again = await startFixture("legacy", "http");
-  ends.push(() => again.stop());
+  onTestFinished(() => again.stop());
   proxy.leadTo(String(again.entry.url));
   const reply = await upstream.call(calling({ params: { name: "test_simple_text", arguments: {} } }).call);
   expect(reply.kind).toBe("result");
@@ -201,7 +196,7 @@ test("server-everything lists by what its client can do, and asks it", async () 
   expect(JSON.stringify(resultOf(reply))).toContain("Paris");
 });
 
-test("a server that ends when its first message is not initialize is met in the old way", async () => {
+test("a server that exits when its first message is not initialize is connected as legacy", async () => {
   const script = `
     const lines = require("node:readline").createInterface({ input: process.stdin });
     let first = true;

@@ -7,7 +7,7 @@ import { parseJson } from "../../../src/wire/json-text.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { echo, type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
 import { until } from "../../support/until.js";
-import { answerOf, Events, edgeServer, type Host, type Message } from "./support.js";
+import { answerOf, Events, edgeHost, edgeServer, type Host, type Message } from "./support.js";
 
 const callTool = (id: MessageId, params: object = {}) => ({
   jsonrpc: "2.0",
@@ -18,8 +18,7 @@ const callTool = (id: MessageId, params: object = {}) => ({
 
 describe("the answer", () => {
   test("is JSON where nothing comes before it, and carries the id as it was sent", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": echo } });
     for (const id of [0, 1, "1", "", "ä"]) {
       const answer = await host.post(callTool(id));
       expect(answer.headers.get("content-type")).toBe("application/json");
@@ -34,19 +33,17 @@ describe("the answer", () => {
   test("is the very bytes that came from behind, around which only the frame is new", async () => {
     const odd = '{ "content": [],\n "big": 12345678901234567890, "__proto__": {"a":1} }';
     for (const result of [Payload.ofText(odd), Payload.ofText(Buffer.from(odd))]) {
-      const server = await edgeServer({
+      const { host } = await edgeHost({
         handlers: { "tools/call": () => ({ kind: "result", result }) },
       });
-      const host = await server.host();
       const answer = await host.post(callTool("x"));
       expect(answer.text).toBe(`{"jsonrpc":"2.0","id":"x","result":${odd}}`);
     }
   });
 
-  test("is an error with everything the server said", async () => {
+  test("is an error with code, message and data of the server", async () => {
     const error = { code: -31999, message: "no", data: { why: [1] } };
-    const server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "error", error }) } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": () => ({ kind: "error", error }) } });
     expect(await host.request("tools/call", { name: "t" }, 9)).toEqual({ jsonrpc: "2.0", id: 9, error });
   });
 
@@ -55,8 +52,7 @@ describe("the answer", () => {
       call.notify({ method: "notifications/message", params: { level: "info", data: 1 } });
       return echo(call);
     };
-    const server = await edgeServer({ handlers: { "tools/call": noisy } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": noisy } });
     const events = new Events(await host.open(callTool(1), { accept: "text/event-stream" }));
     expect((await events.rest()).map(({ method, id }) => method ?? id)).toEqual(["notifications/message", 1]);
     const json = await host.post(callTool(2), { accept: "application/json" });
@@ -65,21 +61,21 @@ describe("the answer", () => {
 
   test("is an error of the gateway's own where what came from behind is no JSON after all", async () => {
     const result = Payload.ofText('{"ttlMs":1,');
-    const server = await edgeServer({ handlers: { "tools/call": () => ({ kind: "result", result }) } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({
+      handlers: { "tools/call": () => ({ kind: "result", result }) },
+    });
     expect((await host.request("tools/call", { name: "t" })).error?.code).toBe(-32603);
     expect(server.edge.sessions()[0]?.inFlight).toBe(0);
   });
 
-  test("is an error of the gateway's own where something behind it breaks its promise never to throw", async () => {
-    const server = await edgeServer({
+  test("is an internal error where a handler throws", async () => {
+    const { host } = await edgeHost({
       handlers: {
         "tools/call": () => {
           throw new Error("secret");
         },
       },
     });
-    const host = await server.host();
     const answer = await host.request("tools/call", { name: "t" });
     expect(answer.error?.code).toBe(-32603);
     expect(JSON.stringify(answer)).not.toContain("secret");
@@ -89,8 +85,7 @@ describe("the answer", () => {
 
 describe("the call", () => {
   test("has the parameters as they were sent, without what only the modern era may say", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ handlers: { "tools/call": echo } });
     await host.post(
       callTool(1, {
         vendor: { a: 1 },
@@ -116,8 +111,7 @@ describe("the call", () => {
 
   test("is not cancelled by a notification that could name another, which over HTTP is refused", async () => {
     const pending = pendingHandler();
-    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": pending.handler } });
     const first = host.post(callTool(1));
     const { signal } = await pending.called;
     const answer = await host.notify("notifications/cancelled", { requestId: 1, RequestId: 2 });
@@ -127,10 +121,9 @@ describe("the call", () => {
     expect((await first).json).toMatchObject({ id: 1, result: {} });
   });
 
-  test("whose id is in flight already is refused, and the first goes on", async () => {
+  test("with an id that is in flight is refused, and the first continues", async () => {
     const pending = pendingHandler();
-    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ handlers: { "tools/call": pending.handler } });
     const first = host.post(callTool(1));
     await pending.called;
     expect(await host.request("tools/call", { name: "t" }, 1)).toMatchObject({
@@ -142,14 +135,13 @@ describe("the call", () => {
     expect(server.port.calls).toHaveLength(1);
   });
 
-  test("whose id no double keeps is told from its neighbours, and cancelled by its worth", async () => {
+  test("with an id beyond double precision is distinct from its neighbours, and can be cancelled", async () => {
     const waiting = new Map([
       ["one", pendingHandler()],
       ["two", pendingHandler()],
     ]);
     const handler: FakeHandler = (call) => waiting.get(String(call.params.name))?.handler(call) ?? echo(call);
-    const server = await edgeServer({ handlers: { "tools/call": handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": handler } });
     const exact = (source: string) => parseJson(source) as MessageId;
     const begun = async (name: string, id: string) => {
       const answer = host.post(callTool(exact(id), { name }));
@@ -171,8 +163,7 @@ describe("the call", () => {
   test("with a string for an id is another than the one with the same number", async () => {
     const pending = pendingHandler();
     const handler: FakeHandler = (call) => (call.params.name === "wait" ? pending.handler(call) : echo(call));
-    const server = await edgeServer({ handlers: { "tools/call": handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": handler } });
     const first = host.post(callTool(1, { name: "wait" }));
     const call = await pending.called;
     expect(await host.request("tools/call", { name: "t" }, "1")).toMatchObject({ id: "1", result: {} });
@@ -197,10 +188,9 @@ describe("progress and log messages", () => {
   const log = (level: string) => ({ method: "notifications/message", params: { level, data: "d" } });
 
   test("come on the stream of the POST they belong to, and the answer last", async () => {
-    const server = await edgeServer({
+    const { host } = await edgeHost({
       handlers: { "tools/call": noisy(progress(1, 1), progress(1, 2), log("info")) },
     });
-    const host = await server.host();
     const response = await host.open(callTool("a", { _meta: { progressToken: 1 } }));
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     expect(response.headers.get("x-accel-buffering")).toBe("no");
@@ -214,20 +204,18 @@ describe("progress and log messages", () => {
   });
 
   test("progress for a token the client did not send, or sent in another type, is not passed on", async () => {
-    const server = await edgeServer({
+    const { host } = await edgeHost({
       handlers: { "tools/call": noisy(progress("1", 1), progress(2, 2), progress(undefined, 3)) },
     });
-    const host = await server.host();
     const answer = await host.post(callTool(1, { _meta: { progressToken: 1 } }));
     expect(answer.json).toMatchObject({ id: 1, result: {} });
     expect((await host.post(callTool(2))).json).toMatchObject({ id: 2 });
   });
 
   test("log messages below the level of the session are left out; with no level set all come", async () => {
-    const server = await edgeServer({
+    const { host } = await edgeHost({
       handlers: { "tools/call": noisy(log("debug"), log("warning"), log("critical"), log("odd")) },
     });
-    const host = await server.host();
     const levels = async () => {
       const messages = await new Events(await host.open(callTool(1))).rest();
       return messages.flatMap(({ params }) => (params === undefined ? [] : [params.level]));
@@ -237,9 +225,9 @@ describe("progress and log messages", () => {
     expect(await levels()).toEqual(["warning", "critical", "odd"]);
   });
 
-  test("nothing is said any more once the answer was given", async () => {
+  test("no notification is sent after the response", async () => {
     const kept: Call[] = [];
-    const server = await edgeServer({
+    const { host } = await edgeHost({
       handlers: {
         "tools/call": (call) => {
           kept.push(call);
@@ -247,7 +235,6 @@ describe("progress and log messages", () => {
         },
       },
     });
-    const host = await server.host();
     const events = new Events(await host.open(callTool(1)));
     const messages = await events.rest();
     kept[0]?.notify(log("error"));
@@ -259,8 +246,7 @@ describe("progress and log messages", () => {
 describe("notifications/cancelled", () => {
   test("aborts the request of that id, which gets no response; a late reply goes nowhere", async () => {
     const pending = pendingHandler();
-    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ handlers: { "tools/call": pending.handler } });
     const answer = host.post(callTool(5));
     const call = await pending.called;
     const cancelled = { requestId: 5, reason: "enough" };
@@ -275,8 +261,10 @@ describe("notifications/cancelled", () => {
 
   test("of a client that reads no streams ends the request with an error, as JSON must say something", async () => {
     const pending = pendingHandler();
-    const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
-    const host = await server.host({ version: "2025-03-26" });
+    const { server, host } = await edgeHost(
+      { handlers: { "tools/call": pending.handler } },
+      { version: "2025-03-26" },
+    );
     const json = { accept: "application/json" };
     const single = host.post(callTool(5), json);
     await pending.called;
@@ -298,8 +286,7 @@ describe("notifications/cancelled", () => {
   test("frees the id: a request that uses it again is another, whatever becomes late of the first", async () => {
     const [first, second] = [pendingHandler(), pendingHandler()];
     const handler: FakeHandler = (call) => (call.params.name === "1" ? first : second).handler(call);
-    const server = await edgeServer({ handlers: { "tools/call": handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": handler } });
     const answers = [host.post(callTool(5, { name: "1" }))];
     await first.called;
     await host.notify("notifications/cancelled", { requestId: 5 });
@@ -340,8 +327,7 @@ describe("batches", () => {
   ];
 
   test("of 2025-03-26 are answered by one array, with one response for each request", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host({ version: "2025-03-26" });
+    const { host } = await edgeHost({ handlers: { "tools/call": echo } }, { version: "2025-03-26" });
     const answer = await host.post(batch);
     const byId = new Map((answer.json as Message[]).map((message) => [message.id, message]));
     expect(new Set(byId.keys())).toEqual(new Set([1, 3, "2"]));
@@ -350,8 +336,7 @@ describe("batches", () => {
   });
 
   test("answer each bad member with its own error, and serve the others", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host({ version: "2025-03-26" });
+    const { server, host } = await edgeHost({ handlers: { "tools/call": echo } }, { version: "2025-03-26" });
     const answer = await host.post([
       7,
       callTool(1, { name: "a" }),
@@ -371,8 +356,7 @@ describe("batches", () => {
   });
 
   test("of notifications alone are taken with 202", async () => {
-    const server = await edgeServer();
-    const host = await server.host({ version: "2025-03-26" });
+    const { host } = await edgeHost({}, { version: "2025-03-26" });
     expect(await host.post([batch[1], batch[1]])).toMatchObject({ status: 202, text: "" });
   });
 
@@ -383,8 +367,7 @@ describe("batches", () => {
       call.notify({ method: "notifications/message", params: { level: "info", data: "b" } });
       return textReply("b");
     };
-    const server = await edgeServer({ handlers: { "tools/call": handler } });
-    const host = await server.host({ version: "2025-03-26" });
+    const { host } = await edgeHost({ handlers: { "tools/call": handler } }, { version: "2025-03-26" });
     const events = new Events(await host.open([callTool(1, { name: "a" }), callTool(2, { name: "b" })]));
     expect(await events.message()).toMatchObject({ method: "notifications/message" });
     expect(await events.message()).toMatchObject({ id: 2 });
@@ -393,8 +376,7 @@ describe("batches", () => {
   });
 
   test("with initialize in them, too long ones, and those of every other revision are refused with 400", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host({ version: "2025-03-26" });
+    const { server, host } = await edgeHost({ handlers: { "tools/call": echo } }, { version: "2025-03-26" });
     expect((await host.post([{ jsonrpc: "2.0", id: 1, method: "initialize", params: {} }])).status).toBe(400);
     expect((await host.post(Array.from({ length: 101 }, (_, id) => callTool(id)))).status).toBe(400);
     for (const version of ["2024-11-05", "2025-06-18", "2025-11-25"]) {
@@ -406,17 +388,16 @@ describe("batches", () => {
 });
 
 describe("a call that takes long", () => {
-  test("gets its stream although there is nothing to say, so that nobody takes it for dead", async () => {
+  test("gets its stream before the first message, so that no proxy times it out", async () => {
     const pending = pendingHandler();
-    const server = await edgeServer({ handlers: { "tools/call": pending.handler } }, { keepAliveMs: 10 });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": pending.handler } }, {}, { keepAliveMs: 10 });
     const response = await host.open(callTool(1));
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     pending.answer(textReply("at last"));
     expect(await new Events(response).rest()).toMatchObject([{ id: 1 }]);
   });
 
-  test("answers as JSON when its session ends, and says that it did", async () => {
+  test("gets a JSON error when its session ends", async () => {
     const pending = pendingHandler();
     const server = await edgeServer({ handlers: { "tools/call": pending.handler } });
     const host: Host = await server.host();

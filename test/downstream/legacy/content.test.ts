@@ -5,7 +5,7 @@ import type { Reply } from "../../../src/core/call.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { errorReply, resultReply } from "../../support/fake-port.js";
-import { edgeServer, type Message } from "./support.js";
+import { edgeHost, type Message } from "./support.js";
 
 interface Case {
   readonly method?: string;
@@ -18,8 +18,7 @@ async function seen(
   reply: Reply,
   { method = "tools/call", version = "2025-11-25", tools = {} }: Case = {},
 ): Promise<Message> {
-  const server = await edgeServer({ handlers: { [method]: () => reply }, tools });
-  const host = await server.host({ version });
+  const { host } = await edgeHost({ handlers: { [method]: () => reply }, tools }, { version });
   return await host.request(method, { name: "t", uri: "x:a" });
 }
 
@@ -63,7 +62,7 @@ describe("content blocks", () => {
   const odd = { type: "hologram", vendor: true };
   const text = { type: "text", text: "t" };
 
-  test("a resource link is said in text before 2025-06-18, audio before 2025-03-26", async () => {
+  test("a resource link becomes text before 2025-06-18, audio before 2025-03-26", async () => {
     const content = [text, link, audio, odd];
     const linkText = {
       type: "text",
@@ -123,7 +122,7 @@ describe("structured content", () => {
     },
   );
 
-  test("has no text added where the server said some itself", async () => {
+  test("gets no text added where the server sent some", async () => {
     const content = [{ type: "text", text: "one and two" }];
     expect(await resultOf({ content, structuredContent: [1, 2] })).toEqual({
       content,
@@ -233,7 +232,7 @@ describe("errors", () => {
     expect((await seen(errorReply(-32602, "bad"), { method: "resources/read" })).error?.code).toBe(-32602);
   });
 
-  test("a capability that the host lacks is told to the model of a tool, and by a code that hosts know", async () => {
+  test("a missing capability of the host is an error result of a tool, and an error code elsewhere", async () => {
     const lacking = errorReply(-32021, "this needs roots", { requiredCapabilities: { roots: {} } });
     expect((await seen(lacking)).result).toEqual({
       content: [{ type: "text", text: "this needs roots" }],
@@ -246,7 +245,7 @@ describe("errors", () => {
     });
   });
 
-  test("a URL that must be opened first is told in text to hosts that cannot be told otherwise", async () => {
+  test("a URL to open first is text for hosts without URL elicitation", async () => {
     const required = errorReply(-32042, "Sign in first.", {
       elicitations: [{ mode: "url", url: "https://x.test/in", message: "Please go to", elicitationId: "e" }],
     });

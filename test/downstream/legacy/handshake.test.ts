@@ -1,7 +1,7 @@
 /** Opening a legacy session over HTTP, and what is refused before and beside it. */
 import { describe, expect, test } from "vitest";
 import { echo, textReply } from "../../support/fake-port.js";
-import { edgeServer, Host, initializeMessage, type Message } from "./support.js";
+import { edgeHost, edgeServer, Host, initializeMessage, type Message } from "./support.js";
 
 const LONG = "x".repeat(65_536);
 
@@ -14,13 +14,12 @@ describe("initialize", () => {
     ["2026-07-28", "2025-11-25"],
     ["1.0", "2025-11-25"],
   ])("a host that asks for %s gets %s", async (version, negotiated) => {
-    const server = await edgeServer();
-    const host = await server.host({ version });
+    const { host } = await edgeHost({}, { version });
     expect(host.initialize.protocolVersion).toBe(negotiated);
   });
 
-  test("the host is told what the gateway says of itself to exactly this client", async () => {
-    const server = await edgeServer({
+  test("the response to initialize has the introduction for this client", async () => {
+    const { server, host } = await edgeHost({
       introduction: {
         capabilities: {
           tools: { listChanged: true },
@@ -31,7 +30,6 @@ describe("initialize", () => {
         instructions: "Be kind.",
       },
     });
-    const host = await server.host();
     expect(host.initialize).toEqual({
       protocolVersion: "2025-11-25",
       serverInfo: { name: "cardea", version: "0.0.0-test" },
@@ -66,7 +64,7 @@ describe("initialize", () => {
     ]);
   });
 
-  test("each session has an id of its own that nobody can guess, and is named by it", async () => {
+  test("each session has an unguessable id, which names it", async () => {
     const server = await edgeServer({ handlers: { "tools/call": echo } });
     const [one, two] = [await server.host(), await server.host()];
     expect(one.sessionId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/);
@@ -97,9 +95,8 @@ describe("initialize", () => {
     expect(server.edge.sessions()).toEqual([]);
   });
 
-  test("a session that is open is not initialized twice; with a session id that is gone a new one begins", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+  test("a session is not initialized twice; with an unknown session id a new one is opened", async () => {
+    const { host } = await edgeHost();
     const again = await host.post(initializeMessage());
     expect(again.status).toBe(400);
     await host.delete();
@@ -121,9 +118,11 @@ describe("before and beside a session", () => {
     expect(server.port.calls).toEqual([]);
   });
 
-  test("a session is bound to its principal and its scope; to everybody else it does not exist", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host({ principal: "ann", scope: "files" });
+  test("a session is bound to its principal and its scope; to all others it is 404", async () => {
+    const { server, host } = await edgeHost(
+      { handlers: { "tools/call": echo } },
+      { principal: "ann", scope: "files" },
+    );
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "t" } };
     const stranger = new Host(host.url, { ...host.headers, "x-principal": "bob" }, {});
     const elsewhere = new Host(server.url, host.headers, {});
@@ -137,8 +136,7 @@ describe("before and beside a session", () => {
   });
 
   test("after DELETE the id is unknown, and what was kept for the client is forgotten", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+    const { server, host } = await edgeHost();
     expect((await host.delete()).status).toBe(204);
     expect((await host.post({ jsonrpc: "2.0", id: 1, method: "tools/list" })).status).toBe(404);
     expect(server.port.forgotten).toEqual([host.sessionId]);
@@ -151,30 +149,26 @@ describe("before and beside a session", () => {
     ["2099-01-01", 400],
     ["nonsense", 400],
   ])("MCP-Protocol-Version: %s is answered with %i", async (version, status) => {
-    const server = await edgeServer({ handlers: { "tools/list": () => textReply("x") } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/list": () => textReply("x") } });
     const request = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     expect((await host.post(request, { "mcp-protocol-version": version })).status).toBe(status);
   });
 
   test("without MCP-Protocol-Version the negotiated revision counts", async () => {
-    const server = await edgeServer({ handlers: { "tools/call": echo } });
-    const host = await server.host({ version: "2025-06-18" });
+    const { host } = await edgeHost({ handlers: { "tools/call": echo } }, { version: "2025-06-18" });
     const bare = new Host(host.url, { "mcp-session-id": host.sessionId }, {});
     expect((await bare.request("tools/call", { name: "a" })).result).toBeDefined();
   });
 
   test("a GET must accept an event stream", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+    const { host } = await edgeHost();
     expect((await host.get({ accept: "application/json" })).status).toBe(406);
   });
 });
 
 describe("what a session answers itself", () => {
   test("ping is answered with an empty result", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+    const { host } = await edgeHost();
     expect(await host.request("ping", {}, 0)).toEqual({ jsonrpc: "2.0", id: 0, result: {} });
   });
 
@@ -187,16 +181,14 @@ describe("what a session answers itself", () => {
     expect(server.port.calls.map((call) => call.logLevel)).toEqual(["debug", undefined]);
   });
 
-  test("a log level nobody knows is refused with -32602", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+  test("an unknown log level is refused with -32602", async () => {
+    const { host } = await edgeHost();
     expect((await host.request("logging/setLevel", { level: "loud" })).error?.code).toBe(-32602);
     expect((await host.request("logging/setLevel", {})).error?.code).toBe(-32602);
   });
 
   test("methods of the modern era are unknown here", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+    const { host } = await edgeHost();
     expect((await host.request("server/discover")).error?.code).toBe(-32601);
   });
 });

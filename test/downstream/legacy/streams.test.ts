@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
 import { until } from "../../support/until.js";
-import { type Answer, Events, edgeServer, type Message } from "./support.js";
+import { type Answer, Events, edgeHost, edgeServer, type Message } from "./support.js";
 
 const callTool = (id: string | number) => ({
   jsonrpc: "2.0",
@@ -30,8 +30,7 @@ const progressOf = (messages: readonly Message[]) => messages.map(({ params, id 
 describe("the stream of a POST", () => {
   test("opens with an event without data, an id to resume from and a time to wait, since 2025-11-25", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": tool.handler } });
     const response = host.open(callTool(1));
     await tool.step(1);
     const events = new Events(await response);
@@ -45,8 +44,7 @@ describe("the stream of a POST", () => {
 
   test("has no event without data for older hosts, which would try to read it as JSON", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
-    const host = await server.host({ version: "2025-06-18" });
+    const { host } = await edgeHost({ handlers: { "tools/call": tool.handler } }, { version: "2025-06-18" });
     const response = host.open(callTool(1));
     await tool.step(1);
     const events = new Events(await response);
@@ -57,10 +55,9 @@ describe("the stream of a POST", () => {
     await events.rest();
   });
 
-  test("is no cancel when it drops: the call goes on, and GET with Last-Event-ID brings exactly the rest", async () => {
+  test("is no cancel when it drops: the call continues, and GET with Last-Event-ID resumes the rest", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ handlers: { "tools/call": tool.handler } });
     const response = host.open(callTool(1));
     await tool.step(1);
     const lost = new Events(await response);
@@ -75,13 +72,14 @@ describe("the stream of a POST", () => {
     expect((await host.get({ "last-event-id": resumed.lastId ?? "" })).status).toBe(204);
   });
 
-  test("that was too much to be kept ends, when its host comes back, with an error for its request", async () => {
+  test("that was too large to be kept ends at its resumption with an error for its request", async () => {
     const tools = [steps(), steps()];
     const handler: FakeHandler = (call) =>
       (tools[Number(call.params.name)] as ReturnType<typeof steps>).handler(call);
     let closed = 0;
-    const server = await edgeServer(
+    const { server, host } = await edgeHost(
       { handlers: { "tools/call": handler } },
+      {},
       {
         hooks: {
           streamClosed: () => {
@@ -90,7 +88,6 @@ describe("the stream of a POST", () => {
         },
       },
     );
-    const host = await server.host();
     const lost = await Promise.all(
       tools.map(async (tool, index) => {
         const response = host.open({
@@ -116,11 +113,10 @@ describe("the stream of a POST", () => {
     ]);
   });
 
-  test("keeps its response while other calls say more than there is room for", async () => {
+  test("keeps its response while other calls fill the buffer", async () => {
     const [quiet, loud] = [steps(), steps()];
     const handler: FakeHandler = (call) => (call.params.name === "loud" ? loud : quiet).handler(call);
-    const server = await edgeServer({ handlers: { "tools/call": handler } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ handlers: { "tools/call": handler } });
     const response = host.open(callTool("quiet"));
     await quiet.step(1);
     const lost = new Events(await response);
@@ -163,8 +159,7 @@ describe("the stream of a POST", () => {
 
   test("that was cancelled ends without a response, and there is no use in coming back for one", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": tool.handler } });
     const response = host.open(callTool(1));
     await tool.step(1);
     const events = new Events(await response);
@@ -173,10 +168,9 @@ describe("the stream of a POST", () => {
     expect((await host.get({ "last-event-id": events.lastId ?? "" })).status).toBe(204);
   });
 
-  test("can be resumed while the call still runs, and goes on there", async () => {
+  test("can be resumed while the call still runs, and continues there", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": tool.handler } });
     const response = host.open(callTool(1));
     await tool.step(1);
     const lost = new Events(await response);
@@ -192,8 +186,7 @@ describe("the stream of a POST", () => {
 
   test("is resumed from any of its events, also from the one without data", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
-    const host = await server.host();
+    const { host } = await edgeHost({ handlers: { "tools/call": tool.handler } });
     const response = host.open(callTool(1));
     await tool.step(1);
     const whole = new Events(await response);
@@ -209,7 +202,7 @@ describe("the stream of a POST", () => {
     expect(rests).toEqual([[1, 2, 1], [2, 1], [1]]);
   });
 
-  test("is told to nobody else: another session's event id is unknown", async () => {
+  test("is never replayed to another session: its event id is unknown there", async () => {
     const tool = steps();
     const server = await edgeServer({ handlers: { "tools/call": tool.handler } });
     const [host, thief] = [await server.host(), await server.host()];
@@ -226,8 +219,11 @@ describe("the stream of a POST", () => {
 
   test("keeps quiet readers with comments, which are no events", async () => {
     const tool = steps();
-    const server = await edgeServer({ handlers: { "tools/call": tool.handler } }, { keepAliveMs: 5 });
-    const host = await server.host({ version: "2025-06-18" });
+    const { host } = await edgeHost(
+      { handlers: { "tools/call": tool.handler } },
+      { version: "2025-06-18" },
+      { keepAliveMs: 5 },
+    );
     const response = await host.open(callTool(1));
     const reader = response.body?.getReader();
     const first = await reader?.read();
@@ -240,9 +236,8 @@ describe("the stream of a POST", () => {
 describe("GET streams", () => {
   const changed = { kind: "list", list: "tools" } as const;
 
-  test("hear what belongs to no call", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+  test("receive what belongs to no call", async () => {
+    const { server, host } = await edgeHost();
     const events = await host.listen();
     server.port.publish(changed);
     expect(await events.message()).toEqual({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
@@ -250,8 +245,7 @@ describe("GET streams", () => {
   });
 
   test("several of one session share the messages: each comes on one of them only", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+    const { server, host } = await edgeHost();
     const [one, two] = [await host.listen(), await host.listen()];
     server.port.publish(changed);
     server.port.publish(changed);
@@ -260,9 +254,8 @@ describe("GET streams", () => {
     expect(new Set(counts)).toEqual(new Set([0, 2]));
   });
 
-  test("what happened before the first of them opened is told then, and the same thing once", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+  test("list changes before the first stream opened are sent then, and each once", async () => {
+    const { server, host } = await edgeHost();
     server.port.publish(changed);
     server.port.publish(changed);
     const events = await host.listen();
@@ -275,8 +268,7 @@ describe("GET streams", () => {
     const dropped = new Promise<void>((resolve) => {
       drop = resolve;
     });
-    const server = await edgeServer({}, { hooks: { streamClosed: () => drop() } });
-    const host = await server.host();
+    const { server, host } = await edgeHost({}, {}, { hooks: { streamClosed: () => drop() } });
     const lost = await host.listen();
     server.port.publish(changed);
     await lost.message();
@@ -291,9 +283,8 @@ describe("GET streams", () => {
     expect(await resumed.rest()).toHaveLength(2);
   });
 
-  test("one that is not kept any more begins anew, so that its host does not stay deaf", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+  test("one whose events were evicted starts a new stream, so that its host keeps receiving", async () => {
+    const { server, host } = await edgeHost();
     const events = await host.listen({ "last-event-id": "general-999-7" });
     server.port.publish(changed);
     expect(await events.message()).toMatchObject({ method: "notifications/tools/list_changed" });
@@ -301,8 +292,7 @@ describe("GET streams", () => {
   });
 
   test("a further one than are allowed ends the oldest", async () => {
-    const server = await edgeServer();
-    const host = await server.host();
+    const { host } = await edgeHost();
     const first = await host.listen();
     const others: Events[] = [];
     for (let i = 0; i < 8; i += 1) others.push(await host.listen());

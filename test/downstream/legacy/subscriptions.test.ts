@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import { until } from "../../support/until.js";
-import { type EdgeServer, edgeServer, type Message } from "./support.js";
+import { type EdgeServer, edgeHost, edgeServer, type Message } from "./support.js";
 
 const ALL = {
   capabilities: {
@@ -23,15 +23,14 @@ describe("list changes", () => {
     ["resources", "notifications/resources/list_changed"],
     ["resourceTemplates", "notifications/resources/list_changed"],
   ] as const)("of %s are told as %s", async (list, method) => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ introduction: ALL });
     const events = await host.listen();
     server.port.publish({ kind: "list", list });
     expect(await events.message()).toEqual({ jsonrpc: "2.0", method });
     await events.cancel();
   });
 
-  test("that initialize did not promise are not told", async () => {
+  test("that initialize did not advertise are not sent", async () => {
     const server = await edgeServer({
       introduction: {
         capabilities: { tools: { listChanged: true }, prompts: {}, resources: { listChanged: false } },
@@ -41,9 +40,8 @@ describe("list changes", () => {
     expect(server.port.interests.map(({ lists }) => [...lists])).toEqual([["tools"]]);
   });
 
-  test("are not told before the host has said that it is initialized", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host({ raw: true });
+  test("are not sent before notifications/initialized", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL }, { raw: true });
     expect(server.port.interests).toEqual([]);
     await host.notify("notifications/initialized");
     await host.notify("notifications/initialized");
@@ -54,9 +52,8 @@ describe("list changes", () => {
 describe("resources/subscribe", () => {
   const updated = (uri: string) => ({ kind: "resource", uri }) as const;
 
-  test("is answered at once, and updates of that resource are told from then on", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+  test("is answered at once, and updates of that resource are sent from then on", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL });
     const events = await host.listen();
     expect(await host.request("resources/subscribe", { uri: "x:a" })).toEqual({
       jsonrpc: "2.0",
@@ -74,8 +71,7 @@ describe("resources/subscribe", () => {
   });
 
   test("is refused as its server refuses it, and then nothing is followed", async () => {
-    const server = await edgeServer({ introduction: ALL, refused: ["x:a"] });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ introduction: ALL, refused: ["x:a"] });
     expect((await host.request("resources/subscribe", { uri: "x:a" })).error).toMatchObject({
       code: -32602,
       message: "nobody is told of it",
@@ -96,8 +92,7 @@ describe("resources/subscribe", () => {
   });
 
   test("twice for the same resource is one subscription, and one unsubscribe ends it", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ introduction: ALL });
     for (const uri of ["x:a", "x:a", "x:b"]) await host.request("resources/subscribe", { uri });
     expect(followedAt(server)).toEqual([["x:a", "x:b"]]);
     expect(await host.request("resources/unsubscribe", { uri: "x:a" })).toMatchObject({ result: {} });
@@ -105,9 +100,8 @@ describe("resources/subscribe", () => {
     expect(followedAt(server)).toEqual([["x:b"]]);
   });
 
-  test("to URIs that take more memory together than a session may is refused, and room comes back", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+  test("to URIs beyond the memory limit of a session is refused, and unsubscribe makes room", async () => {
+    const { host } = await edgeHost({ introduction: ALL });
     const [a = "", b = "", c = ""] = ["a", "b", "c"].map((name) => `x:${name.repeat(100_000)}`);
     for (const uri of [a, b])
       expect(await host.request("resources/subscribe", { uri })).toMatchObject({ result: {} });
@@ -117,18 +111,16 @@ describe("resources/subscribe", () => {
     expect(await host.request("resources/subscribe", { uri: c })).toMatchObject({ result: {} });
   });
 
-  test("to what nobody would tell of is refused with -32601, and to nothing with -32602", async () => {
-    const server = await edgeServer({ introduction: ALL, followable: ["x:a"] });
-    const host = await server.host();
+  test("without a server that supports it is refused with -32601, and without a URI with -32602", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL, followable: ["x:a"] });
     const refused = await host.request("resources/subscribe", { uri: "x:b" });
     expect(refused.error).toMatchObject({ code: -32601, data: { uri: "x:b" } });
     expect((await host.request("resources/subscribe", {})).error?.code).toBe(-32602);
     expect(followedAt(server)).toEqual([]);
   });
 
-  test("that a server has no room for is refused, can be tried again, and leaves the others as they were", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+  test("that a server refuses as one too many can be retried, and leaves the others as they were", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL });
     await host.request("resources/subscribe", { uri: "x:a" });
     const full = new GatewayError("overloaded", "gateway", "all connections are in use");
     vi.spyOn(server.port.changes, "subscribe").mockImplementationOnce(() => {
@@ -140,17 +132,15 @@ describe("resources/subscribe", () => {
     expect(followedAt(server)).toEqual([["x:a", "x:b"]]);
   });
 
-  test("to a resource whose server was never met is refused, and can be tried again", async () => {
-    const server = await edgeServer({ introduction: ALL, later: ["x:a"] });
-    const host = await server.host();
+  test("to a resource whose server was never connected is refused, and can be retried", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL, later: ["x:a"] });
     const { error } = await host.request("resources/subscribe", { uri: "x:a" });
     expect(error).toMatchObject({ data: { cardea: { code: "upstream_unavailable", retryable: true } } });
     expect(followedAt(server)).toEqual([]);
   });
 
   test("that still waits for its server is over when the client unsubscribes, and counts as long as it waits", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ introduction: ALL });
     let arrive = (): void => {};
     const arrived = new Promise<void>((resolve) => {
       arrive = resolve;
@@ -171,16 +161,14 @@ describe("resources/subscribe", () => {
   });
 
   test("twice at once, to what its server refuses, is refused twice", async () => {
-    const server = await edgeServer({ introduction: ALL, refused: ["x:a"] });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ introduction: ALL, refused: ["x:a"] });
     const both = await Promise.all([1, 2].map(() => host.request("resources/subscribe", { uri: "x:a" })));
     expect(both.map(({ error }) => error?.code)).toEqual([-32602, -32602]);
     expect(followedAt(server)).toEqual([]);
   });
 
-  test("begins and ends without a moment in which changes of lists are not heard", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+  test("begins and ends without a gap in list_changed", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL });
     const [lists] = server.port.interests;
     await host.request("resources/subscribe", { uri: "x:a" });
     await host.request("resources/unsubscribe", { uri: "x:a" });
@@ -188,9 +176,8 @@ describe("resources/subscribe", () => {
     expect(server.port.interests[0]).toBe(lists);
   });
 
-  test("is asked for anew after its server has refused it late", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+  test("is requested again after its server has refused it late", async () => {
+    const { server, host } = await edgeHost({ introduction: ALL });
     await host.request("resources/subscribe", { uri: "x:a" });
     server.port.publish({ kind: "unfollowed", uri: "x:a" });
     vi.spyOn(server.port.changes, "followable").mockImplementation(async () => new Map());
@@ -198,8 +185,7 @@ describe("resources/subscribe", () => {
   });
 
   test("ends with the session", async () => {
-    const server = await edgeServer({ introduction: ALL });
-    const host = await server.host();
+    const { server, host } = await edgeHost({ introduction: ALL });
     await host.request("resources/subscribe", { uri: "x:a" });
     await host.delete();
     expect(server.port.interests).toEqual([]);

@@ -62,6 +62,16 @@ export async function edgeServer(
   return { edge, port: gateway, url, host: (options) => openHost(url, options) };
 }
 
+/** An edge with one host. */
+export async function edgeHost(
+  portOptions: FakePortOptions = {},
+  hostOptions: HostOptions = {},
+  edgeOptions: Partial<LegacyEdgeOptions> = {},
+) {
+  const server = await edgeServer(portOptions, edgeOptions);
+  return { server, host: await server.host(hostOptions) };
+}
+
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;

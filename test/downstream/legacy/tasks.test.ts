@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { echo, resultReply } from "../../support/fake-port.js";
-import { edgeServer } from "./support.js";
+import { edgeHost } from "./support.js";
 
 const TREE = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 const EXTENSION = "io.modelcontextprotocol/tasks";
@@ -16,8 +16,7 @@ describe("a session", () => {
   ])(
     "of %s is promised, and may ask for, what its revision knows of tasks",
     async (version, promised, params) => {
-      const server = await edgeServer(options);
-      const host = await server.host({ version });
+      const { server, host } = await edgeHost(options, { version });
       expect(host.initialize.capabilities).toMatchObject(promised);
       expect(Object.keys(host.initialize.capabilities as JsonObject)).toEqual(Object.keys(promised));
       await host.request("tools/call", { name: "run", task: { ttl: 5 } });
@@ -27,14 +26,12 @@ describe("a session", () => {
 
   test("gets a task for its answer, with every member of it", async () => {
     const task = { taskId: "t", status: "working", ttl: null, pollInterval: 5, "x-more": 1 };
-    const server = await edgeServer({ ...options, handlers: { "tools/call": () => resultReply({ task }) } });
-    const host = await server.host();
+    const { host } = await edgeHost({ ...options, handlers: { "tools/call": () => resultReply({ task }) } });
     expect((await host.request("tools/call", { name: "run", task: {} })).result).toEqual({ task });
   });
 
-  test("hears of the status of its tasks, and of the progress of those it gave a token, between its calls", async () => {
-    const server = await edgeServer(options);
-    const host = await server.host();
+  test("receives the status of its tasks, and the progress of those with a token, between its calls", async () => {
+    const { server, host } = await edgeHost(options);
     const events = await host.listen();
     await host.request("tools/call", { name: "run", task: {}, _meta: { progressToken: "mine" } });
     await host.request("tools/call", { name: "run", _meta: { progressToken: "of a call" } });
@@ -47,9 +44,8 @@ describe("a session", () => {
     expect(await events.message()).toMatchObject({ params: { taskId: "t", status: "completed" } });
   });
 
-  test("of an older revision hears nothing of tasks", async () => {
-    const server = await edgeServer(options);
-    const host = await server.host({ version: "2025-06-18" });
+  test("of an older revision receives nothing about tasks", async () => {
+    const { server, host } = await edgeHost(options, { version: "2025-06-18" });
     const events = await host.listen();
     const tell = (method: string) =>
       server.edge.directory.find(host.sessionId)?.notify?.({ method, params: {} });

@@ -1,10 +1,10 @@
 /** Checks and overrides as the config says them, through the whole gateway. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Config } from "../../../src/config/config.js";
-import { readConfig } from "../../../src/config/read.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
+import { configOf } from "../../support/gateway.js";
 import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";
 
 let server: RecordingServer;
@@ -31,8 +31,7 @@ const CHECKS = { arguments: true, results: true };
 
 const configWith = (checks: object): Config => {
   const arguments_ = { defaults: { limit: 10 }, fixed: { dsn: "postgres://replica" } };
-  const config = {
-    listen: { http: { port: 0 }, admin: { port: 0 } },
+  return configOf({
     mcpServers: {
       db: {
         type: "http",
@@ -46,18 +45,14 @@ const configWith = (checks: object): Config => {
         { name: "no-writes", tools: ["db__query"], when: "!args.sql.startsWith('select')", effect: "deny" },
       ],
     },
-  };
-  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  return outcome.config;
+  });
 };
 
 beforeAll(async () => {
-  const offered = { tools: [TOOL], prompts: [], resources: [], templates: [] };
   server = await recordingServer(
     "db",
     "modern",
-    offered,
+    { tools: [TOOL] },
     (it) => void received.push(it),
     ({ method }) => (method === "tools/call" ? { content: [], structuredContent: { rows } } : undefined),
   );
@@ -94,7 +89,7 @@ test("hosts are shown what is left to them", async () => {
   expect(JSON.stringify(item)).not.toContain("dsn");
 });
 
-test("what does not fit reaches nobody, and is told before any rule is asked", async () => {
+test("arguments that do not match reach no server, and are refused before any rule", async () => {
   const before = received.length;
   expect(await call({ sql: "drop", limit: 1000 })).toBe("bad_request");
   expect(await call({ sql: "drop" })).toBe("denied");
@@ -123,7 +118,7 @@ test("all of it can be asked for beforehand", async () => {
   expect(received.length).toBe(before);
 });
 
-test("a reload puts other checks into effect, and starts nothing anew", async () => {
+test("a reload changes the checks, and restarts no server", async () => {
   await gateway.reload(configWith({ maxResultBytes: 20 }));
   expect(await call({ sql: "select 4", limit: 1000 })).toBe("denied");
   expect(received.at(-1)?.params.arguments).toMatchObject({ limit: 1000 });

@@ -6,13 +6,12 @@
  */
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { readConfig } from "../../../src/config/read.js";
-import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
+import type { Gateway } from "../../../src/gateway/gateway.js";
 import { RuleSet } from "../../../src/policy/rules/rule-set.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
 import { decodeHeaderValue } from "../../../src/wire/mirrored-headers.js";
 import fc from "../../support/fast-check.js";
+import { gatewayOf } from "../../support/gateway.js";
 import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";
 import { type GeneratedRequest, type Known, requests, textOf } from "./requests.js";
 
@@ -25,7 +24,6 @@ const tool = (server: string, name: string, properties: object = {}) => ({
   inputSchema: { type: "object", properties },
 });
 const env = { env: { type: "string", "x-mcp-header": "Env" } };
-const none = { prompts: [], resources: [], templates: [] };
 
 /** Names that meet once prefixes stand before them, or that look alike. */
 const SERVERS = {
@@ -88,7 +86,6 @@ beforeAll(async () => {
   const entries: Record<string, object> = {};
   for (const [name, { era, tools }] of Object.entries(SERVERS)) {
     const offered = {
-      ...none,
       tools,
       prompts: ["hello", "secret", "Secret", "b__secret"],
       resources: ["file:///srv/data/x", "file:///etc/passwd", "memo:1"],
@@ -101,14 +98,7 @@ beforeAll(async () => {
   }
   const given = { arguments: { fixed: { env: "test" }, defaults: { n: 1 } } };
   entries.x = { ...entries.x, overrides: { run: { name: "go", ...given } } };
-  const text = JSON.stringify({
-    listen: { http: { port: 0 }, admin: { port: 0 } },
-    mcpServers: entries,
-    policy: CONFIG,
-  });
-  const outcome = readConfig(text, "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  gateway = gatewayOf({ mcpServers: entries, policy: CONFIG });
   endpoint = new URL((await gateway.start()).url);
 });
 

@@ -7,10 +7,9 @@
 import { Agent, request } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readConfig } from "../../../src/config/read.js";
-import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
+import type { Gateway } from "../../../src/gateway/gateway.js";
 import fc from "../../support/fast-check.js";
+import { gatewayOf } from "../../support/gateway.js";
 import { until } from "../../support/until.js";
 import { type RecordingServer, recordingServer } from "../recording-server.js";
 import { goReader, isForbidden, isThere, nodeReader, pythonReader, type Reader } from "./json-readers.js";
@@ -28,10 +27,9 @@ const RULES = [
   { name: "no-etc", resources: ["*/etc/*"], effect: "deny" },
 ];
 const OFFERED = {
-  tools: ["ok", "drop"].map((name) => ({ name, inputSchema: { type: "object" } })),
+  tools: ["ok", "drop"],
   prompts: ["hello", "secret"],
   resources: ["file:///srv/x", "file:///etc/x"],
-  templates: [],
 };
 
 const arrived: string[] = [];
@@ -51,17 +49,10 @@ beforeAll(async () => {
     servers.push(server);
     entries[name] = { type: "http", url: server.url };
   }
-  const outcome = readConfig(
-    JSON.stringify({
-      listen: { http: { port: 0 }, admin: { port: 0 } },
-      mcpServers: entries,
-      policy: { rules: RULES },
-    }),
-    "c.json",
-    { env: {} },
-  );
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  gateway = gatewayOf({
+    mcpServers: entries,
+    policy: { rules: RULES },
+  });
   endpoint = new URL((await gateway.start()).url);
   await gateway.lists("tools");
 });

@@ -5,11 +5,10 @@
  */
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readConfig } from "../../../src/config/read.js";
-import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
+import type { Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
 import fc from "../../support/fast-check.js";
+import { gatewayOf } from "../../support/gateway.js";
 import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";
 import { type Opened, READERS } from "./readers/readers.js";
 import { PATHS, type UriRequest, uriRequests } from "./uri-requests.js";
@@ -106,22 +105,18 @@ beforeAll(async () => {
   for (const [name, { era, config }] of Object.entries(SERVERS)) {
     const skills = { "io.modelcontextprotocol/skills": { directoryRead: true } };
     const offered = {
-      ...{ tools: [], prompts: [], resources: [], templates: ["file:///{+path}"] },
+      templates: ["file:///{+path}"],
       capabilities: { experimental: { ext: {} }, extensions: skills },
     };
     const server = await recordingServer(name, era, offered, hear);
     servers.push(server);
     entries[name] = { type: "http", url: server.url, ...config };
   }
-  const text = JSON.stringify({
-    listen: { http: { port: 0 }, admin: { port: 0 } },
+  gateway = gatewayOf({
     mcpServers: entries,
     profiles: { part: { servers: ["plain"], resources: { deny: ["plain+file:///secret/*"] } } },
     policy: { rules: RULES },
   });
-  const outcome = readConfig(text, "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
   endpoint = new URL((await gateway.start()).url);
   await gateway.lists("resources");
 });

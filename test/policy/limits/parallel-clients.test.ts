@@ -1,10 +1,9 @@
 /** Limits under 64 hosts that call at the same moment, over real sockets: exact, and whoever is refused is told when to come back. */
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../../src/config/read.js";
-import { SILENT } from "../../../src/core/logger.js";
-import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
+import type { Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt, stringAt } from "../../../src/wire/json.js";
+import { gatewayOf } from "../../support/gateway.js";
 import { type RecordingServer, recordingServer } from "../recording-server.js";
 
 const HOSTS = 64;
@@ -23,11 +22,7 @@ const everyPlace = new Promise<void>((resolve) => {
 });
 
 beforeAll(async () => {
-  const tools = ["counted", "rated", "each", "narrow", "both"].map((name) => ({
-    name,
-    inputSchema: { type: "object" },
-  }));
-  const offered = { tools, prompts: [], resources: [], templates: [] };
+  const offered = { tools: ["counted", "rated", "each", "narrow", "both"] };
   server = await recordingServer("a", "modern", offered, async ({ params }) => {
     const name = stringAt(params, "name") ?? "";
     received.set(name, (received.get(name) ?? 0) + 1);
@@ -41,7 +36,6 @@ beforeAll(async () => {
     inside -= 1;
   });
   const config = {
-    listen: { http: { port: 0 }, admin: { port: 0 } },
     mcpServers: { a: { type: "http", url: server.url } },
     limits: [
       { name: "quota", tools: ["a__counted"], quota: "100/day" },
@@ -52,9 +46,7 @@ beforeAll(async () => {
       { name: "inner", tools: ["a__both"], quota: "2/day", per: "session" },
     ],
   };
-  const outcome = readConfig(JSON.stringify(config), "c.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
-  gateway = createGateway(outcome.config, { logger: SILENT, version: "1" });
+  gateway = gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");
 });
@@ -158,7 +150,7 @@ describe(`${HOSTS} hosts with ${CALLS_EACH} calls each at once`, () => {
     expectTold(results.flat(), "rate_limited", ["inner", "outer"]);
   });
 
-  test("stand in a line for so many places, and are sent away where it is full", async () => {
+  test("queue for a limited number of slots, and are refused where the queue is full", async () => {
     const all = (await calledByAll("a__narrow")).flat();
     expect(mostInside).toBe(PLACES);
     expect(passed(all)).toBe(received.get("narrow"));

@@ -12,8 +12,7 @@ describe("the level of a server's log", () => {
     server.sent("logging/setLevel").map(({ message }) => message.params?.level);
 
   test("is the loudest that any call on the connection wanted, set before that call", async () => {
-    const server = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(legacyServer().on("tools/call", {}).on("logging/setLevel", {}));
     for (const logLevel of ["warning", "error", "debug", "info"] as const)
       await upstream.call(calling({ logLevel }).call);
     await upstream.call(calling().call);
@@ -24,9 +23,8 @@ describe("the level of a server's log", () => {
     expect(order.slice(0, 2)).toEqual(["logging/setLevel", "tools/call"]);
   });
 
-  test("is everything where a session that named none shares the connection: it must not hear less now", async () => {
-    const server = legacyServer().on("tools/call", {}).on("logging/setLevel", {});
-    const { upstream } = await meet(server);
+  test("is debug where a session without a level shares the connection", async () => {
+    const { server, upstream } = await meet(legacyServer().on("tools/call", {}).on("logging/setLevel", {}));
     const plain = () => calling({ client: client({ session: true }) }).call;
     await upstream.call(plain());
     expect(levels(server)).toEqual([]);
@@ -49,7 +47,7 @@ describe("the level of a server's log", () => {
     expect(await second.upstream.call(calling({ logLevel: "debug" }).call)).toMatchObject({ kind: "result" });
   });
 
-  test("is not waited for when the client gives up, nor for ever, where the server does not answer", async () => {
+  test("is not waited for after a cancel or a timeout, where the server does not answer", async () => {
     const server = legacyServer()
       .on("tools/call", {})
       .on("logging/setLevel", () => SILENCE);
@@ -63,6 +61,5 @@ describe("the level of a server's log", () => {
     const patient = upstream.call(calling({ logLevel: "debug" }).call);
     await vi.advanceTimersByTimeAsync(30_000);
     expect(await patient).toMatchObject({ kind: "result" });
-    await upstream.close();
   });
 });

@@ -30,7 +30,7 @@ describe("a parked call", () => {
     return { server, upstream, parked, first, state, accept };
   };
 
-  test("goes on once: the same state is not taken again", async () => {
+  test("continues once: the same requestState is not accepted again", async () => {
     const { upstream, first, accept, parked } = await parking();
     await soon(upstream.call(answering(first, accept).call));
     expect(parked.size).toBe(0);
@@ -51,7 +51,7 @@ describe("a parked call", () => {
     expect(await soon(upstream.call(answering(first, accept).call))).toMatchObject({ kind: "result" });
   });
 
-  test("goes on although the metadata of the next round is another, and with its own progress token", async () => {
+  test("continues although the _meta of the next round differs, with its own progress token", async () => {
     const server = legacyServer().on("tools/call", async (params, ask) => {
       await ask.ask("elicitation/create", who);
       ask.say("notifications/progress", { ...(params._meta as JsonObject), progress: 1 });
@@ -81,7 +81,7 @@ describe("a parked call", () => {
     expect(server.sent("tools/call")).toHaveLength(1);
   });
 
-  test("that nobody comes back to is given up: the server is told, and its question answered", async () => {
+  test("that is not resumed times out: the server gets a cancel, and its question an answer", async () => {
     const { upstream, server, parked, first, accept } = await parking();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(server.params("notifications/cancelled").requestId).toBe(server.sent("tools/call")[0]?.message.id);
@@ -93,7 +93,7 @@ describe("a parked call", () => {
     });
   });
 
-  test("whose server is gone has an unknown outcome, and is not made again", async () => {
+  test("whose server is lost has an unknown outcome, and is not retried", async () => {
     const { upstream, server, first, accept } = await parking();
     server.channel.end("was ended by SIGKILL");
     await vi.advanceTimersByTimeAsync(5_000);
@@ -103,7 +103,7 @@ describe("a parked call", () => {
     expect(server.sent("tools/call")).toHaveLength(1);
   });
 
-  test("that the server ends by itself has its result kept for whoever comes back", async () => {
+  test("that the server completes by itself keeps its result for the resuming client", async () => {
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       void ask.ask("elicitation/create", who);
       await new Promise((resolve) => setTimeout(resolve, 5_000));
@@ -142,7 +142,7 @@ describe("a parked call", () => {
     expect(server.received.filter(({ message }) => message.method === undefined)).toHaveLength(2);
   });
 
-  test("is not given up when the stream of a client without a session ends", async () => {
+  test("is not cancelled when the stream of a client without a session ends", async () => {
     const { upstream, server, first, accept } = await parking();
     first.giveUp();
     await settled();
@@ -150,7 +150,7 @@ describe("a parked call", () => {
     expect(await soon(upstream.call(answering(first, accept).call))).toMatchObject({ kind: "result" });
   });
 
-  test("is given up when a session cancels its request, whose end has not come yet", async () => {
+  test("is cancelled when a session cancels its request before the response", async () => {
     const { server, first, parked } = await parking({ session: true });
     first.giveUp();
     await settled();
@@ -159,7 +159,7 @@ describe("a parked call", () => {
     expect(parked.size).toBe(0);
   });
 
-  test("can be given up in the round after", async () => {
+  test("can be cancelled in the next round", async () => {
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       await ask.ask("elicitation/create", who);
       return SILENCE;
@@ -193,7 +193,6 @@ describe("a parked call", () => {
     const { upstream } = await parking({}, limits);
     const reply = await soon(upstream.call(calling({ client: host() }).call));
     expect(resultOf(reply)).toEqual({ told: { action: "cancel" } });
-    await upstream.close();
   });
 
   test("of a session counts towards no limit: its request is open all the while", async () => {
@@ -202,13 +201,11 @@ describe("a parked call", () => {
       const mine = calling({ client: session({ affinity }) });
       expect(asked(await soon(upstream.call(mine.call))).keys).toEqual(["elicitation_1"]);
     }
-    await upstream.close();
   });
 
-  test("there is none where the config allows none: the client hears what it cannot have, the server that nobody waits", async () => {
+  test("there is none where the config allows none: the client gets an error, the server a cancel", async () => {
     const parked = new ParkedCalls({ total: 0, perPrincipal: 1, perServer: 1, answerMs: 60_000 });
-    const server = curious();
-    const { upstream } = await meet(server, {}, { parked });
+    const { server, upstream } = await meet(curious(), {}, { parked });
     const error = await failure(soon(upstream.call(calling({ client: host() }).call)));
     expect(error).toMatchObject({
       code: "denied",

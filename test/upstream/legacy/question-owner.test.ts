@@ -147,7 +147,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("outside all calls it is the session's, whose own words are the answer", async () => {
+  test("outside all calls it is the session's, which gives the answer", async () => {
     const server = hanging();
     const owner = session();
     const request = vi.fn(async (): Promise<JsonObject> => ({ roots: [{ uri: "file:///home" }] }));
@@ -180,7 +180,7 @@ describe("whose a question is", () => {
     ).toBe(true);
   });
 
-  test("taken back outside all calls it is taken back from the session", async () => {
+  test("cancelled outside all calls it is cancelled at the session", async () => {
     const server = hanging();
     const owner = session();
     let signal: AbortSignal | undefined;
@@ -196,7 +196,7 @@ describe("whose a question is", () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test("outside all calls of clients without a session it is nobody's", async () => {
+  test("outside all calls of clients without a session it belongs to none", async () => {
     const server = hanging();
     const world = await worldOf(server, {});
     await world.upstream.list("tools", host(), new AbortController().signal);
@@ -204,7 +204,7 @@ describe("whose a question is", () => {
     expect(world.refused).toEqual(["unattributable"]);
   });
 
-  test("on the shared connection it is nobody's, whatever is under way", async () => {
+  test("on the shared connection it belongs to none, whatever is running", async () => {
     const server = hanging();
     const world = await worldOf(server, over);
     await start(world, calling());
@@ -225,10 +225,8 @@ describe("whose a question is", () => {
   });
 
   test("roots can be given in the config, where no client has any", async () => {
-    const server = hanging();
-    const { upstream } = await meet(server, {}, { roots: [{ uri: "file:///srv" }] });
+    const { server } = await meet(hanging(), {}, { roots: [{ uri: "file:///srv" }] });
     expect(server.params("initialize").capabilities).toEqual({ roots: {} });
     expect((await server.channel.ask("roots/list")).result).toEqual({ roots: [{ uri: "file:///srv" }] });
-    await upstream.close();
   });
 });

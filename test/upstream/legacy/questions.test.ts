@@ -17,9 +17,8 @@ describe.each([
   ["a pipe", {}],
   ["HTTP", over],
 ])("over %s a question in the middle of a call", (_way, config) => {
-  test("parks the call, and the answer lets it go on where it stopped", async () => {
-    const server = curious();
-    const { upstream } = await meet(server, config);
+  test("parks the call, and the answer resumes it", async () => {
+    const { server, upstream } = await meet(curious(), config);
     const first = calling({ client: host() });
     const { requests, state, keys } = asked(await soon(upstream.call(first.call)));
     expect(requests).toEqual({
@@ -33,9 +32,8 @@ describe.each([
     expect(server.sent("tools/call")).toHaveLength(1);
   });
 
-  test("parks a call of large arguments, which goes on with no others", async () => {
-    const server = curious();
-    const { upstream } = await meet(server, config);
+  test("parks a call with large arguments, which resumes with the same ones only", async () => {
+    const { upstream } = await meet(curious(), config);
     const params = (last: string) => ({
       name: "echo",
       arguments: { all: Array.from({ length: 20_000 }, () => "x"), last },
@@ -106,9 +104,8 @@ describe.each([
     });
   });
 
-  test("that the client refuses is refused to the server in the client's words", async () => {
-    const server = curious("sampling/createMessage", {});
-    const { upstream } = await meet(server, config);
+  test("that the client refuses is refused to the server with the client's error", async () => {
+    const { upstream } = await meet(curious("sampling/createMessage", {}), config);
     const first = calling({ client: session() });
     const { state } = asked(await soon(upstream.call(first.call)));
     const refusals = { sampling_1: { code: -1, message: "User rejected sampling request" } };
@@ -116,7 +113,7 @@ describe.each([
     expect(resultOf(reply)).toEqual({ told: refusals.sampling_1 });
   });
 
-  test("that the server takes back is not waited for", async () => {
+  test("that the server cancels is not waited for", async () => {
     let go: () => void = () => {};
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       void ask.ask("elicitation/create", who);
@@ -136,7 +133,7 @@ describe.each([
     expect(server.received.filter(({ message }) => message.id === "question-1")).toEqual([]);
   });
 
-  test("tells whoever watches when it wants no answer any more: taken back, or its server is gone", async () => {
+  test("is reported as closed when it is cancelled, or its server is lost", async () => {
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       const answers = ["a", "b"].map((message) => ask.ask("elicitation/create", { ...who, message }));
       return { told: (await Promise.all(answers)).map(({ result }) => result) };
@@ -172,20 +169,18 @@ describe.each([
     await soon(upstream.call(mySession.call));
     say("notifications/message", { level: "info", data: 2 });
     expect(mySession.notices).toHaveLength(1);
-    await upstream.close();
   });
 });
 
 describe("how a question is put", () => {
   const put = async (method: string, params: JsonObject, of: Client, options = {}) => {
-    const server = curious(method, params);
-    const { upstream } = await meet(server, {}, options);
+    const { upstream } = await meet(curious(method, params), {}, options);
     const { requests } = asked(await soon(upstream.call(calling({ client: of }).call)));
     await upstream.close();
     return Object.values(requests)[0];
   };
 
-  test("it keeps what nobody here knows, and loses what belongs to the hop to the server", async () => {
+  test("it keeps unknown members, and drops those of the hop to the server", async () => {
     const params = {
       messages: [{ role: "user", content: { type: "hologram" } }],
       vendor: 1,
@@ -238,10 +233,9 @@ test("too many questions in one call are refused beyond a bound", async () => {
   const { keys } = asked(await soon(upstream.call(calling({ client: host() }).call)));
   expect(keys).toHaveLength(32);
   expect(answers.map(({ error }) => error?.code)).toEqual(Array.from({ length: 8 }, () => -32603));
-  await upstream.close();
 });
 
-test("a question whose frame is wrong is answered with that, under its own id, and nobody is asked", async () => {
+test("a malformed question is answered with an error under its own id, and not asked", async () => {
   const server = legacyServer().on("tools/call", () => SILENCE);
   const refused = vi.fn<(why: RefusedQuestion) => void>();
   const { upstream } = await meet(server, {}, { onRefused: refused });
@@ -258,5 +252,4 @@ test("a question whose frame is wrong is answered with that, under its own id, a
     });
   }
   expect(refused.mock.calls).toEqual([["malformed"], ["malformed"]]);
-  await upstream.close();
 });

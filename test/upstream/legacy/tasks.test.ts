@@ -107,7 +107,7 @@ describe.each([
     expect(methods(server)).toHaveLength(4);
   });
 
-  test("may ask its client something, once and through the call, and goes on with the answer", async () => {
+  test("may ask its client once, through the call, and continues with the answer", async () => {
     const made = lab();
     made.status = "input_required";
     made.result = async (ask) => ({
@@ -131,7 +131,7 @@ describe.each([
     expect(made.server.sent("tools/call")).toHaveLength(1);
   });
 
-  test("is cancelled when its client gives up, as a task once it is one", async () => {
+  test("is cancelled with its call, by tasks/cancel once it is a task", async () => {
     const { server } = lab();
     const { upstream } = await meet(server, config);
     const { call, giveUp } = research();
@@ -157,7 +157,7 @@ describe.each([
     expect(methods(server)).toEqual(["tools/call", "notifications/cancelled"]);
   });
 
-  test("fails as its server says, whether it begins or ends in an error", async () => {
+  test("fails with its server's error, whether at the start or the end", async () => {
     const made = lab();
     const { upstream } = await meet(made.server, config);
     made.status = "failed";
@@ -233,7 +233,7 @@ describe("a task that a session asked for", () => {
     return { notices, directory: { find: (wanted) => (wanted === affinity ? port : undefined) } };
   };
 
-  test("asks through the request that waits for its result, and says which task it is", async () => {
+  test("asks through the pending tasks/result, with its task id", async () => {
     const made = lab();
     made.result = async (ask) => ({
       told: (await ask.ask("elicitation/create", { message: "?", ...related("t9") })).result,
@@ -248,7 +248,7 @@ describe("a task that a session asked for", () => {
     });
   });
 
-  test("is told of whenever the server says so, on whatever stream", async () => {
+  test("sends its status notifications, from whatever stream of the server", async () => {
     const told: Notice[] = [];
     const { server } = lab();
     server.on("tools/call", (_params, ask) => {
@@ -266,7 +266,7 @@ describe("a task that a session asked for", () => {
     expect(notices).toEqual([]);
   });
 
-  test("goes on telling of its progress, under the client's own token, after its call was answered", async () => {
+  test("keeps sending progress, under the client's own token, after the response to its call", async () => {
     const { server } = lab();
     const { directory, notices } = directoryOf("s");
     const { upstream } = await meet(server, {}, { directory });
@@ -287,7 +287,9 @@ test("hosts of one principal keep what belongs to a task on the connection on wh
   const { upstream } = await meet(server, { lease: "principal" });
   const host = (): Client => client({ session: true, capabilities: CAPABLE });
   server.on("prompts/get", () => SILENCE);
-  void upstream.call(calling({ method: "prompts/get", params: { name: "p" }, client: host() }).call);
+  void upstream
+    .call(calling({ method: "prompts/get", params: { name: "p" }, client: host() }).call)
+    .catch(() => {});
   await settled();
   const begun = research({ params: { name: "research", task: {} }, client: host() });
   expect(resultOf(await upstream.call(begun.call))).toMatchObject({ task: { taskId: "t1" } });

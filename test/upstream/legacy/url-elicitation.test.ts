@@ -24,7 +24,7 @@ describe("a server that wants a link visited first", () => {
     };
   };
 
-  test("asks for that, and is called again when it says that it was done", async () => {
+  test("asks for that, and is called again after elicitation/complete", async () => {
     const { server, visit } = gated();
     const { upstream } = await meet(server);
     const first = calling({ client: host() });
@@ -45,7 +45,7 @@ describe("a server that wants a link visited first", () => {
     expect(resultOf(await soon(second))).toEqual({ told: "welcome" });
   });
 
-  test("that never says so is called again after a while", async () => {
+  test("that never completes is called again after a timeout", async () => {
     const { server, visit } = gated();
     const { upstream } = await meet(server);
     const first = calling({ client: host() });
@@ -68,7 +68,7 @@ describe("a server that wants a link visited first", () => {
     expect(server.sent("tools/call")).toHaveLength(1);
   });
 
-  test("is understood by sessions that know the error, and by nobody else", async () => {
+  test("is passed to sessions that know the error, and to no others", async () => {
     const { server } = gated();
     const { upstream } = await meet(server);
     const old = session({ capabilities: {} });
@@ -78,7 +78,7 @@ describe("a server that wants a link visited first", () => {
     });
   });
 
-  test("tells nobody else of the end of what a client was sent to", async () => {
+  test("sends elicitation/complete to no other client", async () => {
     const server = legacyServer().on("tools/call", () => SILENCE);
     const { upstream } = await meet(server, { lease: "shared" });
     const other = calling({ client: session() });
@@ -86,10 +86,9 @@ describe("a server that wants a link visited first", () => {
     await settled();
     server.channel.say("notifications/elicitation/complete", { elicitationId: "e1" });
     expect(other.notices).toEqual([]);
-    await upstream.close();
   });
 
-  test("tells a session of the end of what it was sent to", async () => {
+  test("sends elicitation/complete to the session that was asked", async () => {
     const server = legacyServer().on("tools/list", { tools: [] });
     const owner = session();
     const notify = vi.fn();

@@ -22,9 +22,8 @@ const route = (item: JsonObject) =>
   ({ upstream: "files", target: "echo", exposed: "files__echo", kind: "tools", item }) as const;
 
 describe("a request", () => {
-  test("says its revision, who is calling and how loud the log may be, and the headers agree", async () => {
-    const server = modernServer().on("tools/call", complete);
-    const { upstream } = await meet(server, over);
+  test("has its revision, clientInfo and log level in _meta, and the headers agree", async () => {
+    const { server, upstream } = await meet(modernServer().on("tools/call", complete), over);
     const params = {
       name: "écho",
       arguments: { a: 1 },
@@ -53,7 +52,7 @@ describe("a request", () => {
     });
   });
 
-  test("says no log level when the client named none, and the gateway's name when the client has none", async () => {
+  test("has no log level when the client set none, and the gateway's clientInfo when the client has none", async () => {
     const server = modernServer().on("prompts/get", { resultType: "complete", messages: [] });
     const { upstream } = await meet(server);
     await upstream.call(calling({ method: "prompts/get", params: { name: "p" } }).call);
@@ -70,15 +69,13 @@ describe("a request", () => {
   });
 
   test("names a task by its handle", async () => {
-    const server = modernServer().on("tasks/get", { resultType: "complete" });
-    const { upstream } = await meet(server, over);
+    const { server, upstream } = await meet(modernServer().on("tasks/get", { resultType: "complete" }), over);
     await upstream.call(calling({ method: "tasks/get", params: { taskId: "t-1" } }).call);
     expect(server.last.headers["mcp-name"]).toBe("t-1");
   });
 
-  test("carries the arguments that the tool wants in headers, and what nobody explains besides", async () => {
-    const server = modernServer().on("tools/call", complete);
-    const { upstream } = await meet(server, over);
+  test("carries the header arguments of the tool, and unknown members", async () => {
+    const { server, upstream } = await meet(modernServer().on("tools/call", complete), over);
     const item = tool({
       region: { type: "string", "x-mcp-header": "Region" },
       deep: { type: "object", properties: { "a.b": { type: "integer", "x-mcp-header": "Deep" } } },
@@ -104,9 +101,8 @@ describe("a request", () => {
     expect(headers).not.toHaveProperty("mcp-param-none");
   });
 
-  test("has headers that say what its body says, for any name and argument", async () => {
-    const server = modernServer().on("tools/call", complete);
-    const { upstream } = await meet(server, over);
+  test("has headers that match its body, for any name and argument", async () => {
+    const { server, upstream } = await meet(modernServer().on("tools/call", complete), over);
     const item = tool({ v: { type: "string", "x-mcp-header": "V" } });
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), async (name, v) => {
@@ -120,8 +116,7 @@ describe("a request", () => {
   });
 
   test("that resumes a call carries the answers, and a state exactly when there was one", async () => {
-    const server = modernServer().on("tools/call", complete);
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(modernServer().on("tools/call", complete));
     await upstream.call(
       calling({ inputResponses: { responses: { k: { action: "accept" } }, state: { server: "s:1" } } }).call,
     );
@@ -136,12 +131,11 @@ describe("a request", () => {
 
 describe("an answer", () => {
   const answered = async (result: JsonObject, method = "tools/call") => {
-    const server = modernServer().on(method, result);
-    const { upstream } = await meet(server);
+    const { upstream } = await meet(modernServer().on(method, result));
     return upstream.call(calling({ method }).call);
   };
 
-  test("is complete when it says so, or says nothing", async () => {
+  test("is complete when resultType says so, or is missing", async () => {
     expect(resultOf(await answered({ resultType: "complete", content: [], odd: 1 }))).toEqual({
       resultType: "complete",
       content: [],
@@ -180,7 +174,7 @@ describe("an answer", () => {
     expect(await answered(result, method)).toMatchObject({ kind: "error", error: { code: -32603 } });
   });
 
-  test("says how long it may be kept", async () => {
+  test("has its ttlMs", async () => {
     const reply = await answered(
       { resultType: "complete", contents: [], ttlMs: 500, cacheScope: "public" },
       "resources/read",
@@ -240,7 +234,7 @@ describe("a tool whose headers have changed", () => {
     expect(heard).toContain("tools @shared");
   });
 
-  test("is called no third time, and the client hears that the gateway could not ask properly", async () => {
+  test("is called no third time, and the client gets an error", async () => {
     const server = modernServer()
       .on("tools/list", { resultType: "complete", tools: [] })
       .on("tools/call", () => {
@@ -253,7 +247,7 @@ describe("a tool whose headers have changed", () => {
 });
 
 describe("giving up", () => {
-  test("closes the response stream over HTTP, and says nothing else", async () => {
+  test("closes the response stream over HTTP, and sends nothing else", async () => {
     let signal: StopSignal | undefined;
     const server = modernServer().on("tools/call", (_params, asked) => {
       signal = asked.signal;
@@ -269,9 +263,8 @@ describe("giving up", () => {
     expect(server.sent("notifications/cancelled")).toHaveLength(0);
   });
 
-  test("is told in words on a pipe", async () => {
-    const server = modernServer().on("tools/call", () => SILENCE);
-    const { upstream } = await meet(server);
+  test("is notifications/cancelled on a pipe", async () => {
+    const { server, upstream } = await meet(modernServer().on("tools/call", () => SILENCE));
     const { call, giveUp } = calling();
     const reply = failure(upstream.call(call));
     await settled();
@@ -284,7 +277,7 @@ describe("giving up", () => {
   });
 });
 
-describe("what a server says on the way", () => {
+describe("notifications of a server during a call", () => {
   test("reaches the call on whose stream it came, with the client's own token", async () => {
     const server = modernServer().on("tools/call", (params, asked) => {
       const { progressToken } = params._meta as JsonObject;
@@ -305,9 +298,8 @@ describe("what a server says on the way", () => {
     );
   });
 
-  test("on a pipe reaches the only call that wanted to hear the log", async () => {
-    const server = modernServer().on("tools/call", () => SILENCE);
-    const { upstream } = await meet(server);
+  test("on a pipe reaches the only call with a log level", async () => {
+    const { server, upstream } = await meet(modernServer().on("tools/call", () => SILENCE));
     const listening = calling({ logLevel: "debug" });
     const deaf = calling();
     for (const { call } of [listening, deaf]) void upstream.call(call).catch(() => {});
@@ -318,7 +310,7 @@ describe("what a server says on the way", () => {
   });
 });
 
-test("a call that a server had asked about is not made again at an older one that has taken its place", async () => {
+test("a call that asked a question is not retried at a legacy server that replaced it", async () => {
   const server = modernServer().on("tools/call", {
     resultType: "input_required",
     inputRequests: { name: { method: "elicitation/create", params: { message: "who?" } } },
@@ -336,12 +328,10 @@ test("a call that a server had asked about is not made again at an older one tha
   const error = await failure(upstream.call(calling({ client: host, inputResponses }).call));
   expect(error.code).toBe("outcome_unknown");
   expect(server.sent("tools/call")).toHaveLength(1);
-  await upstream.close();
 });
 
 test("a server that was rolled back to an older one is found out by the first call that it does not understand", async () => {
-  const server = modernServer().on("tools/call", { content: [] });
-  const { upstream } = await meet(server, over);
+  const { server, upstream } = await meet(modernServer().on("tools/call", { content: [] }), over);
   const older = legacyServer()
     .on("tools/call", { content: ["old"] })
     .on("server/discover", {});
@@ -356,15 +346,13 @@ test("a server that was rolled back to an older one is found out by the first ca
   await settled();
   expect(upstream.state).toBe("backoff");
   expect(resultOf(await upstream.call(calling().call))).toEqual({ content: ["old"] });
-  await upstream.close();
 });
 
 test.each(["call", "list"])("a server that refuses the revision to a %s is met anew", async (way) => {
   const refuse = (): never => {
     throw new RpcFailure(-32022, "unsupported", { supported: ["2025-11-25"] }, 400);
   };
-  const server = modernServer().on("tools/call", refuse).on("tools/list", refuse);
-  const { upstream } = await meet(server, over);
+  const { upstream } = await meet(modernServer().on("tools/call", refuse).on("tools/list", refuse), over);
   const asked: Promise<unknown> =
     way === "call"
       ? upstream.call(calling().call)
@@ -375,5 +363,4 @@ test.each(["call", "list"])("a server that refuses the revision to a %s is met a
   });
   await settled();
   expect(upstream.state).toBe("backoff");
-  await upstream.close();
 });

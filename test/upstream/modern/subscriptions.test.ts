@@ -44,7 +44,7 @@ describe.each([
   ["HTTP", over],
   ["a pipe", {}],
 ])("over %s", (_way, config) => {
-  test("it is opened for what the server offers, and what it says is told", async () => {
+  test("it is opened for the server's capabilities, and its notifications are passed on", async () => {
     const { server, streams } = listening();
     const { heard } = await meet(server, config);
     await vi.advanceTimersByTimeAsync(10);
@@ -73,7 +73,7 @@ describe.each([
     expect(heard.at(-1)).toBe("updated x:a/part");
   });
 
-  test("a stream that the server ended is opened again, and what may have been missed is told", async () => {
+  test("a stream that the server ended is reopened, with a list_changed for what was missed", async () => {
     const { server, streams } = listening();
     const { upstream, heard } = await meet(server, config);
     upstream.subscribe("x:a", undefined);
@@ -95,7 +95,7 @@ describe.each([
   });
 });
 
-test("where the name of the server leads elsewhere it is listened to anew there, and its lists may be others", async () => {
+test("where DNS leads elsewhere the stream is reopened there, and lists are refreshed", async () => {
   const { server, streams } = listening(false);
   const { upstream, heard } = await meet(server, over);
   await vi.advanceTimersByTimeAsync(10);
@@ -133,7 +133,7 @@ test("what the server leaves out of its acknowledgement it has refused, and who 
   expect(await upstream.subscriptionError?.("x:secret", mine)).toMatchObject({ code: -32602 });
 });
 
-test("nobody waits for the word of a server about a resource that is not followed any more", async () => {
+test("no acknowledgement is waited for after an unsubscribe", async () => {
   const { server } = listening(false);
   const { upstream } = await meet(server, over);
   const mine = client();
@@ -142,10 +142,9 @@ test("nobody waits for the word of a server about a resource that is not followe
   const refusal = upstream.subscriptionError?.("x:a", mine);
   stop();
   expect(await refusal).toBeUndefined();
-  await upstream.close();
 });
 
-test("a server that takes its stream back in words is asked again", async () => {
+test("a server that cancels the stream is subscribed again", async () => {
   const { server, streams } = listening();
   await meet(server);
   await vi.advanceTimersByTimeAsync(10);
@@ -172,8 +171,7 @@ describe("after a server has refused to listen", () => {
   const asks = (server: FakeServer) => server.sent("subscriptions/listen").length;
 
   test("following and leaving resources asks one that does not know the method no more", async () => {
-    const server = refusing(-32_601);
-    const { upstream } = await meet(server, over);
+    const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
     for (let round = 0; round < 5; round += 1) {
       const stop = upstream.subscribe(`x:${round}`, mine);
@@ -185,9 +183,8 @@ describe("after a server has refused to listen", () => {
     expect(asks(server)).toBe(1);
   });
 
-  test("one that may be another by now is asked again, and what it grants is refused no more", async () => {
-    const server = refusing(-32_601);
-    const { upstream } = await meet(server, over);
+  test("a restarted server is subscribed again, for what it refused before too", async () => {
+    const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
     upstream.subscribe("x:a", mine);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -204,8 +201,7 @@ describe("after a server has refused to listen", () => {
   });
 
   test("following and leaving resources does not hurry one that fails", async () => {
-    const server = refusing(-32_603);
-    const { upstream } = await meet(server, over);
+    const { server, upstream } = await meet(refusing(-32_603), over);
     for (let round = 0; round < 600; round += 1) {
       const stop = upstream.subscribe(`x:${round}`, client());
       await vi.advanceTimersByTimeAsync(50);
@@ -258,7 +254,7 @@ describe("after a server has refused to listen", () => {
   });
 });
 
-test("a stream that ends before it was acknowledged is tried ever more rarely, and nothing is told", async () => {
+test("a stream that ends before its acknowledgement is retried with backoff, without notifications", async () => {
   const server = modernServer().on("subscriptions/listen", { resultType: "complete" });
   const { heard } = await meet(server, over);
   await vi.advanceTimersByTimeAsync(120_000);

@@ -22,8 +22,7 @@ const methods = (server: FakeServer): readonly (string | undefined)[] =>
 
 describe("a server on a pipe", () => {
   test("that answers server/discover is modern, in one process", async () => {
-    const server = modernServer({ instructions: "be nice" });
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(modernServer({ instructions: "be nice" }));
     expect(ways(server)).toEqual(["stdio"]);
     expect(methods(server)).toEqual(["server/discover"]);
     expect(upstream.facts).toMatchObject({ serverInfo: { name: "new" }, instructions: "be nice" });
@@ -102,7 +101,6 @@ describe("a server on a pipe", () => {
     expect(ways(server)).toHaveLength(2);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(ways(server)).toHaveLength(3);
-    await upstream.close();
   });
 
   test("that refuses our revision and names an older one is opened with that one", async () => {
@@ -134,7 +132,6 @@ describe("a server on a pipe", () => {
     await settled();
     expect(upstream.lastError).toContain("refuses 2026-07-28, which it names as supported");
     expect(methods(server)).toEqual(["server/discover", "server/discover"]);
-    await upstream.close();
   });
 
   test("that is modern and speaks only unknown revisions is not spoken to in the old way", async () => {
@@ -146,10 +143,9 @@ describe("a server on a pipe", () => {
     await settled();
     expect(upstream.lastError).toContain("2027-01-01");
     expect(server.sent("initialize")).toHaveLength(0);
-    await upstream.close();
   });
 
-  test("that answers nothing at all is given up after the time to connect, with its last words", async () => {
+  test("that never answers fails after the connect timeout, with its stderr", async () => {
     const server = new FakeServer();
     server.stderr = "loading\nwaiting for the database\n";
     server.on("server/discover", () => SILENCE).on("initialize", () => SILENCE);
@@ -161,10 +157,9 @@ describe("a server on a pipe", () => {
     expect(error.code).toBe("upstream_unavailable");
     expect(error.message).toBe("files did not answer within 10 s; last output: waiting for the database");
     expect(server.channel.isClosed).toBe(true);
-    await upstream.close();
   });
 
-  test("that was legacy is not probed again when it is met again, until the verdict is old", async () => {
+  test("that was legacy is not probed again at a reconnect, until the cached era is old", async () => {
     const server = legacyServer();
     await meet(server);
     server.channel.end();
@@ -177,8 +172,7 @@ describe("a server on a pipe", () => {
   });
 
   test("that was legacy and refuses initialize is found modern in the same process", async () => {
-    const server = legacyServer();
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(legacyServer());
     const successor = modernServer();
     server.methods.clear();
     for (const [method, answer] of successor.methods) server.on(method, answer);
@@ -238,7 +232,6 @@ describe("a server over HTTP", () => {
     await settled();
     expect(upstream.state).toBe("backoff");
     expect(server.sent("initialize")).toHaveLength(0);
-    await upstream.close();
   });
 
   test("that knows neither is tried over HTTP+SSE, and remembered so", async () => {
@@ -270,7 +263,7 @@ describe("a server over HTTP", () => {
     expect(ways(server)).toEqual(["sse", "http"]);
   });
 
-  test("that cannot be reached is said to be so, and the next call tries at once", async () => {
+  test("that cannot be reached is reported, and the next call retries at once", async () => {
     const server = modernServer();
     server.refusal = new GatewayError(
       "upstream_unavailable",
@@ -310,14 +303,13 @@ describe("the config decides", () => {
     expect(server.params("initialize").protocolVersion).toBe("2025-03-26");
   });
 
-  test("a server that must be modern and is not, is not met", async () => {
+  test("a server that is pinned to modern and is legacy fails to connect", async () => {
     const server = legacyServer();
     const { upstream } = upstreamFor(server, { protocol: "modern" });
     upstream.start();
     await settled();
     expect(upstream.lastError).toContain("does not speak 2026-07-28");
     expect(server.sent("initialize")).toHaveLength(0);
-    await upstream.close();
   });
 });
 

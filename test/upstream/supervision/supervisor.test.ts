@@ -27,7 +27,7 @@ const down = new GatewayError(
   },
 );
 
-describe("a server that cannot be met", () => {
+describe("a server that cannot be connected", () => {
   test("is tried again after 1, 2, 4 … 60 s", async () => {
     const server = legacyServer();
     server.refusal = down;
@@ -50,7 +50,6 @@ describe("a server that cannot be met", () => {
     expect(gaps.map((gap) => Math.round(gap / 1_000))).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
     expect(open).toHaveBeenCalledTimes(9);
     expect(restarts).toEqual(Array.from({ length: 8 }, () => "failed_start"));
-    await upstream.close();
   });
 
   test.each([
@@ -65,10 +64,9 @@ describe("a server that cannot be met", () => {
     const before = performance.now();
     await vi.advanceTimersToNextTimerAsync();
     expect(Math.round(performance.now() - before)).toBe(expected);
-    await upstream.close();
   });
 
-  test("refuses calls at once, in a sentence, and says when to come again", async () => {
+  test("refuses calls at once, with a reason and retryAfterMs", async () => {
     const server = legacyServer();
     server.refusal = down;
     const { upstream, heard } = upstreamFor(server);
@@ -79,7 +77,6 @@ describe("a server that cannot be met", () => {
     expect(error.message).toBe("files is not available: files cannot be started: no such command");
     expect(error.options).toMatchObject({ server: "files", retryAfterMs: 1_000 });
     expect(heard).toEqual(["unavailable: files cannot be started: no such command"]);
-    await upstream.close();
   });
 
   test("is warned of once for each reason, and once more when it was there meanwhile", async () => {
@@ -102,7 +99,6 @@ describe("a server that cannot be met", () => {
       "warn: files exited with code 1; the next attempt is in 4 s",
       "info: connected",
     ]);
-    await upstream.close();
   });
 
   test("is waited for as long as its own Retry-After says", async () => {
@@ -114,7 +110,6 @@ describe("a server that cannot be met", () => {
     const before = performance.now();
     await vi.advanceTimersToNextTimerAsync();
     expect(performance.now() - before).toBe(7_000);
-    await upstream.close();
   });
 
   test("over HTTP is tried by a call before its time, but not before half of the wait is over", async () => {
@@ -156,7 +151,6 @@ describe("a server that cannot be met", () => {
       await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(open.mock.calls.length).toBeLessThan(16);
-    await upstream.close();
   });
 
   test("on a pipe is not started by calls", async () => {
@@ -170,7 +164,6 @@ describe("a server that cannot be met", () => {
     const before = open.mock.calls.length;
     await failure(upstream.call(calling().call));
     expect(open).toHaveBeenCalledTimes(before);
-    await upstream.close();
   });
 });
 
@@ -190,7 +183,7 @@ describe("a server that is lost", () => {
     expect(restarts).toEqual(["lost"]);
   });
 
-  test("again and again, soon after it was met, is tried ever more rarely", async () => {
+  test("again and again, soon after it connected, is retried with backoff", async () => {
     const server = legacyServer();
     await meet(server);
     const gaps: number[] = [];
@@ -223,8 +216,7 @@ describe("a server that is lost", () => {
 
 describe("a sign of life", () => {
   test("is asked for only after a long silence", async () => {
-    const server = legacyServer().on("tools/call", { content: [] });
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(legacyServer().on("tools/call", { content: [] }));
     await vi.advanceTimersByTimeAsync(50_000);
     await upstream.call(calling().call);
     await vi.advanceTimersByTimeAsync(50_000);
@@ -234,8 +226,7 @@ describe("a sign of life", () => {
   });
 
   test("is not asked for while a call is under way: the server may be busy with it", async () => {
-    const server = legacyServer().on("tools/call", () => SILENCE);
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(legacyServer().on("tools/call", () => SILENCE));
     const { call, giveUp } = calling();
     const reply = failure(upstream.call(call));
     await vi.advanceTimersByTimeAsync(10 * 60_000);
@@ -274,14 +265,12 @@ describe("a sign of life", () => {
     await failure(upstream.call(calling().call));
     await settled();
     expect(upstream.state).toBe("backoff");
-    await upstream.close();
   });
 });
 
 describe("the end", () => {
   test("closes the connection, and nothing is opened any more", async () => {
-    const server = legacyServer();
-    const { upstream } = await meet(server);
+    const { server, upstream } = await meet(legacyServer());
     await upstream.close();
     expect(server.channel.isClosed).toBe(true);
     await vi.advanceTimersByTimeAsync(120_000);
@@ -352,12 +341,10 @@ describe("a fault of the gateway's own", () => {
     await vi.advanceTimersByTimeAsync(61_000);
     expect(capabilities).toBeGreaterThanOrEqual(2);
     expect(faults).toHaveLength(1);
-    await upstream.close();
   });
 
-  test("when a server is lost keeps nobody from it once it is back", async () => {
-    const server = legacyServer();
-    const { upstream } = await meet(server, {}, { log });
+  test("when a server is lost does not keep clients from its reconnect", async () => {
+    const { server, upstream } = await meet(legacyServer(), {}, { log });
     const stop = upstream.watch({ unavailable: broken });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(0);
@@ -365,18 +352,15 @@ describe("a fault of the gateway's own", () => {
     stop();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(upstream.state).toBe("ready");
-    await upstream.close();
   });
 
-  test("when it is told what was missed ends nothing", async () => {
-    const server = legacyServer();
-    const { upstream } = await meet(server, {}, { log });
+  test("when it is notified of what was missed ends nothing", async () => {
+    const { server, upstream } = await meet(legacyServer(), {}, { log });
     upstream.subscribe("x:a", client());
     upstream.watch({ resourceUpdated: broken });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(faults).toEqual([expect.stringContaining("notifying missed resource updates")]);
     expect(upstream.state).toBe("ready");
-    await upstream.close();
   });
 });

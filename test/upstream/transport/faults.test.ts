@@ -1,23 +1,18 @@
 /** Answers over HTTP whose connection is slow, reset or cut on the way, or goes silent. */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";
 import { openHttpChannel } from "../../../src/upstream/transport/http.js";
 import { type FaultProxy, type Faults, faultProxy } from "../../support/fault-proxy.js";
 import { answer, event, type Respond, scriptedServer, stream } from "../../support/servers/scripted-http.js";
 import { until } from "../../support/until.js";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function behind(respond: Respond, faults: Faults = {}) {
   const server = await scriptedServer(respond);
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   const proxy: FaultProxy = await faultProxy(server.url, faults);
-  cleanups.push(() => proxy.close());
+  onTestFinished(() => proxy.close());
   const channel = openHttpChannel({ name: "quiz", url: proxy.url, headers: {}, connectTimeoutMs: 60_000 });
-  cleanups.push(() => channel.close());
+  onTestFinished(() => channel.close());
   return { server, proxy, channel };
 }
 

@@ -6,9 +6,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ErrorCode } from "../../../src/core/errors.js";
 import { HttpStatusError } from "../../../src/upstream/transport/channel.js";
 import { answer, json, type Respond } from "../../support/servers/scripted-http.js";
-import { cleanups, failure, open, request, serve } from "./http-support.js";
+import { failure, open, request, serve } from "./http-support.js";
 
-describe("an answer that is no response says whether the server is there, with the status as the cause:", () => {
+describe("a response that is no JSON-RPC says whether the server is up, with the status as the cause:", () => {
   const html = "<html>no</html>";
   test.each([
     [
@@ -99,7 +99,7 @@ describe("an answer that is no response says whether the server is there, with t
     expect(cause).toMatchObject({ status: 404, body: "y".repeat(4096), headers: { "x-why": "gone" } });
   });
 
-  test("asking again later can help, and when, where the server says so", async () => {
+  test("a retry can help, after Retry-After where the server sends one", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) });
     onTestFinished(() => void vi.useRealTimers());
     const server = await serve((asked, response) => {
@@ -140,7 +140,7 @@ describe("a connection that fails", () => {
           void setImmediate(done, found)) as unknown as typeof dns.lookup,
       );
     syncBuiltinESMExports();
-    cleanups.push(async () => {
+    onTestFinished(async () => {
       lookup.mockRestore();
       syncBuiltinESMExports();
     });
@@ -156,7 +156,7 @@ describe("a connection that fails", () => {
     expect(error.message).toMatch(/^quiz gave no answer: the connection was (closed|reset)/);
   });
 
-  test("because the other side speaks something else says so", async () => {
+  test("because the peer is not HTTP is reported so", async () => {
     const server = await serve((asked, response) => answer(asked, response));
     expect((await failure(open(server.url.replace("http:", "https:")).exchange(request))).message).toContain(
       "it does not speak TLS on this port (is it http, not https?)",
@@ -169,7 +169,7 @@ describe("a connection that fails", () => {
           .end("SSH-2.0-OpenSSH\r\n"),
     );
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => new Promise((resolve) => other.close(() => resolve())));
+    onTestFinished(() => new Promise<void>((resolve) => other.close(() => resolve())));
     const { port } = other.address() as { port: number };
     expect((await failure(open(`http://127.0.0.1:${port}/`).exchange(request))).message).toContain(
       "it answered with something that is not HTTP",

@@ -1,7 +1,7 @@
 /** Connections to a name, which may lead elsewhere one day. */
 import dns from "node:dns";
 import { syncBuiltinESMExports } from "node:module";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Channel } from "../../../src/upstream/transport/channel.js";
 import { openHttpChannel } from "../../../src/upstream/transport/http.js";
 import { HttpPool } from "../../../src/upstream/transport/http-pool.js";
@@ -9,20 +9,13 @@ import { openSseChannel } from "../../../src/upstream/transport/sse.js";
 import type { Request } from "../../../src/wire/envelope.js";
 import { answer, type ScriptedServer, scriptedServer, stream } from "../../support/servers/scripted-http.js";
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** At most `most` connections to `server` at `host`, which take new requests for `maxAgeMs`. */
 function connections(server: ScriptedServer, host: string, maxAgeMs: number, addressTtlMs = 0, most = 100) {
   const url = server.url.replace("127.0.0.1", host);
   const pool = new HttpPool({ url, connectTimeoutMs: 60_000, maxAgeMs, addressTtlMs, connections: most });
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
-  cleanups.push(
-    () => channel.close(),
-    () => pool.destroy(),
-  );
+  onTestFinished(() => channel.close());
+  onTestFinished(() => pool.destroy());
   return { channel, pool };
 }
 
@@ -43,7 +36,7 @@ async function serve() {
     if (asked.body.includes("hold")) await held;
     answer(asked, response);
   });
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   return { server, release };
 }
 
@@ -71,7 +64,7 @@ test("are kept at any age where the URL has an address and no name", async () =>
   expect(server.connections.made).toBe(1);
 });
 
-test("end with their owner, those that were replaced as well", async () => {
+test("are closed with their owner, replaced ones too", async () => {
   const { server } = await serve();
   const { channel, pool } = connections(server, "localhost", 0);
   const held = expect(ask(channel, "hold")).rejects.toMatchObject({ code: "upstream_closed" });
@@ -95,7 +88,7 @@ test("are limited: further requests are queued, and a cancelled one leaves the q
   expect(server.connections.made).toBe(1);
 });
 
-test("that are replaced serve those who wait for one of them first", async () => {
+test("that are replaced serve their queued requests first", async () => {
   const { server, release } = await serve();
   const { channel } = connections(server, "localhost", 0, 0, 1);
   const held = ask(channel, "hold");
@@ -105,7 +98,7 @@ test("that are replaced serve those who wait for one of them first", async () =>
   expect(await waiting).toBeDefined();
 });
 
-test("end with their owner, and so do those who wait for one", async () => {
+test("are closed with their owner, and queued requests fail", async () => {
   const { server } = await serve();
   const { channel, pool } = connections(server, "127.0.0.1", 0, 0, 1);
   const both = [ask(channel, "hold"), ask(channel)].map((asked) =>
@@ -137,14 +130,12 @@ describe("where the name comes to lead elsewhere", () => {
       setImmediate(() => (all ? done(null, found) : done(null, found[0]?.address, 4)));
     }) as unknown as typeof dns.lookup);
     syncBuiltinESMExports();
-    cleanups.push(
-      () => first.close(),
-      () => second.close(),
-      async () => {
-        lookup.mockRestore();
-        syncBuiltinESMExports();
-      },
-    );
+    onTestFinished(() => first.close());
+    onTestFinished(() => second.close());
+    onTestFinished(async () => {
+      lookup.mockRestore();
+      syncBuiltinESMExports();
+    });
     const lead = (...now: string[]): void => {
       addresses = now;
     };
@@ -153,7 +144,7 @@ describe("where the name comes to lead elsewhere", () => {
 
   const streams = ({ asked }: ScriptedServer) => asked.filter(({ method }) => method === "GET");
 
-  test("an event stream is opened anew there, and the one before is left", async () => {
+  test("an event stream is reopened there, and the old one is closed", async () => {
     const { first, second, lead } = await two();
     const { channel } = connections(first, "upstream.test", 0);
     const onMissed = vi.fn<() => void>();

@@ -1,25 +1,20 @@
 /** A channel over HTTP to a server that answers as the test says. */
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import type { Channel } from "../../../src/upstream/transport/channel.js";
 import { type HttpOptions, openHttpChannel } from "../../../src/upstream/transport/http.js";
 import type { Request } from "../../../src/wire/envelope.js";
 import { type Respond, type ScriptedServer, scriptedServer } from "../../support/servers/scripted-http.js";
 
-export const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 export async function serve(respond: Respond): Promise<ScriptedServer> {
   const server = await scriptedServer(respond);
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   return server;
 }
 
 export function open(url: string, options: Partial<HttpOptions> = {}): Channel {
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, ...options });
-  cleanups.push(() => channel.close());
+  onTestFinished(() => channel.close());
   return channel;
 }
 

@@ -1,6 +1,6 @@
 /** A channel over the HTTP+SSE transport of 2024-11-05, with a real server at its other end. */
 import type { ServerResponse } from "node:http";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";
 import { type Channel, HttpStatusError } from "../../../src/upstream/transport/channel.js";
 import { HttpPool } from "../../../src/upstream/transport/http-pool.js";
@@ -15,14 +15,9 @@ import {
   stream,
 } from "../../support/servers/scripted-http.js";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function serve(respond: Respond): Promise<ScriptedServer> {
   const server = await scriptedServer(respond);
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   return server;
 }
 
@@ -47,7 +42,7 @@ async function open(server: ScriptedServer, options: Partial<SseOptions> = {}): 
     connectTimeoutMs: 60_000,
     ...options,
   });
-  cleanups.push(() => channel.close());
+  onTestFinished(() => channel.close());
   return channel;
 }
 
@@ -189,7 +184,7 @@ test("a request that cannot be written fails alone", async () => {
     return 202;
   });
   const pool = new HttpPool({ url: server.origin, connectTimeoutMs: 60_000 });
-  cleanups.push(() => pool.destroy());
+  onTestFinished(() => pool.destroy());
   const channel = await open(server, { pool });
   const request = { jsonrpc: "2.0", id: 1, method: "ping" } as const;
   vi.spyOn(pool, "dispatch").mockImplementationOnce(() => {

@@ -1,15 +1,10 @@
 /** Servers behind TLS, with certificates that are trusted and that are not. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openHttpChannel } from "../../../src/upstream/transport/http.js";
 import { HttpPool } from "../../../src/upstream/transport/http-pool.js";
 import { CERTIFICATE, EXPIRED, KEY } from "../../support/certificates.js";
-
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 async function serve(cert: string): Promise<number> {
   const server: Server = createServer({ key: KEY, cert }, (_request, response) => {
@@ -18,17 +13,15 @@ async function serve(cert: string): Promise<number> {
       .end('{"jsonrpc":"2.0","id":1,"result":{}}');
   });
   await new Promise<void>((resolve) => server.listen(0, resolve));
-  cleanups.push(() => new Promise((resolve) => server.close(resolve)));
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
   return (server.address() as AddressInfo).port;
 }
 
 function call(url: string, ca?: string): Promise<unknown> {
   const pool = new HttpPool({ url, connectTimeoutMs: 60_000, ...(ca !== undefined && { ca }) });
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
-  cleanups.push(
-    () => channel.close(),
-    () => pool.destroy(),
-  );
+  onTestFinished(() => channel.close());
+  onTestFinished(() => pool.destroy());
   return channel.exchange({ jsonrpc: "2.0", id: 1, method: "ping" });
 }
 

@@ -1,0 +1,20 @@
+/** The whole gateway in the process of a test, made from a config file. */
+import type { Config } from "../../src/config/config.js";
+import { readConfig } from "../../src/config/read.js";
+import { type Logger, SILENT } from "../../src/core/logger.js";
+import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
+
+/** The config that a file with this content is; its listeners take free ports. @throws Error with the problems */
+export function configOf(file: object | string): Config {
+  const text =
+    typeof file === "string"
+      ? file
+      : JSON.stringify({ listen: { http: { port: 0 }, admin: { port: 0 } }, ...file });
+  const read = readConfig(text, "cardea.json", { env: {} });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return read.config;
+}
+
+/** A gateway that has not been started. */
+export const gatewayOf = (file: object | string, log: Partial<Logger> = {}): Gateway =>
+  createGateway(configOf(file), { logger: { ...SILENT, ...log }, version: "0.0.0-test" });
