@@ -1,5 +1,5 @@
 /** Builds dist/ from src/. */
-import { chmodSync, cpSync, rmSync } from "node:fs";
+import { chmodSync, cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { installMissing, root, run } from "./install.mjs";
 
 export function build({ installed = false } = {}) {
@@ -9,6 +9,16 @@ export function build({ installed = false } = {}) {
   // The console page is written by hand; the compiler knows nothing of it.
   cpSync(`${root}src/admin/console`, `${root}dist/admin/console`, { recursive: true });
   chmodSync(`${root}dist/main.js`, 0o755);
+  linkCommand();
+}
+
+/** npm links the commands of dependencies only; with this one `npx cardea` works in a clone too. */
+function linkCommand() {
+  const link = `${root}node_modules/.bin/cardea`;
+  for (const file of [link, `${link}.cmd`]) rmSync(file, { force: true });
+  if (process.platform === "win32")
+    writeFileSync(`${link}.cmd`, '@node "%~dp0\\..\\..\\dist\\main.js" %*\r\n');
+  else symlinkSync("../../dist/main.js", link);
 }
 
 if (import.meta.url === `file://${process.argv[1]}`)

@@ -1,9 +1,10 @@
 /**
- * `npm run pack:check`: packs the program, installs that package from the registry into an empty folder, and runs it
- * from there by npx. Exits with 1 when any of it fails; run it before a release.
+ * `npm run pack:check`: packs the program, installs that package into an empty folder, and runs it from there by npx, as
+ * the guide for the first ten minutes does: init, add, check, remove, install, stdio. Exits with 1 when any of it fails;
+ * run it before a release.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "./build.mjs";
@@ -11,7 +12,7 @@ import { root } from "./install.mjs";
 
 const { version } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
 const server = `${root}node_modules/@modelcontextprotocol/server-memory/dist/index.js`;
-const config = { mcpServers: { memory: { command: process.execPath, args: [server] } } };
+const desktop = { mcpServers: { memory: { command: process.execPath, args: [server] } } };
 /** What a host that only starts commands would send. */
 const asked = [
   {
@@ -25,19 +26,52 @@ const asked = [
 
 build();
 const home = mkdtempSync(join(tmpdir(), "cardea-pack-check-"));
+// Nothing outside the folder is read or written.
+const env = {
+  ...process.env,
+  HOME: home,
+  XDG_CONFIG_HOME: join(home, ".config"),
+  XDG_STATE_HOME: join(home, "state"),
+};
 const npm = (command, args, cwd = home) =>
   execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+const cardea = (...args) =>
+  execFileSync("npx", ["cardea", ...args], {
+    cwd: home,
+    env,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+const must = (isTrue, what) => {
+  if (!isTrue) throw new Error(what);
+};
 try {
   const [{ filename, size }] = JSON.parse(
     npm("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", home], root),
   );
   writeFileSync(join(home, "package.json"), "{}");
-  writeFileSync(join(home, "cardea.json"), JSON.stringify(config));
+  const desktopFile = join(env.XDG_CONFIG_HOME, "Claude", "claude_desktop_config.json");
+  mkdirSync(join(env.XDG_CONFIG_HOME, "Claude"), { recursive: true });
+  writeFileSync(desktopFile, JSON.stringify(desktop));
   console.error(npm("npm", ["install", join(home, filename), "--omit=dev", "--prefer-offline"]).trim());
-  const said = npm("npx", ["cardea", "--version"]).trim();
-  if (said !== version) throw new Error(`npx cardea --version says ${said}`);
-  const { stdout, status } = spawnSync("npx", ["cardea", "stdio"], {
-    cwd: home,
+  const said = cardea("--version").trim();
+  must(said === version, `npx cardea --version says ${said}`);
+
+  const steps = cardea("init");
+  must(steps.includes("npx cardea stdio --config "), `npx cardea init says ${steps}`);
+  cardea("add", "more", "--", process.execPath, server);
+  must(cardea("check").includes("2 servers"), "npx cardea check does not see both servers");
+  cardea("remove", "more");
+  const shown = cardea("install", "claude-desktop", "--dry-run");
+  must(shown.includes('"cardea"'), `npx cardea install shows ${shown}`);
+  cardea("install", "claude-desktop");
+  must(existsSync(`${desktopFile}.bak`), "npx cardea install keeps no backup");
+
+  // As the host would start it.
+  const { command, args } = JSON.parse(readFileSync(desktopFile, "utf8")).mcpServers.cardea;
+  const { stdout, status } = spawnSync(command, args, {
+    cwd: tmpdir(),
+    env,
     encoding: "utf8",
     input: `${asked.join("\n")}\n`,
     stdio: ["pipe", "pipe", "inherit"],
@@ -47,8 +81,7 @@ try {
     .split("\n")
     .map((line) => JSON.parse(line));
   const ids = answers.map(({ id, result }) => result && id).sort();
-  if (status !== 0 || ids.join() !== "1,2")
-    throw new Error(`npx cardea stdio ended with ${status} and said ${stdout}`);
+  must(status === 0 && ids.join() === "1,2", `what install wrote ended with ${status} and said ${stdout}`);
   console.error(`${filename}: ${size} bytes; installed, and npx cardea works`);
 } finally {
   rmSync(home, { recursive: true, force: true });

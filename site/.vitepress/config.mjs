@@ -66,6 +66,7 @@ export default defineConfig({
           page("Faults and load", "/docs/faults"),
           page("Threat model", "/docs/threat-model"),
           page("Architecture", "/ARCHITECTURE"),
+          page("Releasing", "/docs/releasing"),
           page("Changes", "/CHANGELOG"),
         ],
       },

@@ -1,6 +1,7 @@
 /** Asks the person at the terminal. */
 import { createInterface } from "node:readline/promises";
 import type { CommandContext } from "./command-context.js";
+import { UsageError } from "./exit.js";
 
 type Terminal = Pick<CommandContext, "stdin" | "stderr">;
 
@@ -9,12 +10,18 @@ export const canAsk = ({ stdin, stderr }: Terminal): boolean => isTty(stdin) && 
 
 const isTty = (stream: object): boolean => "isTTY" in stream && stream.isTTY === true;
 
-/** One line of text; empty when the input ends. The question goes to stderr, as stdout carries data. */
+/**
+ * One line of text. The question goes to stderr, as stdout carries data.
+ *
+ * @throws UsageError when the input ends instead, or at Ctrl+C
+ */
 export async function ask(question: string, { stdin, stderr }: Terminal): Promise<string> {
   const lines = createInterface({ input: stdin, output: stderr, terminal: isTty(stdin) });
-  const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
+  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
-    return (await Promise.race([lines.question(question), ended])).trim();
+    const answer = await Promise.race([lines.question(question).catch(() => undefined), ended]);
+    if (answer === undefined) throw new UsageError("stopped before the answer; nothing was written");
+    return answer.trim();
   } finally {
     lines.close();
   }

@@ -176,11 +176,11 @@ function entryFor(host: KnownHost, connection: HostConnection, path: readonly st
   if (entry !== undefined) return entry;
   // The host only starts commands: one that speaks with the gateway for it.
   const { command, args } = selfCommand();
-  const headers = Object.entries(connection.headers).flatMap(([name, value]) => [
-    "--header",
-    `${name}: ${value}`,
-  ]);
-  return host.stdio({ kind: "stdio", command, args: [...args, "connect", connection.url, ...headers] }, path);
+  // Arguments of a process are visible to all users of the machine, its environment is not.
+  const headers = Object.entries(connection.headers).map(([name, value]) => `${name}: ${value}`);
+  const env = headers.length === 0 ? undefined : { CARDEA_HEADER: headers.join("\n") };
+  const connect = [...args, "connect", connection.url];
+  return host.stdio({ kind: "stdio", command, args: connect, ...(env !== undefined && { env }) }, path);
 }
 
 interface HostEdit {

@@ -8,6 +8,7 @@ import { type ConfigFlags, orphanPolicyFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
+import { runningGateways } from "./running-gateways.js";
 import { untilStopped } from "./stop.js";
 
 /** Runs the gateway on stdin and stdout until the input ends. Returns the exit code. */
@@ -15,6 +16,7 @@ export async function stdio(flags: ConfigFlags & ReapFlag, shell: CommandContext
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
+  await mentionRunningGateway(opened.loaded.config.file, shell, log);
   const gateway = await shell.createGateway(opened.loaded.config, log, orphanPolicyFrom(flags, shell.env));
   const unfollow = watchAndReload(gateway, opened, shell, log);
   try {
@@ -22,6 +24,21 @@ export async function stdio(flags: ConfigFlags & ReapFlag, shell: CommandContext
   } finally {
     unfollow();
   }
+}
+
+/** A gateway of the same config runs already: its servers need not be started a second time. */
+async function mentionRunningGateway(
+  config: string | undefined,
+  shell: CommandContext,
+  log: Log,
+): Promise<void> {
+  const gateways = config === undefined ? [] : await runningGateways(shell.env);
+  const url = gateways.find((each) => each.config === config)?.url;
+  if (url === undefined) return;
+  log.info(
+    { url },
+    `a gateway with this config runs at ${url} already; "cardea connect ${url}" shares it with this host`,
+  );
 }
 
 /** One HTTP server as stdio, with its own names. */

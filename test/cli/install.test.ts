@@ -159,6 +159,24 @@ describe("install", () => {
     expect(out).toContain('"own"');
   });
 
+  test("a host that only starts commands gets headers in the environment, where no other user sees them", async () => {
+    const place = withConfig();
+    const { code } = await place.run(
+      "install",
+      "claude-desktop",
+      "--url",
+      URL,
+      "--header",
+      "Authorization: Bearer abc",
+    );
+    expect(code).toBe(0);
+    expect(entryIn(place.read("home/.config/Claude/claude_desktop_config.json"), ["mcpServers"])).toEqual({
+      command: node,
+      args: [expect.stringMatching(/vitest/), "connect", URL],
+      env: { CARDEA_HEADER: "Authorization: Bearer abc" },
+    });
+  });
+
   test("a gateway that has ended, or serves another config, is not taken", async () => {
     const ended = withGateway(2 ** 22 + 12345);
     await ended.run("install", "cursor");

@@ -5,7 +5,13 @@ import { type HostPlaces, inAppData, inConfig, inHome } from "./host-paths.js";
 /** How a host reaches Cardea. */
 export type HostConnection =
   | { readonly kind: "http"; readonly url: string; readonly headers: Readonly<Record<string, string>> }
-  | { readonly kind: "stdio"; readonly command: string; readonly args: readonly string[] };
+  | {
+      readonly kind: "stdio";
+      readonly command: string;
+      readonly args: readonly string[];
+      /** For a host that only starts commands; others get headers with the URL. */
+      readonly env?: Readonly<Record<string, string>>;
+    };
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -50,7 +56,7 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
     serversPath: () => ["mcpServers"],
     // Remote servers are added in its settings; the file takes commands only.
     http: () => undefined,
-    stdio: ({ command, args }) => ({ command, args }),
+    stdio: ({ command, args, env }) => ({ command, args, ...(env !== undefined && { env }) }),
   },
   {
     id: "vscode",
