@@ -8,7 +8,7 @@ import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
 import { changeConfig, type EditableConfig, findEditable } from "./edit-config.js";
 import { EXIT, UsageError } from "./exit.js";
-import type { ConfigFlags } from "./flags.js";
+import { type ConfigFlags, linesOf } from "./flags.js";
 import { isRegistryName, readRegistryEntry } from "./registry-source.js";
 import { fillVariables, type GivenValues } from "./registry-variables.js";
 
@@ -37,7 +37,7 @@ export async function add(
   flags: AddFlags & ConfigFlags,
   shell: CommandContext,
 ): Promise<number> {
-  const given = givenValues(flags);
+  const given = givenValues(flags, shell.env);
   const log = await shell.openLog();
   const target = await findEditable(flags.config, shell, log);
   if (target === undefined) return EXIT.failed;
@@ -160,8 +160,11 @@ function treeOf({ file, text }: EditableConfig): ObjectTree | undefined {
 }
 
 /** @throws UsageError for a flag that is not of its form; the value is not shown. */
-function givenValues({ env = [], header = [] }: AddFlags): GivenValues {
-  return { env: pairs(env, /^([^=\0]+)=(.*)$/s, "--env takes K=V"), headers: headersOf(header) };
+function givenValues(flags: AddFlags, variables: CommandContext["env"]): GivenValues {
+  return {
+    env: pairs(linesOf(flags.env, variables.CARDEA_ENV), /^([^=\0]+)=(.*)$/s, "--env takes K=V"),
+    headers: headersOf(linesOf(flags.header, variables.CARDEA_HEADER)),
+  };
 }
 
 /** @throws UsageError for what is no header */

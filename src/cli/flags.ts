@@ -72,6 +72,10 @@ export function withAsFlags(command: Command): Command {
     .option("--scopes <names>", "what its token would grant, with commas between (CARDEA_SCOPES)");
 }
 
+/** The values of a flag that may be given again, else the lines of its variable. */
+export const linesOf = (values: readonly string[] | undefined, text: string | undefined): readonly string[] =>
+  values ?? (text ?? "").split("\n").filter((line) => line !== "");
+
 /** Who would call, by the flags or the environment. */
 export function principalFromFlags(flags: AsFlags, env: Environment) {
   const groups = listOf(flags.groups ?? env.CARDEA_GROUPS);

@@ -17,6 +17,7 @@ import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
+import { runningGateways } from "./running-gateways.js";
 
 /** The file of a host. */
 export interface HostFile {
@@ -65,7 +66,10 @@ export async function readServersOf(
     log.warn({}, formatProblem(problem));
   if (imported === undefined) return undefined;
   for (const note of imported.notes) log.warn({ file }, `${file}: ${note}`);
-  const servers = [...imported.servers].filter(([name, server]) => !isCardea(name, server));
+  const own = (await runningGateways(shell.env)).map(({ url }) => url);
+  const servers = [...imported.servers].filter(
+    ([name, server]) => !isCardea(name, server) && !own.some((url) => server.url === url),
+  );
   return { ...host, imported: { ...imported, servers: new Map(servers) } };
 }
 

@@ -9,7 +9,7 @@ import { canAsk, confirm } from "./ask.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
-import { booleanVariable } from "./flags.js";
+import { booleanVariable, linesOf } from "./flags.js";
 import { type FoundServers, foundFiles, mergeServers, readServersOf } from "./found-servers.js";
 import { initialConfig } from "./initial-config.js";
 import { selfCommand, shellWord } from "./self-command.js";
@@ -24,7 +24,7 @@ export interface InitFlags {
 /** Returns the exit code: 1 when the file is there already, or one named by `--from` cannot be read. */
 export async function init(flags: InitFlags, shell: CommandContext): Promise<number> {
   const file = flags.out ?? (shell.env.CARDEA_OUT || "cardea.jsonc");
-  if (!/\.jsonc?$/i.test(file)) throw new UsageError("--out takes a file that ends in .jsonc or .json");
+  if (!/\.(?:jsonc?|ya?ml)$/i.test(file)) throw new UsageError("--out takes a .jsonc, .json or .yaml file");
   const asks = !(flags.yes ?? booleanVariable(shell.env, "CARDEA_YES") ?? false) && canAsk(shell);
   const log = await shell.openLog();
   const path = resolve(shell.cwd, file);
@@ -35,11 +35,11 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
     );
     return EXIT.failed;
   }
-  const from = flags.from ?? linesOf(shell.env.CARDEA_FROM);
+  const from = linesOf(flags.from, shell.env.CARDEA_FROM);
   const found = await findServers(from, asks, shell, log);
   if (found === undefined) return EXIT.failed;
   const { servers, variables, sources } = mergeServers(found, log);
-  const text = initialConfig(servers, variables, sources, /\.json$/i.test(file));
+  const text = await initialConfig(servers, variables, sources, file);
   if (asks && !(await confirm(`Write ${file} with ${countOf(servers.size)}?`, shell))) {
     await write(shell.stderr, "nothing was written\n");
     return EXIT.done;
@@ -128,6 +128,3 @@ or by the URL http://127.0.0.1:8080/mcp, while this runs:
 }
 
 const countOf = (count: number): string => (count === 1 ? "1 server" : `${count} servers`);
-
-const linesOf = (text: string | undefined): readonly string[] =>
-  (text ?? "").split("\n").filter((line) => line !== "");

@@ -16,7 +16,7 @@ import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tre
 import { headersOf } from "./add.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { booleanVariable, type ConfigFlags } from "./flags.js";
+import { booleanVariable, type ConfigFlags, linesOf } from "./flags.js";
 import { backUp, writeHostFile } from "./host-file.js";
 import { lineDiff } from "./line-diff.js";
 import { openConfig } from "./open-config.js";
@@ -41,6 +41,7 @@ export async function install(
   shell: CommandContext,
 ): Promise<number> {
   const host = knownHost(id) ?? unknownHost(id);
+  const replace = flags.replace ?? booleanVariable(shell.env, "CARDEA_REPLACE") ?? false;
   const dryRun = flags.dryRun ?? booleanVariable(shell.env, "CARDEA_DRY_RUN") ?? false;
   const log = await shell.openLog();
   const target = await findTarget(host, flags, shell, log);
@@ -57,7 +58,7 @@ export async function install(
   const twice = namesIn(servers).filter((name) => name !== NAME && target.servers.includes(name));
   const edits: readonly HostEdit[] = [
     { name: NAME, value: entry },
-    ...(flags.replace === true ? twice.map((name) => ({ name, value: undefined })) : []),
+    ...(replace ? twice.map((name) => ({ name, value: undefined })) : []),
   ];
   const current = servers?.kind === "object" ? servers.members.get(NAME)?.value : undefined;
   const isSame = current !== undefined && isDeepStrictEqual(plainValue(current), entry);
@@ -83,7 +84,7 @@ export async function install(
     return EXIT.config;
   }
   await write(shell.stdout, log.redact(lineDiff(text, after, file)));
-  if (flags.replace !== true && twice.length > 0) {
+  if (!replace && twice.length > 0) {
     log.warn(
       { file },
       `${host.title} starts ${twice.join(", ")} by itself as well, so their tools would show up twice; --replace takes them out of its file`,
@@ -121,10 +122,13 @@ interface Target {
 /** The URL of the flag, else the gateway that runs, else the config over stdio. Or the exit code. @throws UsageError */
 async function findTarget(
   host: KnownHost,
-  { url, header = [], config }: InstallFlags & ConfigFlags,
+  flags: InstallFlags & ConfigFlags,
   shell: CommandContext,
   log: Log,
 ): Promise<Target | number> {
+  const { config } = flags;
+  const url = flags.url ?? (shell.env.CARDEA_INSTALL_URL || undefined);
+  const header = linesOf(flags.header, shell.env.CARDEA_HEADER);
   const headers = Object.fromEntries(headersOf(header));
   if (url !== undefined) {
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url))

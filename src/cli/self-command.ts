@@ -17,7 +17,10 @@ export function selfCommand(script: string = process.argv[1] ?? ""): SelfCommand
   const file = realPath(script);
   // npx empties its cache from time to time, so a path into it would not last.
   if (/[\\/]_npx[\\/]/.test(file)) {
-    return { shown: "npx cardea", command: "npx", args: ["-y", `cardea@${packageVersion()}`] };
+    const words = ["npx", "-y", `cardea@${packageVersion()}`];
+    // On Windows npx is a script, which hosts cannot start without a shell.
+    const [command = "", ...args] = process.platform === "win32" ? ["cmd", "/c", ...words] : words;
+    return { shown: "npx cardea", command, args };
   }
   const host = { command: process.execPath, args: [file] };
   if (/[\\/]node_modules[\\/]/.test(script)) return { shown: "npx cardea", ...host };

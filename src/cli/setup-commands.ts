@@ -32,8 +32,16 @@ export function addSetupCommands(
     )
     .argument("[name]", "what the server is called; not needed with a server.json")
     .argument("[source]", "its URL; or the file, the URL or the name in the registry of a server.json")
-    .option("--env <pair>", "an environment variable of the server, K=V; may be given again", listed)
-    .option("--header <header>", "a header for every request, 'Name: value'; may be given again", listed)
+    .option(
+      "--env <pair>",
+      "an environment variable of the server, K=V; may be given again (CARDEA_ENV, one a line)",
+      listed,
+    )
+    .option(
+      "--header <header>",
+      "a header for every request, 'Name: value'; may be given again (CARDEA_HEADER, one a line)",
+      listed,
+    )
     .option(
       "--registry <url>",
       "where names are looked up; default: registry in the config (CARDEA_REGISTRY)",
@@ -59,10 +67,14 @@ export function addSetupCommands(
     .option("--dry-run", "show what would change and write nothing (CARDEA_DRY_RUN)")
     .option(
       "--url <url>",
-      "the gateway to connect to; default: the one that runs, else the config over stdio",
+      "the gateway to connect to; default: the one that runs, else the config over stdio (CARDEA_INSTALL_URL)",
     )
-    .option("--header <header>", "a header for that URL, 'Name: value'; may be given again", listed)
-    .option("--replace", "take out of the file the servers that the config has too")
+    .option(
+      "--header <header>",
+      "a header for that URL, 'Name: value'; may be given again (CARDEA_HEADER, one a line)",
+      listed,
+    )
+    .option("--replace", "take out of the file the servers that the config has too (CARDEA_REPLACE)")
     .action((host: string, flags: InstallFlags & ConfigFlags) =>
       finish(import("./install.js").then(({ install }) => install(host, flags, shell))),
     );

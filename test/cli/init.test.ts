@@ -72,6 +72,13 @@ describe("init", () => {
     });
   });
 
+  test("writes YAML where the name says so", async () => {
+    const { run, write, read } = atHome();
+    write(DESKTOP, { mcpServers: { a: { command: "a", env: { TOKEN: "${TOKEN}" } } } });
+    expect((await run("init", "--out", "cardea.yaml")).code).toBe(0);
+    expect(read("work/cardea.yaml")).toContain("#   TOKEN\nmcpServers:\n  a:\n    command: a\n");
+  });
+
   test("names secrets that it copies and variables that must be set", async () => {
     const { run, write, read } = atHome();
     write(DESKTOP, {
@@ -121,6 +128,6 @@ describe("init", () => {
     const { code, said } = await run("init", "--from", "empty.json");
     expect([code, said.at(-1)]).toEqual([1, "error: no servers are to be found in empty.json"]);
     expect(has("work/cardea.jsonc")).toBe(false);
-    expect((await run("init", "--out", "cardea.yaml")).code).toBe(2);
+    expect((await run("init", "--out", "cardea.toml")).code).toBe(2);
   });
 });

@@ -67,7 +67,13 @@ describe("the package", () => {
     const program = filesOf("src").map(({ file }) => `dist/${file.replace(/\.ts$/, ".js")}`);
     const others = [
       ...["LICENSE", "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"],
-      ...["package.json", "config/cardea.schema.json", "config/reference.md", "bench/README.md", "bench/results.md"],
+      ...[
+        "package.json",
+        "config/cardea.schema.json",
+        "config/reference.md",
+        "bench/README.md",
+        "bench/results.md",
+      ],
       ...["console.css", "console.js", "icon.svg", "index.html"].map((name) => `dist/admin/console/${name}`),
     ];
     expect(paths).toEqual(expect.arrayContaining([...program, ...others]));
