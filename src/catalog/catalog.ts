@@ -2,7 +2,7 @@
  * What all servers list, as each client sees it: kept current, announced when it changes, never fetched
  * during a call.
  */
-import type { Freshness, Route, RouteKind } from "../core/call.js";
+import { type Freshness, mergedFreshness, type Route, type RouteKind } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
@@ -15,7 +15,6 @@ import { AppPageAccess } from "./app-page-access.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
-import { mergedFreshness } from "./freshness.js";
 import { LearnedUris } from "./learned-uris.js";
 import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";

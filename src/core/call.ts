@@ -149,6 +149,15 @@ export interface Freshness {
 /** For results that must not be cached. */
 export const NOT_CACHEABLE: Freshness = { ttlMs: 0, scope: "private" };
 
+/** The freshness of a whole by that of its parts: the shortest time, and public where all are; without parts none. */
+export const mergedFreshness = (parts: readonly Freshness[]): Freshness =>
+  parts.length === 0
+    ? NOT_CACHEABLE
+    : {
+        ttlMs: Math.min(...parts.map(({ ttlMs }) => ttlMs)),
+        scope: parts.every(({ scope }) => scope === "public") ? "public" : "private",
+      };
+
 /** The outcome of a call. A JSON-RPC error of the server is a reply; it is not thrown. */
 export type Reply =
   | {

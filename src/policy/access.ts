@@ -268,67 +268,41 @@ function unknownTargetError(call: Call, route: Route): GatewayError {
   return unknownTarget(route.kind, targetOf(call.method, call.params)?.name ?? route.exposed);
 }
 
-function deniedError(route: Route, rule: RuleConfig | undefined): GatewayError {
-  const message = rule?.message ?? `"${route.exposed}" is not allowed here`;
-  return new GatewayError("denied", "gateway", message, {
+/** The refusal of a call, or of what its server asks. */
+const denied = (route: Route, message: string, rule?: RuleConfig): GatewayError =>
+  new GatewayError("denied", "gateway", message, {
     server: route.upstream,
     ...(rule !== undefined && { rule: rule.name }),
   });
-}
+
+const deniedError = (route: Route, rule: RuleConfig | undefined): GatewayError =>
+  denied(route, rule?.message ?? `"${route.exposed}" is not allowed here`, rule);
 
 /** A client with a token can request another one, so the error names the scopes it must grant. */
-const insufficientScope = (
-  route: Route,
+function insufficientScope(
+  { exposed, upstream: server }: Route,
   rule: RuleConfig | undefined,
   scopes: readonly string[],
-): GatewayError =>
-  new GatewayError(
-    "forbidden",
-    "gateway",
-    `"${route.exposed}" needs a token that grants ${scopes.join(" ")}`,
-    {
-      server: route.upstream,
-      scopes,
-      ...(rule !== undefined && { rule: rule.name }),
-    },
-  );
+): GatewayError {
+  const message = `"${exposed}" needs a token that grants ${scopes.join(" ")}`;
+  const named = rule !== undefined && { rule: rule.name };
+  return new GatewayError("forbidden", "gateway", message, { server, scopes, ...named });
+}
 
-const hostLacksElicitation = (route: Route, { name }: RuleConfig): GatewayError =>
-  new GatewayError(
-    "denied",
-    "gateway",
-    `"${route.exposed}" needs a person's approval, and this host cannot ask for it`,
-    { rule: name, server: route.upstream },
-  );
+const hostLacksElicitation = (route: Route, rule: RuleConfig): GatewayError =>
+  denied(route, `"${route.exposed}" needs a person's approval, and this host cannot ask for it`, rule);
 
-const notApproved = (route: Route, { name }: RuleConfig): GatewayError =>
-  new GatewayError("approval_declined", "downstream", `"${route.exposed}" was not approved`, {
-    rule: name,
-    server: route.upstream,
-  });
+const notApproved = ({ exposed, upstream: server }: Route, { name: rule }: RuleConfig): GatewayError =>
+  new GatewayError("approval_declined", "downstream", `"${exposed}" was not approved`, { rule, server });
 
-const approvalNotPossible = (
-  { method }: Call,
-  { exposed, upstream }: Route,
-  { name }: RuleConfig,
-): GatewayError =>
-  new GatewayError("denied", "gateway", `"${exposed}" needs an approval, which ${method} cannot ask for`, {
-    server: upstream,
-    rule: name,
-  });
+const approvalNotPossible = ({ method }: Call, route: Route, rule: RuleConfig): GatewayError =>
+  denied(route, `"${route.exposed}" needs an approval, which ${method} cannot ask for`, rule);
 
-const approvalAddedMidCall = (route: Route, { name }: RuleConfig): GatewayError =>
-  new GatewayError("denied", "gateway", `"${route.exposed}" needs an approval since this call began`, {
-    server: route.upstream,
-    rule: name,
-  });
+const approvalAddedMidCall = (route: Route, rule: RuleConfig): GatewayError =>
+  denied(route, `"${route.exposed}" needs an approval since this call began`, rule);
 
 const urlNotAllowed = (route: Route): GatewayError =>
-  new GatewayError("denied", "gateway", `"${route.upstream}" may not open the URL it asks for`, {
-    server: route.upstream,
-  });
+  denied(route, `"${route.upstream}" may not open the URL it asks for`);
 
 const tooManyRefusedRounds = (route: Route): GatewayError =>
-  new GatewayError("denied", "gateway", `"${route.upstream}" keeps asking for what policy refuses`, {
-    server: route.upstream,
-  });
+  denied(route, `"${route.upstream}" keeps asking for what policy refuses`);

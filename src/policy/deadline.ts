@@ -13,7 +13,7 @@ export interface DeadlineSettings {
   /** How long a server may be silent; an hour for `tasks/result`, whose response comes when the task is done. */
   readonly timeoutMs: number;
   /** The timeout of one call, where a limit sets it. */
-  readonly timeoutOf?: (call: Call) => number | undefined;
+  readonly timeoutOf?: ((call: Call) => number | undefined) | undefined;
   /** How long a call may take in all, however lively; default one hour, and never less than `timeoutMs`. */
   readonly capMs?: number;
 }

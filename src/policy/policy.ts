@@ -44,7 +44,7 @@ export interface Policy {
   /** Whether a client may receive updates of a resource; undefined where no rule refuses anything. */
   readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
   /** The time-out that a limit sets for this call, in ms; for `deadline`. */
-  readonly timeoutMs: (call: Call) => number | undefined;
+  readonly timeoutMs: ((call: Call) => number | undefined) | undefined;
   /** The newest first. */
   decisions(count?: number): readonly DecisionRow[];
   /** What would become of a call, and why; nothing is called and nothing spent. */
@@ -153,7 +153,7 @@ export function createPolicy(
       if (decision.effect === "hide") log.add(call, route, "call", decision);
     },
     maySubscribe: isTrivial ? undefined : (client, route) => ruleSet.allows(client, route),
-    timeoutMs: (call) => limits.timeoutMs(call),
+    timeoutMs: limits.hasTimeouts ? (call) => limits.timeoutMs(call) : undefined,
     decisions: (count) => log.latest(count),
     explain: (call) => explain(ruleSet, limits, call),
     [CARRIED_STATE]: { log, approvals, limits },

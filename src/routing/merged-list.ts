@@ -1,6 +1,5 @@
 /** How a list that several servers return page by page is merged, under cursors of the gateway. */
-import { mergedFreshness } from "../catalog/freshness.js";
-import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../core/call.js";
+import { type Call, type Freshness, mergedFreshness, NOT_CACHEABLE, type Reply } from "../core/call.js";
 import { cursorIn } from "../core/check-params.js";
 import { GatewayError } from "../core/errors.js";
 import { Stop } from "../core/stop.js";

@@ -11,8 +11,8 @@ export interface GaugeLabels {
   readonly queueDepth: { readonly server: string };
   /** 0 closed, 1 half open, 2 open. */
   readonly circuitState: { readonly server: string };
-  /** Sessions of legacy hosts; modern hosts, which have none, that were seen in the last 30 minutes. */
-  readonly sessions: { readonly era: "legacy" | "modern" };
+  /** Sessions of hosts, and hosts without one that were seen in the last 30 minutes. */
+  readonly sessions: { readonly era: string };
   /** Event streams that are open towards hosts. */
   readonly streamsOpen: { readonly kind: "response" | "session" | "subscription" | "sse" };
   /** Running server processes that a killed gateway left behind. */

@@ -19,8 +19,8 @@ const NOT_CHARGED: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_una
 /** All limits of the config; a call spends from each that matches. */
 export class Limits {
   readonly #limits: readonly Limit[];
-  /** Whether any of them sets a time-out, which every call would otherwise ask each of them. */
-  readonly #hasTimeouts: boolean;
+  /** Whether any of them sets a timeout. */
+  readonly hasTimeouts: boolean;
   readonly #metrics: Metrics;
   readonly #paidRounds: PaidRounds;
   /** Routes live as long as the list they stand in. */
@@ -32,7 +32,7 @@ export class Limits {
     this.#limits = configs.map(
       (config) => held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config),
     );
-    this.#hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
+    this.hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
     this.#paidRounds = before === undefined ? new PaidRounds() : before.#paidRounds;
   }
@@ -53,7 +53,7 @@ export class Limits {
   /** The shortest time-out that a limit sets for this call; undefined where none does. */
   timeoutMs(call: Call): number | undefined {
     const { route } = call;
-    if (route === undefined || !this.#hasTimeouts) return undefined;
+    if (route === undefined) return undefined;
     const times = this.applicable("call", call, route).flatMap(({ limit }) => limit.config.timeoutMs ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }

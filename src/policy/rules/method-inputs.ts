@@ -1,6 +1,6 @@
 /** What do rules evaluate of a method without a target? The method itself, and every target that it names. */
 import type { Call, Route } from "../../core/call.js";
-import { cooperativeYield } from "../../runtime/cooperative-yield.js";
+import { runSteps, type Steps } from "../../runtime/cooperative-yield.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
 import type { Decision, PolicyInput } from "./policy-input.js";
 import { MAX_STEPS_TOGETHER, type RuleSet, type WorkBudget } from "./rule-set.js";
@@ -33,18 +33,11 @@ export function evaluateMethod(ruleSet: Pick<RuleSet, "evaluate">, call: Call, r
 }
 
 /** The same; yields to the event loop where a call names many targets. */
-export async function evaluateMethodYielding(
+export const evaluateMethodYielding = (
   ruleSet: Pick<RuleSet, "evaluate">,
   call: Call,
   route: Route,
-): Promise<MethodDecision> {
-  const steps = evaluationSteps(ruleSet, call, route);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await cooperativeYield();
-  }
-}
+): Promise<MethodDecision> => runSteps(evaluationSteps(ruleSet, call, route));
 
 /** Characters of names per slice; each name may have 64 readings, so a slice takes at most about 10 ms. */
 const CHARACTERS_PER_SLICE = 8_192;
@@ -53,7 +46,7 @@ function* evaluationSteps(
   ruleSet: Pick<RuleSet, "evaluate">,
   call: Call,
   route: Route,
-): Generator<void, MethodDecision, void> {
+): Steps<MethodDecision> {
   const [first, ...others] = policyInputsOf(call, route);
   // What conditions may take, they may take together.
   const budget: WorkBudget = { steps: MAX_STEPS_TOGETHER };

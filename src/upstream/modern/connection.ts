@@ -1,8 +1,8 @@
 /** What can be done over a connection to a 2026-07-28 server? It has no session: every request carries all it needs. */
 import {
   type Call,
-  type Freshness,
   type InputResponses,
+  mergedFreshness,
   NOT_CACHEABLE,
   type Reply,
 } from "../../core/call.js";
@@ -133,7 +133,7 @@ export class ModernConnection implements Connection {
       (await this.#request(this.#writer.request(method, params, this.#nextId(), identity), signal)).message;
     const { items, pages, malformed } = await listAllPages({ server, kind, log, request });
     const times = pages.map(readFreshness);
-    const freshness = times.map((one) => one ?? NOT_CACHEABLE).reduce(stricter, FRESHEST);
+    const freshness = mergedFreshness(times.map((one) => one ?? NOT_CACHEABLE));
     const hasTtl = times.every((one) => one !== undefined);
     if (kind !== "tools") return { items, freshness, hasTtl, malformed };
     const tools = this.#usable(items);
@@ -392,10 +392,3 @@ function requireAnswers(server: string, { responses, refusals = {} }: InputRespo
  */
 const isLegacyRefusal = ({ status, message: { error } }: ChannelResponse): boolean =>
   status === 400 && error !== undefined && codeOf(error) !== CODE.invalidParams && !isModernRefusal(error);
-
-const FRESHEST: Freshness = { ttlMs: Number.MAX_SAFE_INTEGER, scope: "public" };
-
-const stricter = (a: Freshness, b: Freshness): Freshness => ({
-  ttlMs: Math.min(a.ttlMs, b.ttlMs),
-  scope: a.scope === "private" || b.scope === "private" ? "private" : "public",
-});

@@ -362,8 +362,8 @@ describe("a time-out", () => {
         { tools: ["quick__*"], timeoutMs: 1 },
       ],
     });
-    expect(policy.timeoutMs(toolCall("slow", "x"))).toBe(900_000);
-    expect(policy.timeoutMs(toolCall("other", "x"))).toBeUndefined();
+    expect(policy.timeoutMs?.(toolCall("slow", "x"))).toBe(900_000);
+    expect(policy.timeoutMs?.(toolCall("other", "x"))).toBeUndefined();
   });
 });
 
