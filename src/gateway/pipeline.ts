@@ -83,7 +83,7 @@ export function createPipeline(
     [
       locate(catalog, tasks, methods), // outermost: log, metrics and policy know the server and the tool of every call
       // refusals are logged like everything else; a question and the round that answers it are two calls
-      observerMiddleware([accessLog(logger), callMetrics(metrics), pendingQuestions.observer]),
+      observerMiddleware([accessLog(logger), callMetrics(metrics.calls), pendingQuestions.observer]),
       errorBoundary(logger, redact), // below this line code may throw; above it there are only replies
       sealedState, // a forged state is refused before anything else is done
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
@@ -149,7 +149,7 @@ function serverStack(runtime: ServerRuntime, { policy, metrics, schemas }: Serve
       circuitBreaker(breaker, server), // fail fast while the breaker is open
       concurrency({ semaphore, server }), // queue calls over the limit
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // the timeout starts when the call leaves the queue
-      upstreamMetrics(metrics), // innermost: the time in the queue is not the server's
+      upstreamMetrics(metrics.calls), // innermost: the time in the queue is not the server's
     ],
     upstream.call,
   );

@@ -6,7 +6,7 @@ import type { Logger } from "../core/logger.js";
 import { TARGETED_METHODS, targetOf } from "../core/methods.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
-import type { FinishedCall, Metrics } from "./metrics.js";
+import { LabeledMetric } from "./labeled-metrics.js";
 
 /** Outcomes of normal operation, which are logged at `debug`. */
 const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["ok", "tool_error", "input_required", "cancelled"]);
@@ -44,7 +44,7 @@ const targetName = (call: Call): string | undefined =>
  * Must be outside `errorBoundary`, which turns refusals into replies. A round that ends in `input_required` counts as
  * a call; the time until the host resumes it is in no call.
  */
-export function callMetrics(metrics: Metrics): Observer {
+export function callMetrics(metrics: CallMetrics): Observer {
   return {
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
@@ -56,7 +56,7 @@ export function callMetrics(metrics: Metrics): Observer {
 }
 
 /** Times the calls to one server without queueing; must be the innermost middleware. */
-export function upstreamMetrics(metrics: Metrics): Middleware {
+export function upstreamMetrics(metrics: CallMetrics): Middleware {
   return (next: Handler): Handler =>
     function upstreamMetrics(call) {
       const start = performance.now();
@@ -100,6 +100,73 @@ function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
 function clientSideError(call: Call, reply: Reply): string | undefined {
   if (reply.kind === "error") return errorType(codeOf(reply.error));
   return outcomeOf(call, reply) === "tool_error" ? "tool_error" : undefined;
+}
+
+/** Buckets that OpenTelemetry recommends for MCP durations, in seconds. */
+export const BUCKETS: number[] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const;
+const TOOLS_PER_SERVER = 200;
+
+/** The labels and duration of a call. */
+export interface FinishedCall {
+  /** From `methodLabel`. */
+  readonly method: string;
+  /** The key of a configured server, or `none`. */
+  readonly server: string;
+  /** The server's own name of the tool; "" for other methods. */
+  readonly tool: string;
+  readonly seconds: number;
+  /** `error.type` of OpenTelemetry; absent for success. */
+  readonly errorType?: string;
+}
+
+/** The metrics that every call updates. */
+export class CallMetrics {
+  readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
+  readonly #requests = new LabeledMetric({
+    name: "cardea_requests_total",
+    help: "Calls of hosts, by outcome.",
+    labels: ["method", "server", "outcome"],
+  });
+  readonly #durations = new LabeledMetric({
+    name: "cardea_request_duration_seconds",
+    help: "Time from a host's call to its reply, without waiting for a person or a model.",
+    labels: ["method", "server", "tool"],
+    buckets: BUCKETS,
+  });
+  readonly #serverOperations = new LabeledMetric({
+    name: "mcp_server_operation_duration_seconds",
+    help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
+    labels: OPERATION,
+    buckets: BUCKETS,
+  });
+  readonly #clientOperations = new LabeledMetric({
+    name: "mcp_client_operation_duration_seconds",
+    help: "OpenTelemetry mcp.client.operation.duration: calls to servers, seen as their client.",
+    labels: OPERATION,
+    buckets: BUCKETS,
+  });
+
+  /** A call of a host has its reply. */
+  callFinished(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
+    const { method, server } = call;
+    const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
+    this.#requests.add(method, server, outcome);
+    this.#durations.add(method, server, tool, call.seconds);
+    this.#serverOperations.add(method, tool, call.errorType ?? "", call.seconds);
+  }
+
+  /** A server has answered a call, or failed to. */
+  upstreamCallFinished(call: FinishedCall): void {
+    const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
+    this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds);
+  }
+
+  /** In the text format of Prometheus. */
+  get text(): string {
+    const all = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
+    return all.map(({ text }) => text).join("\n");
+  }
 }
 
 const METHODS: ReadonlySet<string> = new Set([

@@ -4,14 +4,9 @@ import type { ListKind } from "../core/lists.js";
 import type { QuestionKind } from "../core/methods.js";
 import type { LoadShedKind } from "../core/pressure.js";
 import type { RestartReason } from "../core/upstream.js";
-import { CappedLabel, type Outcome } from "./finished-calls.js";
+import { BUCKETS, CallMetrics } from "./finished-calls.js";
 import { GAUGES, type GaugeLabels } from "./gauges.js";
-import { LabeledMetric } from "./labeled-metrics.js";
 
-/** Buckets that OpenTelemetry recommends for MCP durations, in seconds. */
-const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
-const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const;
-const TOOLS_PER_SERVER = 200;
 /** Gauges of prom-client with the ending of a counter, which `promtool check metrics` refuses; each is a sum of another. */
 const MISNAMED_GAUGES = [
   "nodejs_active_handles_total",
@@ -25,19 +20,6 @@ export type InputKind = QuestionKind | "approval";
 /** A value of the label `decision`. */
 export type Decision = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
 
-/** The labels and duration of a call. */
-export interface FinishedCall {
-  /** From `methodLabel`. */
-  readonly method: string;
-  /** The key of a configured server, or `none`. */
-  readonly server: string;
-  /** The server's own name of the tool; "" for other methods. */
-  readonly tool: string;
-  readonly seconds: number;
-  /** `error.type` of OpenTelemetry; absent for success. */
-  readonly errorType?: string;
-}
-
 /** Version, and whether process metrics are included. */
 export interface MetricsOptions {
   /** The gateway's own version. */
@@ -48,23 +30,13 @@ export interface MetricsOptions {
 
 /** All counters, histograms and gauges of one gateway. */
 export class Metrics {
+  /** Those that every call updates. */
+  readonly calls = new CallMetrics();
   readonly #registry = new Registry();
-  readonly #tools = new CappedLabel(TOOLS_PER_SERVER);
   readonly #gauges = new Map<keyof GaugeLabels, Map<string, GaugeSource>>();
   /** Calls queued at limits, by server. */
   readonly #queued = new Map<string, number>();
 
-  readonly #requests = new LabeledMetric({
-    name: "cardea_requests_total",
-    help: "Calls of hosts, by outcome.",
-    labels: ["method", "server", "outcome"],
-  });
-  readonly #durations = new LabeledMetric({
-    name: "cardea_request_duration_seconds",
-    help: "Time from a host's call to its reply, without waiting for a person or a model.",
-    labels: ["method", "server", "tool"],
-    buckets: BUCKETS,
-  });
   readonly #inputWait = this.#histogram(
     "cardea_input_wait_seconds",
     "Time that calls waited for a person or a model.",
@@ -122,19 +94,6 @@ export class Metrics {
     help: "Whether the last read of the config was applied (1) or refused (0).",
     registers: [this.#registry],
   });
-  readonly #serverOperations = new LabeledMetric({
-    name: "mcp_server_operation_duration_seconds",
-    help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
-    labels: OPERATION,
-    buckets: BUCKETS,
-  });
-  readonly #clientOperations = new LabeledMetric({
-    name: "mcp_client_operation_duration_seconds",
-    help: "OpenTelemetry mcp.client.operation.duration: calls to servers, seen as their client.",
-    labels: OPERATION,
-    buckets: BUCKETS,
-  });
-
   constructor(options: MetricsOptions) {
     if (options.process ?? true) {
       collectDefaultMetrics({ register: this.#registry });
@@ -147,21 +106,6 @@ export class Metrics {
       registers: [this.#registry],
     }).set({ version: options.version, node: process.version }, 1);
     this.#reload.set(1);
-  }
-
-  /** A call of a host has its reply. */
-  callFinished(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
-    const { method, server } = call;
-    const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
-    this.#requests.add(method, server, outcome);
-    this.#durations.add(method, server, tool, call.seconds);
-    this.#serverOperations.add(method, tool, call.errorType ?? "", call.seconds);
-  }
-
-  /** A server has answered a call, or failed to. */
-  upstreamCallFinished(call: FinishedCall): void {
-    const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
-    this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds);
   }
 
   /** A question was answered, declined or given up. */
@@ -257,8 +201,7 @@ export class Metrics {
 
   /** The Prometheus text of all metrics. */
   async text(): Promise<string> {
-    const own = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
-    return [await this.#registry.metrics(), ...own.map(({ text }) => text)].join("\n");
+    return [await this.#registry.metrics(), this.calls.text].join("\n");
   }
 
   get contentType(): string {

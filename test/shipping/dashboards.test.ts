@@ -53,8 +53,8 @@ const known = new Map<string, { readonly type: string; readonly labels: Set<stri
 beforeAll(async () => {
   const metrics = new Metrics({ version: "1.2.3" });
   const call = { method: "tools/call", server: "files", tool: "read", seconds: 1, errorType: "tool_error" };
-  metrics.callFinished(call, "ok");
-  metrics.upstreamCallFinished(call);
+  metrics.calls.callFinished(call, "ok");
+  metrics.calls.upstreamCallFinished(call);
   metrics.restarted("files", "lost");
   metrics.questionRefused("files", "unattributable");
   metrics.unmatchedMessage("files");

@@ -20,7 +20,7 @@ async function sample(series: string): Promise<number | undefined> {
 
 const run = (call: Call, handler: () => Promise<Reply>): Promise<Reply> =>
   compose(
-    [observerMiddleware([callMetrics(metrics)]), errorBoundary(SILENT), upstreamMetrics(metrics)],
+    [observerMiddleware([callMetrics(metrics.calls)]), errorBoundary(SILENT), upstreamMetrics(metrics.calls)],
     handler,
   )(call);
 

@@ -39,7 +39,7 @@ test("a worker that has nothing of a kind yet takes nothing from the others", ()
 test("what real processes tell can be put together, and stays what a scraper reads", async () => {
   const [first, second] = [new Metrics({ version: "1" }), new Metrics({ version: "1" })];
   for (const metrics of [first, second]) {
-    metrics.callFinished({ method: "tools/call", server: "git", tool: "log", seconds: 0.03 }, "ok");
+    metrics.calls.callFinished({ method: "tools/call", server: "git", tool: "log", seconds: 0.03 }, "ok");
     metrics.gauge("sessions", { era: "legacy" }, () => 2);
   }
   const merged = mergeMetrics([await first.text(), await second.text()]);
