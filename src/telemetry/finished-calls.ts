@@ -220,7 +220,7 @@ const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code
 const MAX_LABEL_LENGTH = 200;
 
 /** Keeps the first `limit` values per owner; later and overlong ones become `__other__`. */
-export class CappedLabel {
+class CappedLabel {
   readonly #seen = new Map<string, Set<string>>();
   constructor(readonly limit: number) {}
 
