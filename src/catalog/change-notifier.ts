@@ -6,10 +6,9 @@ import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
+import { isSubResource } from "./naming.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
-import type { ListVersion } from "./snapshot.js";
-import { isSubResource } from "./uri-namespace.js";
-import type { CatalogView } from "./view.js";
+import type { CatalogView, ListVersion } from "./view.js";
 
 /** What the notifier reads, and where it subscribes. */
 export interface ChangeNotifierOptions extends ResourceOwnersOptions {

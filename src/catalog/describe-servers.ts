@@ -1,15 +1,14 @@
-/** What the gateway says of itself to one client: the sum of what the servers in its view say of themselves. */
+/** How does the gateway describe itself to one client? By what the servers in its view say, as far as hosts can read it. */
 import type { ServerDescription } from "../core/gateway-api.js";
 import { implementationFlaw } from "../core/list-entries.js";
 import { LISTS_OF_CAPABILITY, type ListKind } from "../core/lists.js";
 import type { ServerFacts } from "../core/upstream.js";
 import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 import { exposedPrefix, type Naming } from "./naming.js";
-import { readableCapabilities } from "./readable-capabilities.js";
 import type { ServerNamespace } from "./server-namespace.js";
 
 /** One server of the view, as far as it was met. */
-export interface DescribedServer {
+interface DescribedServer {
   readonly space: ServerNamespace;
   /** Undefined while it was never met. */
   readonly facts: ServerFacts | undefined;
@@ -120,4 +119,69 @@ function namesNote({ prefix }: ServerNamespace, naming: Naming): string {
   return prefix === ""
     ? ""
     : `Its tools and prompts have names that begin with \`${exposedPrefix(prefix, naming)}\`.\n\n`;
+}
+
+/** What hosts can make of a member; undefined where it is left out. */
+type Reader = (value: unknown) => unknown;
+
+const object: Reader = (value) => (isObject(value) ? value : undefined);
+const flag: Reader = (value) => (typeof value === "boolean" ? value : undefined);
+
+/** An object; the members that are listed here are checked, all others are kept. */
+const shape =
+  (members: Readonly<Record<string, Reader>>): Reader =>
+  (value) =>
+    isObject(value)
+      ? mapped(value, (key) => (Object.hasOwn(members, key) ? members[key] : undefined))
+      : undefined;
+
+/** An object whose members are all of one kind. */
+const mapOf =
+  (read: Reader): Reader =>
+  (value) =>
+    isObject(value) ? mapped(value, () => read) : undefined;
+
+/** A server that says only `true` means that it has them. */
+const lists =
+  (read: Reader): Reader =>
+  (value) =>
+    read(value === true ? {} : value);
+
+/** `ServerCapabilities` of all revisions, as the official SDKs read it. */
+const CAPABILITIES = shape({
+  experimental: mapOf(object),
+  extensions: mapOf(object),
+  logging: object,
+  completions: object,
+  tools: lists(shape({ listChanged: flag })),
+  prompts: lists(shape({ listChanged: flag })),
+  resources: lists(shape({ listChanged: flag, subscribe: flag })),
+  tasks: shape({
+    list: object,
+    cancel: object,
+    requests: shape({ tools: shape({ call: object }) }),
+  }),
+});
+
+const cache = new WeakMap<JsonObject, JsonObject>();
+
+/** The capabilities without what hosts cannot read; capabilities that no revision defines stay. */
+function readableCapabilities(capabilities: JsonObject): JsonObject {
+  const before = cache.get(capabilities);
+  if (before !== undefined) return before;
+  const read = CAPABILITIES(capabilities) as JsonObject;
+  cache.set(capabilities, read);
+  return read;
+}
+
+/** The members of `value`, checked by `readOf`; the same object where all are kept. */
+function mapped(value: JsonObject, readOf: (key: string) => Reader | undefined): JsonObject {
+  let changed = false;
+  const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {
+    const read = readOf(key);
+    const shown = read === undefined ? member : read(member);
+    changed ||= shown !== member;
+    return shown === undefined ? [] : [[key, shown]];
+  });
+  return changed ? Object.fromEntries(entries) : value;
 }

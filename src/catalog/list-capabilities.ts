@@ -1,4 +1,6 @@
-/** Which lists a server advertises, and when a cached list is loaded again. */
+/** Which lists does a server advertise, how fresh is a cached one, and when is it loaded again? */
+
+import type { Freshness } from "../core/call.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import type { ServerFacts } from "../core/upstream.js";
 import { objectAt } from "../wire/json.js";
@@ -33,4 +35,14 @@ function maxAgeMs({ hasTtl, freshness }: CachedList, facts: ServerFacts | undefi
   if (hasTtl) return Math.min(Math.max(freshness.ttlMs, MIN_AGE_MS), MAX_AGE_MS);
   const announced = objectAt(facts?.capabilities, LISTS[kind].capability)?.listChanged === true;
   return announced ? REFRESH_AFTER_MS.announced : REFRESH_AFTER_MS.silent;
+}
+
+/** What is left at `now` of the time that `held` may be kept. */
+export function remainingFreshness(
+  held: { readonly freshness: Freshness; readonly fetchedAt: number; readonly stale: boolean },
+  now: number,
+): Freshness {
+  const { ttlMs, scope } = held.freshness;
+  const left = held.stale ? 0 : Math.max(0, Math.floor(ttlMs - (now - held.fetchedAt)));
+  return { ttlMs: left, scope };
 }

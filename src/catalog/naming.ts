@@ -1,4 +1,4 @@
-/** The names under which hosts see the tools and prompts of a server. */
+/** Under which names and URIs do hosts see what a server has, and which server owns one by its prefix or its template? */
 import { createHash } from "node:crypto";
 
 /** One name space for all servers. */
@@ -62,3 +62,152 @@ function hashOf(text: string): string {
 }
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** The two directions between a server's own URIs (or URI templates) and those that hosts see. */
+export interface UriNamespace {
+  /** The prefix as it stands in URIs. */
+  readonly prefix: string;
+  expose(own: string): string;
+  /** The server's own URI; undefined when `exposed` is none of this server's by its form. */
+  reveal(exposed: string): string | undefined;
+}
+
+/** The prefix as it stands in URIs: a part of a scheme, where only these characters are allowed. */
+export function uriPrefix(prefix: string): string {
+  return prefix.toLowerCase().replace(/[^a-z0-9-]/gu, "-");
+}
+
+/** Schemes that hosts look at: an app's page must stay `ui:`, so the server moves behind the scheme. */
+const KEPT_SCHEMES = /^((?:ui|skill):(?:\/\/)?)(.*)$/is;
+
+/** Web addresses, which a client may fetch itself; they identify no server and are never rewritten. */
+export const isWebAddress = (uri: string): boolean => /^https?:/i.test(uri);
+
+/**
+ * The URI space of a server with `prefix`; undefined for an empty prefix, which leaves all URIs alone.
+ *
+ * Templates go through the same way: what is put in front holds no braces, and an expanded template reveals
+ * to the expansion of the server's own template.
+ */
+export function uriNamespace(prefix: string): UriNamespace | undefined {
+  if (prefix === "") return undefined;
+  const name = uriPrefix(prefix);
+  const scheme = `${name}+`;
+  const folder = `${name}/`;
+  return {
+    prefix: name,
+    expose(own) {
+      if (isWebAddress(own)) return own;
+      const kept = KEPT_SCHEMES.exec(own);
+      return kept === null ? scheme + own : `${kept[1]}${folder}${kept[2]}`;
+    },
+    reveal(exposed) {
+      if (exposed.startsWith(scheme)) return exposed.slice(scheme.length);
+      const kept = KEPT_SCHEMES.exec(exposed);
+      if (kept?.[2]?.startsWith(folder) === true) return `${kept[1]}${kept[2].slice(folder.length)}`;
+      return undefined;
+    },
+  };
+}
+
+/** The URI under which a server shows its resource `own`. */
+export const exposeUri = ({ uris }: { readonly uris: UriNamespace | undefined }, own: string): string =>
+  uris?.expose(own) ?? own;
+
+/** Whether `uri` is `whole` itself or lies below it (2026-07-28: updates may name a sub-resource). */
+export function isSubResource(uri: string, whole: string): boolean {
+  if (!uri.startsWith(whole)) return false;
+  return uri.length === whole.length || /[/?#]$/.test(whole) || /[/?#]/.test(uri.charAt(whole.length));
+}
+
+interface PrefixedServer {
+  /** The server's key in the config. */
+  readonly name: string;
+  readonly prefix: string;
+}
+
+interface Owner {
+  readonly server: string;
+  readonly namePrefix: string;
+  readonly uris: UriNamespace | undefined;
+}
+
+/** Maps the prefix of a name or URI to its server. */
+export class NameOwners {
+  /** Those with the longest prefix come first: `a__b__c` is the name of `a__b`, not of `a`. */
+  readonly #owners: readonly Owner[];
+  readonly #separator: string;
+
+  /** @param reserved servers that the config leaves out; their names stay reserved */
+  constructor(servers: readonly PrefixedServer[], reserved: readonly PrefixedServer[], naming: Naming) {
+    const owners = new Map<string, Owner>();
+    for (const { name: server, prefix } of [...servers, ...reserved]) {
+      if (prefix === "") continue;
+      const namePrefix = exposedPrefix(prefix, naming);
+      if (!owners.has(namePrefix)) owners.set(namePrefix, { server, namePrefix, uris: uriNamespace(prefix) });
+    }
+    this.#owners = [...owners.values()].sort((a, b) => b.namePrefix.length - a.namePrefix.length);
+    this.#separator = naming.separator;
+  }
+
+  /** The server whose prefix a tool or prompt name begins with; undefined where no server has it. */
+  ofName(name: string): string | undefined {
+    return this.#owners.find(({ namePrefix }) => name.startsWith(namePrefix))?.server;
+  }
+
+  /** The server whose prefix a URI has; undefined where no server has it. */
+  ofUri(uri: string): string | undefined {
+    return this.#owners.find(({ uris }) => uris?.reveal(uri) !== undefined)?.server;
+  }
+
+  /** Whether `name` begins with the prefix of another than `server`. */
+  isForeign(server: string, name: string): boolean {
+    const owner = this.ofName(name);
+    return owner !== undefined && owner !== server;
+  }
+
+  /** The same of a URI. */
+  isForeignUri(server: string, uri: string): boolean {
+    const owner = this.ofUri(uri);
+    return owner !== undefined && owner !== server;
+  }
+
+  /**
+   * A foreign name with another character in the place of each separator that makes it so. What allows the names of
+   * the server whose prefix it begins with does not allow this one.
+   */
+  unambiguousName(server: string, name: string): string {
+    const instead = this.#separator.startsWith("-") ? "_" : "-";
+    let apart = name;
+    for (;;) {
+      const owner = this.#owners.find(({ namePrefix }) => apart.startsWith(namePrefix));
+      if (owner === undefined || owner.server === server) return apart;
+      const { length } = owner.namePrefix;
+      // A separator less each time.
+      apart = apart.slice(0, length - this.#separator.length) + instead + apart.slice(length);
+    }
+  }
+}
+
+export const NO_OWNERS = new NameOwners([], [], { separator: "__", maxLength: 50 });
+
+/**
+ * Compares the literal pieces only: they must stand in the URI in the template's order, the first at its
+ * start and the last at its end. Expressions count as any run of characters, the empty one too.
+ */
+export function couldExpandTo(template: string, uri: string): boolean {
+  const pieces = template.split(/\{[^{}]*\}/);
+  const [first = "", ...rest] = pieces;
+  const last = rest.pop();
+  if (last === undefined) return uri === first;
+  if (!uri.startsWith(first) || !uri.endsWith(last) || uri.length < first.length + last.length) return false;
+  let at = first.length;
+  const end = uri.length - last.length;
+  for (const piece of rest) {
+    // The leftmost place leaves the most room for what follows, so there is no need to try another.
+    const found = uri.indexOf(piece, at);
+    if (found < 0 || found + piece.length > end) return false;
+    at = found + piece.length;
+  }
+  return at <= end;
+}

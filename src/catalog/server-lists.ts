@@ -14,12 +14,10 @@ import {
   type Upstream,
 } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import { ChangeDeduplicator } from "./change-deduplication.js";
+import { ChangeDeduplicator, MalformedEntries } from "./deduplication.js";
 import { FirstStart } from "./first-start.js";
-import { remainingFreshness } from "./freshness.js";
-import { expiredLists, offersList } from "./list-capabilities.js";
+import { expiredLists, offersList, remainingFreshness } from "./list-capabilities.js";
 import { ListRefresh } from "./list-refresh.js";
-import { MalformedEntries } from "./malformed-entries.js";
 import { type CachedList, type ConnectionLists, type InternedList, ScopedLists } from "./scoped-lists.js";
 import { type ServerNamespace, visibleItems } from "./server-namespace.js";
 import { SingleFlightLoads } from "./single-flight-loads.js";

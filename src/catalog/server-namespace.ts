@@ -3,8 +3,8 @@
 import { LISTS, type ListKind } from "../core/lists.js";
 import { type NameFilter, nameMatcher, uriTest } from "../patterns/globs.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
+import { type UriNamespace, uriNamespace } from "./naming.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
-import { type UriNamespace, uriNamespace } from "./uri-namespace.js";
 
 /** Globs over names; those for resources are over URIs, and count for templates and reading too. */
 export interface Filters {

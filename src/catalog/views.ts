@@ -4,15 +4,12 @@ import type { Route } from "../core/call.js";
 import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../core/client.js";
 import { isUriList, LIST_KINDS, type ListKind } from "../core/lists.js";
 import { writeJson } from "../wire/json-text.js";
-import type { AppPageAccess } from "./app-page-access.js";
 import type { Endpoint } from "./endpoints.js";
-import type { LearnedUris } from "./learned-uris.js";
+import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { type Contribution, mergeLists, type Renamed, subset, withOwnNames } from "./merge.js";
-import type { NameOwners } from "./name-owners.js";
-import type { Naming } from "./naming.js";
+import type { NameOwners, Naming } from "./naming.js";
 import type { ServerLists } from "./server-lists.js";
-import { Snapshot } from "./snapshot.js";
-import { CatalogView, type ViewContext, type VisibilityCheck } from "./view.js";
+import { CatalogView, Snapshot, type ViewContext, type VisibilityCheck } from "./view.js";
 
 /** Where views read lists and owners from. */
 export interface ViewsOptions {

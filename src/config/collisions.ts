@@ -12,7 +12,7 @@ export const namePrefix = (prefix: string, { separator }: Pick<Config["naming"],
 
 /**
  * The other server that has the prefix with which the name of a tool or prompt of `server` begins; undefined where there
- * is none. The catalog gives such a name a hash ending (catalog/name-owners.ts).
+ * is none. The catalog gives such a name a hash ending (catalog/naming.ts).
  */
 export function otherPrefixOwner(
   server: Pick<ServerConfig, "name" | "prefix">,

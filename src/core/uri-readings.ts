@@ -112,7 +112,7 @@ function addReadings(uri: string, add: Add): void {
   addPathReadings(parts, add);
 }
 
-/** Web, `ui:` and `skill:` URIs are exposed without `files+` (catalog/uri-namespace.ts). */
+/** Web, `ui:` and `skill:` URIs are exposed without `files+` (catalog/naming.ts). */
 function addPrefixReadings({ lead, ...own }: UriParts, add: Add): void {
   if (lead === "") return;
   if (isWebScheme(own.scheme)) add(uriOf({ ...own, lead: "" }));

@@ -1,8 +1,8 @@
 /** Which server serves a method that has no target of its own, and which targets the call names there. */
+
 import type { Catalog } from "../catalog/catalog.js";
-import { exposeUri } from "../catalog/merge.js";
-import type { Snapshot } from "../catalog/snapshot.js";
-import type { CatalogView } from "../catalog/view.js";
+import { exposeUri } from "../catalog/naming.js";
+import type { CatalogView, Snapshot } from "../catalog/view.js";
 import type { Call, Route } from "../core/call.js";
 import { invalidParams } from "../core/check-params.js";
 import { ambiguousMethod, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";

@@ -1,7 +1,7 @@
 /** How do resource URIs and task ids in the messages of a server become those that its client knows? Everything else stays. */
 import type { Catalog } from "../catalog/catalog.js";
-import { mapItems, mapKey, mapUiReferences, UI_MARKERS, type UriMap } from "../catalog/ui-references.js";
-import { isWebAddress } from "../catalog/uri-namespace.js";
+import { mapItems, mapKey, mapUiReferences, UI_MARKERS, type UriMap } from "../catalog/merge.js";
+import { isWebAddress } from "../catalog/naming.js";
 import type { CatalogView } from "../catalog/view.js";
 import type { Call, Notice, Reply } from "../core/call.js";
 import type { Client } from "../core/client.js";

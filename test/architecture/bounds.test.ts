@@ -3,7 +3,7 @@
 import { createSecretKey } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { LearnedUris } from "../../src/catalog/learned-uris.js";
+import { LearnedUris } from "../../src/catalog/learned-routes.js";
 import type { Client } from "../../src/core/client.js";
 import { MemoryBudget } from "../../src/core/fair-share.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -97,7 +97,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "catalog/kept.test.ts",
     title: "what clients say of themselves is kept up to a sum",
   },
-  "catalog/learned-uris.ts": {
+  "catalog/learned-routes.ts": {
     mib: 1,
     times: 12,
     fill: () => {

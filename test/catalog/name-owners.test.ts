@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { mergeLists } from "../../src/catalog/merge.js";
-import { NameOwners } from "../../src/catalog/name-owners.js";
-import { exposedPrefix } from "../../src/catalog/naming.js";
+import { exposedPrefix, NameOwners } from "../../src/catalog/naming.js";
 import { serverNamespace } from "../../src/catalog/server-namespace.js";
 import { fakeTime, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { isSubResource, isWebAddress, uriNamespace, uriPrefix } from "../../src/catalog/uri-namespace.js";
-import { couldExpandTo } from "../../src/catalog/uri-templates.js";
+import {
+  couldExpandTo,
+  isSubResource,
+  isWebAddress,
+  uriNamespace,
+  uriPrefix,
+} from "../../src/catalog/naming.js";
 import fc from "../support/fast-check.js";
 
 const scheme = fc.constantFrom(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { uriPrefix as exposedPrefix } from "../../src/catalog/uri-namespace.js";
+import { uriPrefix as exposedPrefix } from "../../src/catalog/naming.js";
 import { uriPrefix } from "../../src/config/collisions.js";
 import fc from "../support/fast-check.js";
 

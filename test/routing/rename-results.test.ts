@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { uriNamespace } from "../../src/catalog/uri-namespace.js";
+import { uriNamespace } from "../../src/catalog/naming.js";
 import type { Reply } from "../../src/core/call.js";
 import { type Renaming, renameNotice, renameReply } from "../../src/routing/rename-results.js";
 import type { JsonObject } from "../../src/wire/json.js";
