@@ -40,7 +40,7 @@ const route = routeTo("files", "read");
 const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   "downstream/legacy/session-store.ts": {
     file: "downstream/legacy/sessions.test.ts",
-    title: "what hosts say of themselves counts by its length",
+    title: "the clientInfo of hosts counts by its length",
   },
   "downstream/legacy/event-log.ts": {
     mib: 4,
@@ -76,7 +76,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "upstream/legacy/parked-calls.ts": {
     file: "upstream/legacy/parked-bodies.test.ts",
-    title: "calls of a megabyte each that nobody answers hold less than a fifth of that",
+    title: "parked calls of a megabyte each hold less than a fifth of that",
   },
   "routing/tasks.ts": {
     mib: 24,
@@ -91,11 +91,11 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "catalog/scoped-lists.ts": {
     file: "catalog/kept.test.ts",
-    title: "what clients say of themselves is kept up to a sum",
+    title: "client info is kept within a memory limit",
   },
   "catalog/views.ts": {
     file: "catalog/kept.test.ts",
-    title: "what clients say of themselves is kept up to a sum",
+    title: "client info is kept within a memory limit",
   },
   "catalog/learned-routes.ts": {
     mib: 1,
@@ -175,7 +175,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "telemetry/pending-questions.ts": {
     file: "telemetry/pending-questions.test.ts",
-    title: "take little memory, whatever their servers want to be told again",
+    title: "take little memory, however large the state of their servers",
   },
 };
 

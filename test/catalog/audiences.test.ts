@@ -84,7 +84,7 @@ describe("a server that lists by the client's capabilities", () => {
     expect(names(catalog, "tools", asker)).toEqual(["everything__echo", "everything__ask"]);
   });
 
-  test("is not asked again and again when it will not list for a class", async () => {
+  test("is not requested repeatedly when it refuses the list to a capability class", async () => {
     const upstream = everything(perSession);
     const catalog = catalogOf([upstream]);
     await settle();
@@ -125,7 +125,7 @@ describe("a server that lists by the client's capabilities", () => {
 });
 
 describe("a server that adds tools just after a connection opened", () => {
-  test("has told its class, so that the next client sees them at once", async () => {
+  test("caches the list for its capability class, so that the next client sees it at once", async () => {
     const upstream = fakeUpstream("late", { audience: perSession, lists: { tools: [tool("echo")] } });
     const catalog = catalogOf([upstream]);
     await settle();
@@ -184,7 +184,7 @@ describe("a server that adds tools in the course of a session", () => {
     expect(upstream.listed).toEqual([]);
   });
 
-  test("is asked again when a connection of the session opens anew", async () => {
+  test("is requested again when a connection of the session is opened again", async () => {
     const { catalog, upstream, first } = await connected();
     upstream.setList("tools", [tool("connect")], "s1");
     upstream.becomeReady(perSession(first));
@@ -208,7 +208,7 @@ test("a client that only ever called is looked after when its connection opens",
   expect(names(catalog, "tools", second)).toEqual(["everything__echo", "everything__mine"]);
 });
 
-test("what changes for everybody is asked anew for a class of which no connection is left", async () => {
+test("a change on the shared connection invalidates the list of a class without a connection", async () => {
   const upstream = everything(perSession);
   const catalog = catalogOf([upstream]);
   await settle();
@@ -222,7 +222,7 @@ test("what changes for everybody is asked anew for a class of which no connectio
   expect(names(catalog, "tools", next)).toEqual(["everything__echo2", "everything__ask"]);
 });
 
-test("where one connection serves a class, its lists outlive whoever asked first", async () => {
+test("where one connection serves a class, its lists outlive the client that requested them first", async () => {
   const upstream = everything(perClass);
   const catalog = catalogOf([upstream]);
   await settle();

@@ -12,7 +12,7 @@ import { catalogOf, names, server, tool } from "./support.js";
 fakeTime();
 
 describe("a change of a list", () => {
-  test("is told after the refresh, so that whoever lists then sees it", async () => {
+  test("is sent after the refresh, so that the next tools/list shows it", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -28,7 +28,7 @@ describe("a change of a list", () => {
     expect(seen).toEqual([[toolsChanged, ["files__write"]]]);
   });
 
-  test("is told together with what other servers change in the same moment", async () => {
+  test("is coalesced with the list_changed of other servers", async () => {
     const [files, git] = [fakeUpstream("files"), fakeUpstream("git")];
     const catalog = catalogOf([files, git]);
     await settle();
@@ -42,7 +42,7 @@ describe("a change of a list", () => {
     expect(heard).toEqual([toolsChanged]);
   });
 
-  test("is not told when the list is what it was", async () => {
+  test("is not sent when the list is unchanged", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -52,7 +52,7 @@ describe("a change of a list", () => {
     expect(heard).toEqual([]);
   });
 
-  test("is told at once, and once, to the last of many whose turn had not come yet", async () => {
+  test("is sent at once, and once, to the last of many listeners", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -66,7 +66,7 @@ describe("a change of a list", () => {
     expect(many.filter(({ heard }) => heard.length !== 1)).toEqual([]);
   });
 
-  test("is not told to those from whom the difference is hidden", async () => {
+  test("is not sent to clients from which the difference is hidden", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read"), tool("secret", { title: "1" })] } });
     const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
     const catalog = catalogOf([files, git], {
@@ -93,7 +93,7 @@ describe("a change of a list", () => {
     expect([profile.heard, blind.heard, other.heard]).toEqual([[], [], []]);
   });
 
-  test("is told to those who asked for that list, until they stop", async () => {
+  test("is sent to subscribers of that list, until they unsubscribe", async () => {
     const files = fakeUpstream("files");
     const catalog = catalogOf([files]);
     await settle();
@@ -107,7 +107,7 @@ describe("a change of a list", () => {
     expect([tools.heard, prompts.heard, gone.heard]).toEqual([[toolsChanged], [], []]);
   });
 
-  test("is told when a server comes, and when it left for good", async () => {
+  test("is sent when a server is added, and when it is removed", async () => {
     const late = fakeUpstream("late", { state: "starting", lists: { tools: [tool("here")] } });
     const catalog = catalogOf([late]);
     const { heard } = listen(catalog);
@@ -121,7 +121,7 @@ describe("a change of a list", () => {
     expect(heard).toEqual([toolsChanged, toolsChanged]);
   });
 
-  test("of one session's own list is told to that session", async () => {
+  test("of the list of one session is sent to that session", async () => {
     const audience = (client: Client): ListScope =>
       client.session ? { key: client.affinity, capabilityClass: "roots" } : SHARED_SCOPE;
     const db = fakeUpstream("db", { audience, lists: { tools: [tool("connect")] } });
@@ -142,7 +142,7 @@ describe("a change of a list", () => {
     expect([first.heard, second.heard]).toEqual([[toolsChanged], []]);
   });
 
-  test("reaches everybody although one of them throws", async () => {
+  test("reaches all listeners although one of them throws", async () => {
     const files = fakeUpstream("files");
     const catalog = catalogOf([files]);
     await settle();

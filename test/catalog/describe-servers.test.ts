@@ -11,7 +11,7 @@ fakeTime();
 const NOTHING = { allow: [], deny: [] };
 
 describe("the capabilities of several servers", () => {
-  test("are joined, and every list is said to change, because the gateway can always tell", async () => {
+  test("are merged, and listChanged is advertised for every list", async () => {
     const catalog = catalogOf([
       fakeUpstream("one", {
         capabilities: {
@@ -67,7 +67,7 @@ describe("the capabilities of several servers", () => {
     expect(Object.keys(capabilities)).toEqual(["tools", "resources"]);
   });
 
-  test("promise every list while a server was not met yet", async () => {
+  test("advertise every list while a server was never connected", async () => {
     const late = fakeUpstream("late", { state: "starting", capabilities: { prompts: {} } });
     const catalog = catalogOf([fakeUpstream("files", { capabilities: { logging: {} } }), late]);
     await settle();
@@ -93,7 +93,7 @@ describe("the capabilities of several servers", () => {
     expect(Object.keys(catalog.describe(fakeClient()).capabilities)).toEqual(["tools", "prompts"]);
   });
 
-  test("promise tasks, but to list or cancel them only where every server that has them can", async () => {
+  test("advertise tasks; list and cancel only where all servers with tasks have them", async () => {
     const all = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
     const extensions = { "io.modelcontextprotocol/tasks": {} };
     const catalog = catalogOf([
@@ -110,7 +110,7 @@ describe("the capabilities of several servers", () => {
     expect(catalog.describe(fakeClient({ endpoint: "one" })).capabilities).toEqual({ tasks: all });
   });
 
-  test("promise skills only where resources are shown, as which they are read", async () => {
+  test("advertise skills only where resources are visible", async () => {
     const skills = { "io.modelcontextprotocol/skills": {}, "x/y": {} };
     const lists = {
       resources: [{ uri: "skill://a/SKILL.md", name: "a" }],
@@ -172,13 +172,13 @@ describe("the name and version", () => {
     expect(catalog.describe(fakeClient({ endpoint: "files" })).serverInfo).toEqual(serverInfo);
   });
 
-  test("are the gateway's as long as the only server was not met", async () => {
+  test("are the gateway's as long as the only server was never connected", async () => {
     const catalog = catalogOf([fakeUpstream("files", { state: "starting", serverInfo })]);
     expect(catalog.describe(fakeClient({ endpoint: "files" })).serverInfo).toEqual(SELF);
   });
 });
 
-test("without any server there is nothing to promise", () => {
+test("are empty without any server", () => {
   expect(catalogOf([]).describe(fakeClient())).toEqual({ serverInfo: SELF, capabilities: {} });
 });
 

@@ -54,7 +54,7 @@ test("under new names and filters", async () => {
   expect(names(third, "tools", asker)).toEqual(["e__echo", "e__ask"]);
 });
 
-test("with what was announced and not heard yet", async () => {
+test("with list changes that were announced and not yet loaded", async () => {
   const upstream = everything();
   const before = catalogOf([upstream]);
   await settle();
@@ -80,7 +80,7 @@ test("also of a server that is away, which leaves the lists in its time", async 
   expect(names(third)).toEqual([]);
 });
 
-test("but nothing of a server that was started anew", async () => {
+test("but nothing of a server that was restarted", async () => {
   const before = catalogOf([everything()]);
   await settle();
   const again = fakeUpstream("e", { state: "starting" });

@@ -13,7 +13,7 @@ const wordy = (at: number): Client => ({
   info: { name: `host ${at}`, about: JSON.parse(JSON.stringify(`${at}${"x".repeat(60_000)}`)) as string },
 });
 
-test("what clients say of themselves is kept up to a sum", async () => {
+test("client info is kept within a memory limit", async () => {
   const lists = new ScopedLists();
   for (let at = 0; at < 1_000; at += 1)
     lists.register({ key: `k${at}`, capabilityClass: `c${at}` }, wordy(at));

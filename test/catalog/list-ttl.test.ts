@@ -7,7 +7,7 @@ import { catalogOf, names, tool } from "./support.js";
 
 fakeTime();
 
-describe("a server that says how long its lists may be kept", () => {
+describe("a server that sends a ttlMs with its lists", () => {
   test.each([
     ["as long as it says", 5_000, 5_000],
     ["a second, though it says nothing at all may be kept", 0, 1_000],
@@ -64,7 +64,7 @@ describe("how long a list may be kept", () => {
 });
 
 describe("a list that is older than it should be", () => {
-  test("is asked for again when somebody is about to see it, in the background", async () => {
+  test("is refreshed in the background when a client lists it", async () => {
     const files = fakeUpstream("files", { capabilities: { tools: {} }, lists: { tools: [tool("a")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -82,7 +82,7 @@ describe("a list that is older than it should be", () => {
     expect(names(catalog)).toEqual(["files__b"]);
   });
 
-  test("is left alone for longer where the server promised to announce changes, or gave it a longer life", async () => {
+  test("is refreshed later where the server advertised listChanged or a longer ttlMs", async () => {
     const announcing = fakeUpstream("announcing", { capabilities: { tools: { listChanged: true } } });
     const lasting = fakeUpstream("lasting", {
       capabilities: { tools: {} },

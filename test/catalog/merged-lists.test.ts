@@ -10,7 +10,7 @@ fakeTime();
 /** Lets everything happen that needs no time. */
 
 describe("merged lists", () => {
-  test("stand in the order of the config, then in the server's own order", async () => {
+  test("are in the order of the config, then of the server", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("write"), tool("read")] } });
     const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });
     const catalog = catalogOf([files, git], { servers: [server("git"), server("files")] });
@@ -37,7 +37,7 @@ describe("merged lists", () => {
     expect(Object.keys(itemsOf(catalog, "tools")[0] ?? {})).toEqual(Object.keys(given));
   });
 
-  test("show resources and templates under URIs that tell their server", async () => {
+  test("show resources and templates under URIs with the prefix of their server", async () => {
     const files = fakeUpstream("files", {
       lists: {
         resources: [{ uri: "file:///a" }, { uri: "https://example.com/a" }, { uri: "ui://page" }],

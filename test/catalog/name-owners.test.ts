@@ -18,7 +18,7 @@ describe("the names of servers whose prefixes begin alike", () => {
     { selector: ({ prefix }) => prefix.replace(/[^a-z0-9-]/g, "-"), minLength: 2, maxLength: 5 },
   );
 
-  test("are their own, whoever lists what, in whatever order, and whoever is away", () => {
+  test("stay the same whichever servers list first, or are unreachable", () => {
     fc.assert(
       fc.property(servers, fc.constantFrom("__", "_", "-", "-_"), (configs, separator) => {
         const naming = { separator, maxLength: 50 };
@@ -82,7 +82,7 @@ describe("a name that begins with another server's prefix", () => {
     expect(own.find("tools", "files__read")).toMatchObject({ upstream: "bare", exposed: "files__read" });
   });
 
-  test("is that server's when it comes, and nobody's name changes for it", async () => {
+  test("belongs to that server when it connects, and no other name changes", async () => {
     const bare = fakeUpstream("bare", { lists: { tools: [tool("files__read")] } });
     const files = fakeUpstream("files", { lists: { tools: [] } });
     const catalog = catalogOf([bare, files], { servers: [server("bare", { prefix: "" }), server("files")] });
@@ -138,7 +138,7 @@ describe("a URI that has another server's prefix", () => {
     resourceTemplates: [{ uriTemplate: "files+file:///{x}", name: "any" }],
   };
 
-  test("leads to that server or to nobody, and is listed only where its own server is seen alone", async () => {
+  test("is routed to that server or to none, and listed only where that server is alone", async () => {
     const pages = ["ui://files/page", "ui://own/page"].map((resourceUri) =>
       tool(resourceUri, { _meta: { ui: { resourceUri } } }),
     );

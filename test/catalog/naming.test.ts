@@ -97,7 +97,7 @@ describe("the names of a merged list", () => {
     );
   });
 
-  test("of two that would meet, the later one gets the hash ending", () => {
+  test("of two that would collide, the later one gets a hash suffix", () => {
     const list = mergeLists(
       "tools",
       [

@@ -38,7 +38,7 @@ const overrides = {
 const overridden = () => catalogOf([db()], { servers: [server("db", { overrides })] });
 
 describe("a tool that the config overrides", () => {
-  test("is shown under the words of the config; what it says of nothing stays as the server has it", async () => {
+  test("is shown with the title and description of the config; the rest is the server's", async () => {
     const catalog = overridden();
     await catalog.prepare(fakeClient());
     expect(itemsOf(catalog, "tools")).toEqual([
@@ -97,7 +97,7 @@ describe("a tool that the config overrides", () => {
     );
   });
 
-  test("keeps its list when nothing changes, so that nobody is told of a change", async () => {
+  test("keeps its list when nothing changes, so that no list_changed is sent", async () => {
     const upstream = db();
     const catalog = catalogOf([upstream], { servers: [server("db", { overrides })] });
     await catalog.prepare(fakeClient());
@@ -135,7 +135,7 @@ test("the filters of a server go by its own names", async () => {
   expect(names(catalog)).toEqual(["db__status"]);
 });
 
-test("an override of nothing is told once, by name", async () => {
+test("an override of an unknown tool is logged once, with its name", async () => {
   const warn = vi.fn();
   const upstream = db();
   const catalog = catalogOf([upstream], {

@@ -23,7 +23,7 @@ describe("a cursor", () => {
     );
   });
 
-  test("that nobody wrote is not read", () => {
+  test("that the gateway did not issue is refused", () => {
     const known = writeCursor({ kind: "tools", revision: "r", offset: 1, after: "x" });
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.base64String(), fc.json().map(base64url)), (text) => {
@@ -95,14 +95,14 @@ describe("the pages of a list", () => {
     expect(String(list.page(undefined).text)).toBe(JSON.stringify(list.page(undefined).object));
   });
 
-  test("go on behind the same item when the list has changed in between", () => {
+  test("continue after the same item when the list changed in between", () => {
     const cursor = next(listOf(2_500, 10).page(undefined));
     expect(cursor).toBeDefined();
     // Ten items came in front, so that the place lies further back by now.
     expect(namesOn(listOf(2_510, 0).page(cursor))[0]).toBe("s__t1010");
   });
 
-  test("go on as far in as before when that item is gone, and end when the list is shorter", () => {
+  test("continue at the same offset when that item was removed, and end when the list is shorter", () => {
     const cursor = next(listOf(2_500).page(undefined));
     expect(namesOn(listOf(2_500, 5_000).page(cursor))[0]).toBe("s__t6000");
     const end = listOf(10, 5_000).page(cursor);

@@ -24,7 +24,7 @@ async function gateway(count: number, shows: (number: number) => boolean) {
   return catalog;
 }
 
-describe("a cursor of somebody else", () => {
+describe("a cursor of another principal", () => {
   test("leads only to what one sees oneself", async () => {
     const catalog = await gateway(3_000, (number) => number % 2 === 0);
     const list = listHandler(catalog);

@@ -71,7 +71,7 @@ test("an odd name, version or picture of a server locks no host out", async () =
   expect(introduced({}, { name: "whole" }).serverInfo).toEqual(SELF);
 });
 
-test("a server that says only true has the lists, and what it says of others stays out of theirs", () => {
+test("a capability that is only true counts, and does not affect other capabilities", () => {
   expect(introduced({ tools: true, prompts: null, extensions: { a: 1, b: { c: 2 } } }).capabilities).toEqual({
     tools: { listChanged: true },
     extensions: { b: { c: 2 } },

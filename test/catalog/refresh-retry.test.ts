@@ -13,7 +13,7 @@ fakeTime();
 const times = (listed: readonly string[], list: string) => listed.filter((each) => each === list).length;
 
 describe("a server that fails to list", () => {
-  test("keeps the list it gave last, which may then be kept by nobody", async () => {
+  test("serves the last list, as uncacheable", async () => {
     const files = fakeUpstream("files", {
       lists: { tools: [tool("read")] },
       freshness: { ttlMs: 60_000, scope: "public" },
@@ -39,7 +39,7 @@ describe("a server that fails to list", () => {
     expect(catalog.status()[0]?.lastError).toBeUndefined();
   });
 
-  test("is asked again after 1 s, 2 s, 4 s …, and for that list alone", async () => {
+  test("is retried after 1 s, 2 s, 4 s …, and for that list alone", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).failing(undefined, "tools");
     const catalog = catalogOf([files]);
     await settle();
@@ -59,7 +59,7 @@ describe("a server that fails to list", () => {
     expect(times(files.listed, "tools@shared")).toBe(3);
   });
 
-  test("is given up on after a while when it hangs, and says so in the log", async () => {
+  test("times out when it hangs, which is logged", async () => {
     const logged: LogFields[] = [];
     const logger = { ...SILENT, warn: (fields: LogFields) => logged.push(fields) };
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).hanging("tools");
@@ -89,7 +89,7 @@ describe("a server that fails to list", () => {
 describe("a server that goes away", () => {
   const lists = { tools: [tool("read")] };
 
-  test("stays in the lists for the grace time, then leaves them, and is back when it was heard", async () => {
+  test("stays in the lists for the grace time, is then removed, and is back after the next list", async () => {
     const files = fakeUpstream("files", {
       lists: { tools: [tool("read")] },
       freshness: { ttlMs: 600_000, scope: "public" },
@@ -111,7 +111,7 @@ describe("a server that goes away", () => {
     expect(catalog.status()[0]).toMatchObject({ shown: true, stale: false });
   });
 
-  test("is away since it went, however often it fails to come back", async () => {
+  test("counts its grace time from the disconnect, however often a reconnect fails", async () => {
     const files = fakeUpstream("files", { lists });
     const catalog = catalogOf([files]);
     await settle();
@@ -122,7 +122,7 @@ describe("a server that goes away", () => {
     expect(names(catalog)).toEqual([]);
   });
 
-  test("and comes back in time never left, and is asked anew", async () => {
+  test("that reconnects within the grace time stays listed, and is refreshed", async () => {
     const files = fakeUpstream("files", { lists });
     const catalog = catalogOf([files]);
     await settle();
@@ -145,7 +145,7 @@ describe("a server of which nothing is known", () => {
     return upstream;
   };
 
-  test("is tried at once for whoever looks for something that it may have, who waits for its lists", async () => {
+  test("is connected at once for a call that may be its own, which waits for its lists", async () => {
     const [files, git] = [downFrom("files").slow(100), downFrom("git")];
     const catalog = catalogOf([files, git]);
     files.whenSought = () => files.becomeReady();
@@ -159,7 +159,7 @@ describe("a server of which nothing is known", () => {
     expect(performance.now() - began).toBeLessThanOrEqual(1_000);
   });
 
-  test("is waited for no longer than one that starts, and not tried for who only lists", async () => {
+  test("is waited for no longer than one that starts, and not connected for tools/list", async () => {
     const files = downFrom("files");
     const catalog = catalogOf([files]);
     await catalog.prepare(fakeClient());
@@ -175,7 +175,7 @@ describe("a server of which nothing is known", () => {
     expect(waited).toBe(1_500);
   });
 
-  test("is not tried where it was met, and its lists are shown while it is away for a moment", async () => {
+  test("is not connected where its lists are cached, which are shown during a short disconnect", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -188,7 +188,7 @@ describe("a server of which nothing is known", () => {
   });
 });
 
-test("a fault while a failed list is taken in keeps nobody waiting, and the list is asked for again", async () => {
+test("an error while a failed list is handled blocks no client, and the list is retried", async () => {
   const files = fakeUpstream("files", { state: "starting", lists: { tools: [tool("read")] } }).failing();
   const faults: string[] = [];
   const logger = {

@@ -24,7 +24,7 @@ describe("at start", () => {
     expect(waited).toBe(1_500);
   });
 
-  test("nobody waits a second time for a server that hangs", async () => {
+  test("no client waits a second time for a server that hangs", async () => {
     const catalog = catalogOf([fakeUpstream("stuck", { state: "starting" })]);
     await pass(1_500);
     const began = performance.now();
@@ -32,7 +32,7 @@ describe("at start", () => {
     expect(performance.now()).toBe(began);
   });
 
-  test("a client waits only until every server was heard", async () => {
+  test("a client waits only until every server has responded", async () => {
     const slow = fakeUpstream("slow", { state: "starting", lists: { tools: [tool("here")] } }).slow(200);
     const catalog = catalogOf([slow]);
     let ready = false;
@@ -71,7 +71,7 @@ describe("at start", () => {
   });
 });
 
-describe("when a server says that a list changed", () => {
+describe("when a server sends list_changed", () => {
   test("it is asked once for a storm of announcements", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
@@ -126,7 +126,7 @@ describe("when a server says that a list changed", () => {
     expect(names(catalog)).toEqual(["files__b"]);
   });
 
-  test("the metric hears of it only when the list really differs", async () => {
+  test("the metric counts it only when the list really differs", async () => {
     const changes: string[] = [];
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     catalogOf([files], { onListChanged: (server, list) => changes.push(`${server}/${list}`) });
@@ -140,7 +140,7 @@ describe("when a server says that a list changed", () => {
     expect(changes).toEqual(["files/tools"]);
   });
 
-  test("the metric counts a change once, however many audiences hear of it, and the next one again", async () => {
+  test("the metric counts a change once, however many list scopes it affects, and the next one again", async () => {
     const changes: string[] = [];
     const files = fakeUpstream("files", {
       lists: { tools: [tool("read")] },
@@ -201,7 +201,7 @@ test("a server of the config without an upstream is a mistake in the wiring", ()
   expect(() => catalogOf([], { servers: [server("files")] })).toThrow("files");
 });
 
-test("a server whose list changes all the time has hosts told of it once in a second, and at once when it is calm again", async () => {
+test("list_changed of a server that changes all the time is sent once per second, and at once when it is quiet again", async () => {
   const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
   const catalog = catalogOf([files]);
   await settle();

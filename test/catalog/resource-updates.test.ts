@@ -19,7 +19,7 @@ describe("a resource", () => {
   const lists = { resources: [{ uri: "test://a" }, { uri: "https://example.com/a" }] };
   const exposed = "files+test://a";
 
-  test("is followed at its server while somebody listens, and its updates come under the exposed URI", async () => {
+  test("is subscribed at its server while a client subscribes, and its updates carry the exposed URI", async () => {
     const files = fakeUpstream("files", { lists });
     const catalog = catalogOf([files]);
     await settle();
@@ -39,7 +39,7 @@ describe("a resource", () => {
     expect(heard).toHaveLength(2);
   });
 
-  test("tells of what changes inside it, once, under the exposed URI of the part", async () => {
+  test("sends the update of a sub-resource once, under its exposed URI", async () => {
     const files = fakeUpstream("files", { lists });
     const catalog = catalogOf([files]);
     await settle();
@@ -66,7 +66,7 @@ describe("a resource", () => {
     ]);
   });
 
-  test("that one client's connection tells of is told to that client alone", async () => {
+  test("from the connection of one client is sent to that client alone", async () => {
     const audience = (client: Client): ListScope => ({ key: client.affinity, capabilityClass: "roots" });
     const files = fakeUpstream("files", { audience, lists });
     const catalog = catalogOf([files]);
@@ -77,7 +77,7 @@ describe("a resource", () => {
     expect([first.heard.length, second.heard.length]).toEqual([1, 0]);
   });
 
-  test("that a shared connection tells of is not told to those who hear it over another one", async () => {
+  test("from the shared connection is not sent to clients that have their own", async () => {
     const audience = ({ affinity }: Client): ListScope => ({
       key: affinity,
       capabilityClass: "roots",
@@ -94,7 +94,7 @@ describe("a resource", () => {
     expect([first.heard.length, second.heard.length]).toEqual([1, 1]);
   });
 
-  test("is refused where its server refuses it, and not where it says nothing", async () => {
+  test("is refused where its server refuses it, and not where the server does not respond", async () => {
     const words = { code: -32_602, message: "not yours" };
     const subscriptionError = (uri: string) =>
       uri === "test://secret" ? Promise.resolve(words) : new Promise<undefined>(() => {});
@@ -139,7 +139,7 @@ describe("a resource", () => {
     expect(files.followed).toEqual(["test://b@anonymous"]);
   });
 
-  test("tells nothing of a part that may not be read, or that filters take away", async () => {
+  test("sends no update of a sub-resource that may not be read, or that is filtered", async () => {
     const files = fakeUpstream("files", { lists });
     const catalog = catalogOf([files], {
       servers: [server("files", { resources: { allow: ["*"], deny: ["test://a/hidden/*"] } })],
@@ -164,7 +164,7 @@ describe("a resource", () => {
       expect(await found).toEqual({ [exposed]: "now" });
     });
 
-    test("and whose URI does not tell its server is waited for too", async () => {
+    test("and whose URI has no server prefix is waited for too", async () => {
       const files = fakeUpstream("files", { state: "starting", lists });
       const catalog = catalogOf([files, fakeUpstream("git", { lists: {} })]);
       const found = followable(catalog, ["https://example.com/a"]);
@@ -174,7 +174,7 @@ describe("a resource", () => {
       expect(await found).toEqual({ "https://example.com/a": "now" });
     });
 
-    test("and hangs keeps nobody waiting who asks for what is not its own by the form of the URI", async () => {
+    test("and hangs does not delay a subscription to a URI of another server", async () => {
       const catalog = catalogOf([
         fakeUpstream("stuck", { state: "starting" }),
         fakeUpstream("files", { lists }),
@@ -185,7 +185,7 @@ describe("a resource", () => {
       expect(Object.keys(await found)).toContain(exposed);
     });
 
-    test("is waited for up to 10 s, then followed when it is there, and told to be another than it may have been", async () => {
+    test("is waited for up to 10 s, then subscribed when connected, with an update for what may have changed", async () => {
       const files = fakeUpstream("files", { state: "starting", lists });
       const catalog = catalogOf([files]);
       const found = followable(catalog, [exposed]);
@@ -210,7 +210,7 @@ describe("a resource", () => {
       expect([await found, files.sought]).toEqual([{ [exposed]: "later" }, 1]);
     });
 
-    test("is told to be followed no longer where that server turns out to tell of nothing", async () => {
+    test("ends with a notification where that server turns out not to support subscriptions", async () => {
       const files = fakeUpstream("files", { state: "starting", capabilities: { resources: {} }, lists });
       const catalog = catalogOf([files]);
       const { heard } = listen(catalog, { lists: [], resources: [exposed] });
@@ -219,7 +219,7 @@ describe("a resource", () => {
       expect([heard, files.followed]).toEqual([[{ kind: "unfollowed", uri: exposed }], []]);
     });
 
-    test("is told to be followed no longer where that server refuses it, however late", async () => {
+    test("ends with a notification where that server refuses it, however late", async () => {
       let refuse: (error: RpcError) => void = () => {};
       const word = new Promise<RpcError>((resolve) => {
         refuse = resolve;
@@ -238,7 +238,7 @@ describe("a resource", () => {
     });
   });
 
-  test("whose server tells of updates all the time is no concern of those who follow at another", async () => {
+  test("whose server sends updates all the time does not affect subscribers of another", async () => {
     const audience = vi.fn((): ListScope => SHARED_SCOPE);
     const [files, noisy] = [fakeUpstream("files", { lists }), fakeUpstream("noisy", { audience })];
     const catalog = catalogOf([files, noisy]);
@@ -254,8 +254,8 @@ describe("a resource", () => {
     expect(audience).toHaveBeenCalledTimes(10);
   });
 
-  describe("of a server that comes back as another", () => {
-    test("that tells of no resources is told to be followed no longer", async () => {
+  describe("of a server that reconnects as another one", () => {
+    test("that does not support subscriptions ends them with a notification", async () => {
       const files = fakeUpstream("files", { lists });
       const catalog = catalogOf([files]);
       await settle();
@@ -268,7 +268,7 @@ describe("a resource", () => {
       expect([heard, files.followed]).toEqual([[{ kind: "unfollowed", uri: exposed }], []]);
     });
 
-    test("that refuses this one is told to be followed no longer, and others go on", async () => {
+    test("that refuses this one ends it with a notification, and others continue", async () => {
       let refused = "";
       const subscriptionError = async (uri: string) =>
         uri === refused ? { code: -32_602, message: "not yours" } : undefined;
@@ -285,7 +285,7 @@ describe("a resource", () => {
     });
   });
 
-  describe("beside one that its server has no room for", () => {
+  describe("beside one that its server refuses as one too many", () => {
     /** A server that follows all but `test://full` until there is room. */
     function crowded() {
       const files = fakeUpstream("files", { lists });
@@ -314,7 +314,7 @@ describe("a resource", () => {
       expect((catalog.changes as ChangeNotifier).size).toBe(0);
     });
 
-    test("is followed by those who take what there is, and the other when there is room", async () => {
+    test("continues, and the other is subscribed when the server accepts it", async () => {
       const { files, makeRoom } = crowded();
       const catalog = catalogOf([files]);
       await settle();

@@ -37,7 +37,7 @@ describe("a tool or prompt", () => {
   });
 });
 
-describe("a resource that stands in no list", () => {
+describe("a resource that is in no list", () => {
   test("is found by the form of its URI", async () => {
     const catalog = catalogOf([fakeUpstream("files"), fakeUpstream("git")]);
     await settle();
@@ -67,7 +67,7 @@ describe("a resource that stands in no list", () => {
     ).toBeUndefined();
   });
 
-  test("leads to no server that says it has none", async () => {
+  test("is not routed to a server without the resources capability", async () => {
     const toolsOnly = fakeUpstream("tools-only", { capabilities: { tools: {} } });
     const bare = fakeUpstream("bare");
     const catalog = catalogOf([toolsOnly, bare], {
@@ -78,7 +78,7 @@ describe("a resource that stands in no list", () => {
   });
 });
 
-describe("an address that says nothing of its server", () => {
+describe("a URI without the prefix of a server", () => {
   const web = "https://example.com/a";
 
   test("leads to the only server that lists it", async () => {
@@ -108,7 +108,7 @@ describe("an address that says nothing of its server", () => {
     expect(catalog.view(me).find("resources", web)).toBeUndefined();
   });
 
-  test("is forgotten when so many came after it that remembering them would take much memory", async () => {
+  test("is evicted from the cache when it is full", async () => {
     const catalog = catalogOf([fakeUpstream("one"), fakeUpstream("two")]);
     await settle();
     const me = fakeClient();
@@ -182,7 +182,7 @@ describe("a server whose lists are not known", () => {
     expect(catalog.view(fakeClient()).unavailableOwner("tools", "files__read")).toBe("files");
   });
 
-  test("is not spoken of to those from whom its things are hidden", async () => {
+  test("is not mentioned to clients from which its tools are hidden", async () => {
     const files = fakeUpstream("files", { state: "starting" });
     const catalog = catalogOf([files], {
       isVisible: (_, { exposed, aggregateName = exposed }) => !aggregateName.startsWith("files__secret"),

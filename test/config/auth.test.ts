@@ -58,7 +58,7 @@ describe("auth", () => {
     expect(problems({ auth })).toEqual([message]);
   });
 
-  test("needs to be told its URL where tokens are meant for a gateway beyond this machine", () => {
+  test("requires a public URL for tokens of a gateway beyond loopback", () => {
     const message = 'auth needs "resource": the URL under which hosts reach the gateway';
     expect(problems({ auth: { jwt } }, { overrides: { host: "0.0.0.0" } })).toEqual([message]);
     expect(problems({ auth: { jwt } })).toEqual([]);

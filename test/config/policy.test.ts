@@ -8,7 +8,7 @@ import { checkPolicy } from "../../src/policy/policy.js";
 const read = (text: string, env = {}) => checkRules(readConfig(text, "cardea.json", { env }), checkPolicy);
 
 describe("policy and limits", () => {
-  test("come out complete: named by their place, times in ms, nothing that was not said", async () => {
+  test("are parsed completely: named by their place, times in ms, no defaults added", async () => {
     const outcome = await read(
       JSON.stringify({
         policy: {
@@ -49,7 +49,7 @@ describe("policy and limits", () => {
     });
   });
 
-  test("that cannot be put into effect are told at their place, with what else is wrong", async () => {
+  test("that cannot be compiled are errors with their line, beside all other errors", async () => {
     const outcome = await read(
       `{ "listen": { "prot": 1 },
   "policy": { "rules": [{ "effect": "deny", "when": "args.env ==" }, { "effect": "hide", "on": "roots" }] },

@@ -104,7 +104,7 @@ describe("a config file", () => {
     ]);
   });
 
-  test("says the same in YAML, with anchors and merge keys", () => {
+  test("is the same in YAML, with anchors and merge keys", () => {
     const yaml = `
 listen: { http: { port: 9000 } }
 mcpServers:
@@ -213,7 +213,7 @@ mcpServers:
     );
   });
 
-  test("says how many calls may be parked, and how long", () => {
+  test("limits how many calls may be parked, and how long", () => {
     const parkedCalls = { total: 0, perPrincipal: 7, perServer: 8, answerTimeout: "90s" };
     expect(good(JSON.stringify({ parkedCalls })).config.parkedCalls).toEqual({
       total: 0,
@@ -302,12 +302,12 @@ describe("variables", () => {
     expect(argument(text, { env, readFile: (path) => `from ${path}\n` })).toBe(expected);
   });
 
-  test("are told, so that nobody ever shows them", () => {
+  test("are reported as secrets, so that they are redacted everywhere", () => {
     const text = `{ "mcpServers": { "a": { "command": "x", "args": ["\${NAME}", "plain"] } } }`;
     expect(good(text, undefined, { env }).secrets).toEqual(["value"]);
   });
 
-  test("stand in values only, never in keys", () => {
+  test("are allowed in values only, never in keys", () => {
     const text = `{ "mcpServers": { "a": { "command": "x", "env": { "\${NAME}": "1" } } } }`;
     expect(servers(text, undefined, { env })[0]?.transport).toMatchObject({ env: { "${NAME}": "1" } });
   });
@@ -340,7 +340,7 @@ describe("a host's own file", () => {
     ]);
   });
 
-  test("is Cardea's own as soon as it says something only Cardea understands", () => {
+  test("is Cardea's own format as soon as it has a key that only Cardea knows", () => {
     const outcome = readConfig(
       `{ "mcpServers": { "a": { "command": "x", "alwaysAllow": [] } }, "naming": {} }`,
       "/p/.mcp.json",

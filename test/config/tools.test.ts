@@ -31,7 +31,7 @@ test("checks and overrides come out complete, values as they were written", () =
   expect(outcome.ok && outcome.secrets).toContain("postgres://secret");
 });
 
-test("a server of which nothing is said has neither", () => {
+test("a server without settings has neither", () => {
   const outcome = read({});
   const [server = {}] = outcome.ok ? outcome.config.servers : [];
   expect(Object.keys(server)).not.toContain("checks");

@@ -85,7 +85,7 @@ describe("in time", () => {
     });
   });
 
-  test("a change that nobody announces is found at the next look", async () => {
+  test("a change without an fs event is found at the next poll", async () => {
     content = { text: "two" };
     await vi.advanceTimersByTimeAsync(POLL - 1);
     expect(told).toEqual([]);
@@ -93,7 +93,7 @@ describe("in time", () => {
     expect(told).toEqual([{ text: "two" }]);
   });
 
-  test("nothing is told when the content is what it was", async () => {
+  test("no change is reported when the content is the same", async () => {
     await vi.advanceTimersByTimeAsync(10 * POLL);
     expect(told).toEqual([]);
   });
@@ -108,7 +108,7 @@ describe("in time", () => {
     expect(told).toEqual([{ text: "two" }]);
   });
 
-  test("a change that is taken back before it settles was none", async () => {
+  test("a change that is reverted before it settles is not reported", async () => {
     content = { text: "two" };
     await vi.advanceTimersByTimeAsync(POLL);
     content = { text: "one" };
@@ -116,13 +116,13 @@ describe("in time", () => {
     expect(told).toEqual([]);
   });
 
-  test("asked to check, it tells the content even when it is what it was", async () => {
+  test("a requested check reports the content even when it is the same", async () => {
     watch?.check();
     await vi.advanceTimersByTimeAsync(3 * SETTLE);
     expect(told).toEqual([{ text: "one" }]);
   });
 
-  test("closed, it tells nothing more and keeps no timer", async () => {
+  test("after close it reports nothing and keeps no timer", async () => {
     content = { text: "two" };
     await vi.advanceTimersByTimeAsync(POLL);
     watch?.close();

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { inBackground } from "../../src/core/logger.js";
 
-test("that fails is told to the log, with what it was", async () => {
+test("that fails is logged, with its name", async () => {
   const said: [object, string][] = [];
   const log = { error: (fields: object, sentence: string) => void said.push([fields, sentence]) };
   const error = new TypeError("a fault");

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Stop, withTimeout } from "../../src/core/stop.js";
 
-test("tells everybody who listens once, in the order in which they came, and why", () => {
+test("calls each listener once, in order, with the reason", () => {
   const stop = new Stop();
   const told: string[] = [];
   stop.signal.addEventListener("abort", () => told.push(`first, ${String(stop.signal.reason)}`));
@@ -30,7 +30,7 @@ test("a listener counts once however often it is added, and not at all when it w
   expect([twice, gone, late].map((listener) => listener.mock.calls.length)).toEqual([1, 0, 0]);
 });
 
-test("a listener that the first one takes away while they are being told is not told", () => {
+test("a listener that another one removes during the abort is not called", () => {
   const stop = new Stop();
   const second = vi.fn();
   stop.signal.addEventListener("abort", () => stop.signal.removeEventListener("abort", second));
@@ -39,7 +39,7 @@ test("a listener that the first one takes away while they are being told is not 
   expect(second).not.toHaveBeenCalled();
 });
 
-test("a listener that throws keeps neither the others nor whoever gives up from going on", () => {
+test("a listener that throws affects neither the others nor the caller of abort", () => {
   const later = vi.spyOn(process, "nextTick").mockImplementation(() => undefined);
   const stop = new Stop();
   const second = vi.fn();

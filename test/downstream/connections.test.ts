@@ -134,7 +134,7 @@ describe("an idle connection", () => {
     return connection;
   }
 
-  test("is kept a second longer than was promised, and no longer", async () => {
+  test("is kept one second longer than its Keep-Alive header says, and no longer", async () => {
     const connection = idle();
     await vi.advanceTimersByTimeAsync(PROMISED_MS + 999);
     expect(connection.closedAt).toBeUndefined();
@@ -142,7 +142,7 @@ describe("an idle connection", () => {
     expect(connection.closedAt).toBeDefined();
   });
 
-  test("that was used in that second has its time anew", async () => {
+  test("that is used within that second restarts its keep-alive time", async () => {
     const connection = idle();
     await vi.advanceTimersByTimeAsync(PROMISED_MS + 500);
     connection.bytesRead += 100;

@@ -154,7 +154,7 @@ describe("messages", () => {
     expect(lines.find(({ id }) => id === 0)).toMatchObject({ result: {} });
   });
 
-  test("a cancellation says nothing of its era, so both hear it", async () => {
+  test("a cancel has no era, so both edges receive it", async () => {
     const pending = pendingHandler();
     const host = listener({ handlers: { "tools/call": pending.handler } });
     host.send(initialize(), callTool(5, MODERN), callTool(6));
@@ -247,7 +247,7 @@ describe("the end", () => {
     expect(call.signal.aborted).toBe(true);
   });
 
-  test("comes at once when nobody reads any more (EPIPE), and nothing is thrown", async () => {
+  test("comes at once at EPIPE, and nothing is thrown", async () => {
     const pending = pendingHandler();
     const output = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })),
@@ -269,7 +269,7 @@ describe("the end", () => {
     expect(host.unfinishedLine()).toBe("");
   });
 
-  test("by stop() without a time of grace waits for nobody", async () => {
+  test("by stop() without a grace time aborts all calls", async () => {
     const pending = pendingHandler();
     const host = listener({ handlers: { "tools/call": pending.handler } });
     host.send(initialize(), callTool(1));

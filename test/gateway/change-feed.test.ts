@@ -32,7 +32,7 @@ test("a subscriber is with the next source before it leaves the last, so that no
 const quiet = (): ChangeFeed => ({ subscribe: () => () => {}, followable: async () => new Map() });
 const tools = { lists: new Set(["tools" as const]), resources: new Set<string>() };
 
-test("a subscriber that breaks keeps neither the others from hearing of the next source, nor the source from its place", async () => {
+test("a subscriber that throws affects neither the other subscribers nor the next source", async () => {
   const feed = new PersistentChangeFeed(quiet(), SILENT);
   const heard: Change[] = [];
   feed.subscribe(client, tools, () => {
@@ -44,7 +44,7 @@ test("a subscriber that breaks keeps neither the others from hearing of the next
   expect([...(await feed.followable(client, [])).keys()]).toEqual(["x:new"]);
 });
 
-test("a subscriber that leaves while others are told is not with the next source", () => {
+test("a subscriber that unsubscribes during a notification is not attached to the next source", () => {
   const feed = new PersistentChangeFeed(quiet(), SILENT);
   let subscribed = 0;
   let leave = (): void => {};
@@ -58,7 +58,7 @@ test("a subscriber that leaves while others are told is not with the next source
   expect(subscribed).toBe(1);
 });
 
-test("what the last source was about to tell is told before what it knows is compared with the next", () => {
+test("pending changes of the last source are sent before it is compared with the next", () => {
   const events: string[] = [];
   const feed = new PersistentChangeFeed({ ...quiet(), flush: () => void events.push("told") }, SILENT);
   feed.subscribe(client, tools, () => {});

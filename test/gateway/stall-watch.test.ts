@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("a timer that comes two seconds late tells of a stall, and of how long it was; a busy moment does not", () => {
+test("a timer that fires two seconds late is logged as a stall with its length; a busy moment is not", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => now);

@@ -41,7 +41,7 @@ describe("an explanation", () => {
       stage.status(`explain?${new URLSearchParams({ name, as }).toString()}`);
   };
 
-  test("names the rule that hides something from somebody, and judges keys with their groups", async () => {
+  test("names the rule that hides a tool from a principal, with the groups of its key", async () => {
     const explain = await started();
     expect(await explain("legacy-http__echo", "bob")).toMatchObject({
       target: "echo",

@@ -25,7 +25,7 @@ function ledgerOf(...orphans: Orphan[]) {
   };
 }
 
-test("those that end by themselves are not worth a word, the others are named", async () => {
+test("those that end by themselves are not reported, the others are named", async () => {
   const { ledger, log, living, said } = ledgerOf(docile, stubborn);
   await handleOrphans(ledger, false, log);
   living.delete(docile);
@@ -36,7 +36,7 @@ test("those that end by themselves are not worth a word, the others are named", 
   expect([...living]).toEqual([stubborn]);
 });
 
-test("with --reap all are ended before anything else goes on", async () => {
+test("with --reap all are killed before anything else", async () => {
   const { ledger, log, living, said } = ledgerOf(docile, stubborn);
   await handleOrphans(ledger, true, log);
   expect([...living]).toEqual([]);

@@ -19,7 +19,7 @@ describe("a call", () => {
     expect(calls[0]?.params).toBe(call.params);
   });
 
-  test("that is denied never reaches its server, and is told why in the rule's words", async () => {
+  test("that is denied never reaches its server, and gets the message of the rule", async () => {
     const { handle, calls } = policyOf({
       rules: [
         {
@@ -59,7 +59,7 @@ describe("a call", () => {
     });
   });
 
-  test("without a target is nobody's affair", async () => {
+  test("without a target is decided by no rule", async () => {
     const { handle } = policyOf({ default: "deny" });
     expect(wordOf(await handle(unroutedCall("tools/list")))).toBe("result");
   });
@@ -130,7 +130,7 @@ describe("what was decided", () => {
     },
   );
 
-  test("of a call at a host that can ask nobody is to deny it", async () => {
+  test("of a call of a host without elicitation is to deny it", async () => {
     const { handle, policy } = policyOf({ rules: [{ name: "ask", effect: "approve" }] });
     expect(wordOf(await handle(toolCall("db", "drop")))).toBe("denied");
     expect(policy.decisions()).toMatchObject([{ effect: "deny", rule: "ask" }]);

@@ -17,7 +17,7 @@ describe("approval", () => {
   };
   const call = () => toolCall("files", "delete_all", { path: "/tmp/‮x" }, { client: asksPeople });
 
-  test("is asked for before the server hears of the call, with what would be done in plain sight", async () => {
+  test("is asked for before the server receives the call, and shows tool and arguments", async () => {
     const { handle, calls } = policyOf({ rules: [{ ...approve, message: "Deleting cannot be undone." }] });
     const reply = await handle(call());
     expect(calls).toEqual([]);
@@ -93,7 +93,7 @@ describe("approval", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("shows more of a text that says what is done than of others", async () => {
+  test("shows more of the command and path arguments than of others", async () => {
     const { handle } = policyOf({ rules: [approve] });
     const args = { note: "n".repeat(500), command: `echo ${"x".repeat(500)}; rm -rf /` };
     const reply = await handle(toolCall("files", "delete_all", args, { client: asksPeople }));
@@ -192,7 +192,7 @@ describe("approval", () => {
     expect(wordOf(await handle(stolen))).toBe("state_rejected");
   });
 
-  test("is not to be had from a host that can ask nobody", async () => {
+  test("is refused for a host without elicitation", async () => {
     const { handle } = policyOf({ rules: [approve] });
     for (const capabilities of [{}, { elicitation: { url: {} } }, { sampling: {} }]) {
       const client = clientOf({ capabilities });
@@ -206,7 +206,7 @@ describe("approval", () => {
     expect(wordOf(await handle({ ...call(), client }))).toBe("input_required");
   });
 
-  test("is not asked for by a method in answer to which nobody can be asked", async () => {
+  test("is not asked for by a method that cannot carry a question", async () => {
     const { handle, calls } = policyOf({ rules: [{ ...approve, tools: ["*"], prompts: ["*"] }] });
     const route = { upstream: "files", target: "review", exposed: "files__review", kind: "prompts" } as const;
     const params = {
@@ -226,7 +226,7 @@ describe("approval", () => {
     expect(wordOf(await handle(prompt))).toBe("input_required");
   });
 
-  test("can be made up by nobody: an answer without a question asks the question", async () => {
+  test("cannot be forged: an answer without a question asks the question", async () => {
     const { handle, calls } = policyOf({ rules: [approve] });
     const forged = { ...call(), inputResponses: { responses: { "cardea/approval": { action: "accept" } } } };
     expect(wordOf(await handle(forged))).toBe("input_required");
@@ -250,7 +250,7 @@ describe("approval", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("is remembered as long as the rule says, for the same call of the same principal", async () => {
+  test("is remembered for the time in the rule, for the same call of the same principal", async () => {
     const { handle } = policyOf({ rules: [{ ...approve, rememberMs: 60_000 }] });
     const first = call();
     await handle(again(first, await handle(first), { "cardea/approval": { action: "accept" } }));

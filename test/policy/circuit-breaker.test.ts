@@ -132,7 +132,7 @@ describe("an open breaker", () => {
     expect(server.breaker.state).toBe("half_open");
   });
 
-  test("a probe that says nothing makes room for the next", async () => {
+  test("a probe that times out makes room for the next", async () => {
     const server = await opened();
     vi.advanceTimersByTime(10_000);
     await server.run(1, () => Promise.reject(new GatewayError("cancelled", "downstream", "bored")));
@@ -171,14 +171,14 @@ describe("an open breaker", () => {
     expect(server.breaker.state).toBe("closed");
   });
 
-  test("closes at once when the server was started anew", async () => {
+  test("closes at once when the server was restarted", async () => {
     const server = await opened();
     server.breaker.reset();
     expect(server.breaker.state).toBe("closed");
     expect(await server.run(3)).toEqual(["reply", "reply", "reply"]);
   });
 
-  test("a call from before it opened has no say in what comes after", async () => {
+  test("a call from before it opened does not count afterwards", async () => {
     const server = guarded();
     const early = server.breaker.tryAcquire();
     await server.run(20, failing);
@@ -188,7 +188,7 @@ describe("an open breaker", () => {
   });
 });
 
-test("it behaves as a list of all that ever happened says it should", () => {
+test("it behaves like a model that keeps the whole history", () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom("success", "failure", "none") },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 12_000 }) },

@@ -30,7 +30,7 @@ function place(places: number, room: number) {
   return { line: semaphore, server, handle };
 }
 
-describe("a server with two places", () => {
+describe("a server with a concurrency limit of two", () => {
   test("works on two calls; the third goes in when one is done, in order of arrival", async () => {
     const { server, handle, line } = place(2, 10);
     const calls = Array.from({ length: 4 }, () => fakeCall());
@@ -46,7 +46,7 @@ describe("a server with two places", () => {
     expect([line.running, line.queued]).toEqual([0, 0]);
   });
 
-  test("lets calls that come back with answers in, although all places are taken and others stand in line", async () => {
+  test("lets calls that return with answers skip the full queue", async () => {
     const { server, handle, line } = place(2, 10);
     const calls = Array.from({ length: 4 }, () => fakeCall());
     const back = Array.from({ length: 3 }, () => fakeCall({ inputResponses: { responses: {} } }));
@@ -66,7 +66,7 @@ describe("a server with two places", () => {
     expect([line.running, line.queued]).toEqual([0, 0]);
   });
 
-  test("refuses at once when its line is full, and says so in words and facts", async () => {
+  test("refuses at once when its queue is full, with text and details", async () => {
     const { handle } = place(2, 1);
     for (let i = 0; i < 3; i += 1) void handle(fakeCall());
     await expect(handle(fakeCall())).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe("a server with two places", () => {
     });
   });
 
-  test("a call that is given up leaves the line at once, and nobody else loses a place", async () => {
+  test("a cancelled call leaves the queue at once, and no other call loses its place", async () => {
     const { server, handle, line } = place(1, 10);
     const first = fakeCall();
     const controller = new AbortController();
@@ -95,7 +95,7 @@ describe("a server with two places", () => {
     await Promise.all(done);
   });
 
-  test("a call that was given up before it came does not wait", async () => {
+  test("a call that was cancelled before it arrived does not wait", async () => {
     const { handle, line } = place(1, 10);
     void handle(fakeCall());
     await expect(handle(fakeCall({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
@@ -115,7 +115,7 @@ describe("a server with two places", () => {
     await Promise.all(replies);
   });
 
-  test("a failing call gives its place back", async () => {
+  test("a failing call releases its slot", async () => {
     const semaphore = new Semaphore(1, 0);
     const handle = concurrency({ semaphore, server: "files" })(() => Promise.reject(new Error("broken")));
     await expect(handle(fakeCall())).rejects.toThrow("broken");
@@ -124,7 +124,7 @@ describe("a server with two places", () => {
   });
 });
 
-test("whatever happens, no more are inside than there are places, and all places come back", async () => {
+test("never more calls run than the limit, and all slots are released", async () => {
   const step = fc.oneof(
     fc.constant("arrive" as const),
     fc.constant("finish" as const),
@@ -162,16 +162,16 @@ test("whatever happens, no more are inside than there are places, and all places
   );
 });
 
-test("a line without places is refused when it is made", () => {
+test("a limit of 0 is refused when it is created", () => {
   expect(() => new Semaphore(0, 1)).toThrow(RangeError);
   expect(() => new Semaphore(1, -1)).toThrow(RangeError);
 });
 
-describe("places at a server are shared between principals", () => {
+describe("slots of a server are shared fairly between principals", () => {
   const of = (id: string): Call =>
     fakeCall({ client: { ...fakeCall().client, principal: { id, groups: [], claims: {} } } });
 
-  test("one that calls what never ends leaves places, and room in line, for others", async () => {
+  test("one whose calls never end leaves slots, and queue space, for others", async () => {
     const { server, handle, line } = place(8, 16);
     const greedy = Array.from({ length: 40 }, () => of("ann"));
     const outcomes = greedy.map((call) => handle(call).catch((error: { code: string }) => error.code));

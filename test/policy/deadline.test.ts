@@ -51,7 +51,7 @@ function watch(reply: Promise<Reply>) {
 }
 
 describe("a silent server", () => {
-  test("is given up after the time-out, not before, and is told", async () => {
+  test("is cancelled at the server after the timeout, not before", async () => {
     const server = patientServer();
     const state = watch(deadline(settings)(server.handler)(fakeCall()));
     await vi.advanceTimersByTimeAsync(4999);
@@ -82,7 +82,7 @@ describe("a silent server", () => {
 });
 
 describe("a sign of life", () => {
-  test("starts the clock anew and still reaches the client", async () => {
+  test("restarts the idle timeout and still reaches the client", async () => {
     const server = patientServer();
     const notices: string[] = [];
     const call = fakeCall({ notify: (notice) => void notices.push(notice.method) });
@@ -221,7 +221,7 @@ describe("a process that stands still", () => {
     expect(state.error).toMatchObject({ code: "timed_out" });
   });
 
-  test("starts the clock anew with the next sign of life, as ever", async () => {
+  test("restarts the idle timeout at the next progress", async () => {
     const server = patientServer();
     const state = watch(deadline({ ...settings, capMs: 60_000 })(server.handler)(fakeCall()));
     await vi.advanceTimersByTimeAsync(4_000);

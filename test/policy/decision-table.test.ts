@@ -90,7 +90,7 @@ describe.each(Object.keys(OUTCOMES) as Effect[])("%s", (effect) => {
     }
   });
 
-  test("with a rule before it that decides, it has no say", async () => {
+  test("with a rule before it that decides, it is not evaluated", async () => {
     for (const [first, word] of Object.entries(OUTCOMES)) {
       const rules = [ruleOf(first as Effect), ruleOf(effect)];
       expect(wordOf(await policyOf({ rules }, answer).handle(TOOL))).toBe(word);
@@ -132,7 +132,7 @@ describe.each([
     expect(await ask([{ effect: "allow" }, { on, ...unmet, effect: "allow" }], "deny")).toBe("result");
   });
 
-  test("a rule about something else has no say", async () => {
+  test("a rule about something else does not match", async () => {
     for (const other of (["sampling", "elicitation", "roots"] as const).filter((kind) => kind !== on)) {
       const { handle } = policyOf({ rules: [{ on: other, effect: "deny" }] }, asks);
       expect(wordOf(await handle(TOOL))).toBe("input_required");

@@ -47,7 +47,7 @@ describe("a tool call refused after it was routed", () => {
     ["timed_out", {}, "It may have run: check before trying again."],
     ["timed_out", { retryable: true }, "A retry may help."],
     ["outcome_unknown", {}, "It may have run: check before trying again."],
-  ])("%s says whether trying again can help (%j)", async (code, options, advice) => {
+  ])("%s says whether a retry can help (%j)", async (code, options, advice) => {
     const content = object(await rescued(fakeCall(), refusal(code, options)))?.content;
     expect(content).toEqual([{ type: "text", text: `this was refused. ${advice}` }]);
   });
@@ -107,7 +107,7 @@ describe("everything else gets a JSON-RPC error", () => {
 });
 
 describe("what is no refusal", () => {
-  test("tells the client nothing but where to look, and the log everything", async () => {
+  test("gives the client an id only, and the log the whole error", async () => {
     const errors: LogFields[] = [];
     const logger = { ...SILENT, error: (fields: LogFields) => void errors.push(fields) };
     const thrown = new TypeError("cannot read token sk-123 of undefined");
@@ -125,7 +125,7 @@ describe("what is no refusal", () => {
     expect(errors).toEqual([{ call: call.id, method: "tools/call", error: thrown }]);
   });
 
-  test("is a cancellation where the client had given up already", async () => {
+  test("is a cancel where the client had aborted already", async () => {
     const signal = AbortSignal.abort();
     const reply = await rescued(fakeCall({ signal }), signal.reason);
     expect(reply).toMatchObject({ refusal: "cancelled" });

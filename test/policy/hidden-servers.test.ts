@@ -89,7 +89,7 @@ describe.each(HOSTS)("for a $era host over $door that may not see a server", (ki
     expect(first).toEqual(second);
   });
 
-  test("it is never met on its behalf, and cannot ask it anything", async () => {
+  test("it is never connected for that principal, and cannot ask it anything", async () => {
     const [running] = await both();
     const host = await running.host(kind, "bob");
     for (const method of ["tools/list", "tools/call", "ops/run"])
@@ -98,7 +98,7 @@ describe.each(HOSTS)("for a $era host over $door that may not see a server", (ki
   });
 });
 
-describe("the path of a server that somebody may not see", () => {
+describe("the path of a server that is hidden from the principal", () => {
   const body = (method: string) =>
     JSON.stringify({
       jsonrpc: "2.0",
@@ -151,7 +151,7 @@ describe("the path of a server that somebody may not see", () => {
     ["another method", { method: "PUT" }],
   ];
 
-  test.each(requests)("answers as one that nobody has configured: %s", async (_, init) => {
+  test.each(requests)("answers like that of an unknown server: %s", async (_, init) => {
     const [running] = await both();
     const ask = async (name: string, person: Person) => {
       const response = await running.fetch(`/mcp/${name}`, init, person);

@@ -28,13 +28,13 @@ function asked(given: GivenPolicy, question: JsonObject): unknown {
 const REFUSED = ["denied", -1];
 
 describe("a question that belongs to no call", () => {
-  test("is asked where no rule says no", () => {
+  test("is asked where no rule denies it", () => {
     expect(asked({}, form)).toEqual(form);
     expect(asked({ rules: [{ on: "elicitation", servers: ["other"], effect: "deny" }] }, form)).toEqual(form);
     expect(asked({}, { method: "roots/list" })).toEqual({ method: "roots/list" });
   });
 
-  test("is refused by a rule about its server, or about what it says", () => {
+  test("is refused by a rule about its server, or about its text", () => {
     expect(asked({ rules: [{ on: "elicitation", effect: "deny" }] }, form)).toEqual(REFUSED);
     const when = "request.message.matches('(?i)password')";
     expect(asked({ rules: [{ on: "elicitation", when, effect: "deny" }] }, form)).toEqual(REFUSED);

@@ -125,7 +125,7 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     expect((await calls(rules(denied), "ops/run", test)).reached).toHaveLength(1);
   });
 
-  test("that names things of two servers is refused, and told which", async () => {
+  test("that names targets of two servers is refused, with their names", async () => {
     const { error, reached } = await calls({}, "other/run", {
       name: "db__query",
       uri: "files+file:///pub/y",
@@ -147,7 +147,7 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     expect(reached).toEqual([]);
   });
 
-  test("that several servers declare is refused, and told which; hidden ones are not among them", async () => {
+  test("that several servers declare is refused, with the names of the visible ones", async () => {
     const servers = { db: DB, files: { ...FILES, ...declares("ops") } };
     const { error, reached } = await calls({}, "ops/run", {}, servers);
     expect(error).toMatchObject({
@@ -184,7 +184,7 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     expect(JSON.stringify(rows)).toContain('"effect":"hide"');
   });
 
-  test("is refused where it names something hidden, in the words for what is not there", async () => {
+  test("is refused where it names a hidden target, with the error for an unknown one", async () => {
     const hidden = rules(rule("hide", { tools: ["db__drop"] }));
     for (const params of [{ name: "drop" }, { tool: "drop" }, { name: "db__query", more: ["drop"] }]) {
       const { error, reached } = await calls(hidden, "ops/run", params);
@@ -202,7 +202,7 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     }
   });
 
-  test("needs an approval that nobody can give on account of it", async () => {
+  test("is denied where it needs an approval that it cannot carry", async () => {
     const { error, reached } = await calls(rules(rule("approve", { servers: ["db"] })), "ops/run", {});
     expect(error).toMatchObject({ message: '"ops/run" needs an approval, which ops/run cannot ask for' });
     expect(reached).toEqual([]);
@@ -318,7 +318,7 @@ describe("an explanation of a method of a vendor", () => {
   const limits = [{ name: "few", methods: ["ops/*"], rate: "2/h" }];
   const supposed = (name: string, args: JsonObject, as = "ann") => ({ name, args, as, scopes: [] });
 
-  test("says where it goes, which rule decides, and which limits apply", async () => {
+  test("shows its route, the rule that decides, and the limits that apply", async () => {
     const { gateway } = await openGateway({ db: DB, files: FILES }, { policy, limits });
     expect(await gateway.explain(supposed("ops/run", {}))).toMatchObject({
       ...{ server: "db", target: "ops/run", effect: "allow", rule: "ops", visible: true },
@@ -338,7 +338,7 @@ describe("an explanation of a method of a vendor", () => {
     });
   });
 
-  test("says why it goes nowhere", async () => {
+  test("shows why it has no route", async () => {
     const { gateway } = await openGateway({ db: DB, files: { ...FILES, ...declares("ops") } }, { policy });
     expect(await gateway.explain(supposed("ops/run", {}))).toEqual({
       unknown:

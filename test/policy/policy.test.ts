@@ -45,7 +45,7 @@ describe("the example of the contract", () => {
 });
 
 describe("explain", () => {
-  test("tells of every rule and limit whether it matches and why, and changes nothing", async () => {
+  test("explains for every rule and limit whether it matches, and changes nothing", async () => {
     const { policy, handle } = policyOf({
       rules: [...EXAMPLE, { name: "for-bob", principals: ["bob"], effect: "deny" }],
       limits: [
@@ -100,7 +100,7 @@ describe("explain", () => {
     expect(policy.explain(call).limits[0]?.waitMs).toBeGreaterThan(50_000);
   });
 
-  test("says what cannot be answered", () => {
+  test("reports what it cannot evaluate", () => {
     const { policy } = policyOf({ rules: [{ when: "args.n > 'a'", effect: "deny" }] });
     const explained = policy.explain(toolCall("db", "write", { n: 1 }));
     expect(explained.effect).toBe("deny");
@@ -122,7 +122,7 @@ describe("a config that cannot be put into effect", () => {
     limits: [limit({}), limit({ name: "twice", concurrency: 1 })],
   } as const;
 
-  test("is told with every fault and its place", () => {
+  test("is an error with every fault and its place", () => {
     expect(policyFaults(broken).map(({ path }) => path.join("."))).toEqual([
       "policy.rules.0.when",
       "limits.0",
@@ -219,7 +219,7 @@ describe("a round that began before a reload", () => {
   });
 });
 
-test("without rules and limits a call goes on as it is, and nobody's list is filtered", () => {
+test("without rules and limits calls pass unchanged, and no list is filtered", () => {
   const { policy } = policyOf({});
   const reply = Promise.resolve({ kind: "error", error: { code: 0, message: "" } } as const);
   const next = () => reply;
@@ -229,7 +229,7 @@ test("without rules and limits a call goes on as it is, and nobody's list is fil
   expect([policy.visible, policy.maySubscribe]).toEqual([undefined, undefined]);
 });
 
-test("nobody hears of updates of what they may not read, or not without being asked", () => {
+test("no updates are sent for resources that a principal may not read, or only with approval", () => {
   const { policy } = policyOf({
     rules: [
       { resources: ["*secret*"], effect: "deny" },

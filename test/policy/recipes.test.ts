@@ -165,7 +165,7 @@ test("9. keys do not leave", async () => {
   expect(seen[0]?.params.arguments).toEqual({ debug: "[redacted]", sql: "y" });
 });
 
-test("10. enough for everybody", async () => {
+test("10. a rate limit per principal", async () => {
   const { policy, handle } = recipe(10, () => new Promise(() => undefined));
   const call = (server: string, tool: string) => toolCall(server, tool, {}, { client: person() });
   for (let i = 0; i < 5; i += 1) void handle(call("search", "web"));
@@ -234,7 +234,7 @@ test.each([
   expect(wordOf(await recipe(13).handle(toolCall("b", "write", args)))).toBe(word);
 });
 
-test("14. so many a day", async () => {
+test("14. a daily quota", async () => {
   const { config, handle } = recipe(14);
   expect(config.limits?.[0]?.quota).toEqual({ count: 1000, windowMs: 86_400_000 });
   const words: string[] = [];

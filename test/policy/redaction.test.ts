@@ -122,7 +122,7 @@ describe("keys and numbers", () => {
     expect(looks).toBeLessThan(10 * keys.length);
   });
 
-  test("the protocol's own names are no words of a server", async () => {
+  test("the protocol's own names are not redacted", async () => {
     const object = { content: [{ type: "image", data: "abcd", mimeType: "x/y" }], isError: false };
     expect(await resultOf(object, ["content", "data", "mimeType"])).toEqual(object);
   });
@@ -311,11 +311,11 @@ describe("notices", () => {
     ]);
   });
 
-  test("are not sent when they say it with a counter that hosts need to be a number", async () => {
+  test("are dropped when the match is in a number that hosts require", async () => {
     expect(await heard([progress({ progressToken: 1, progress: CARD })], ["\\d{16}"])).toEqual([]);
   });
 
-  test("lose their words when these are too many to be looked through at once", async () => {
+  test("lose their text when it is too long to be searched", async () => {
     const message = ["a ".repeat(200_000), "b ".repeat(100_000)].join("");
     const data = Array.from({ length: 9 }, () => "c ".repeat(50_000));
     const log = { method: "notifications/message", params: { level: "info", data } };

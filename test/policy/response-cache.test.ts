@@ -45,8 +45,8 @@ const tool = (annotations: object, over: Partial<Call> = {}): Call =>
   });
 const textOf = (reply: Reply) => (reply.kind === "result" ? JSON.stringify(reply.result.object) : reply.kind);
 
-describe("what a server says holds", () => {
-  test("for as long as it says, and what is left of that is told", async () => {
+describe("the cacheScope and ttlMs of a server hold", () => {
+  test("for its ttlMs, and the response has what is left of it", async () => {
     const { handle, asked, onHit } = server();
     const first = await handle(read());
     vi.advanceTimersByTime(59_000);
@@ -75,7 +75,7 @@ describe("what a server says holds", () => {
   test.each<[string, Freshness | undefined]>([
     ["nothing of it", undefined],
     ["that it does not", { ttlMs: 0, scope: "public" }],
-  ])("not at all where it says %s", async (_, freshness) => {
+  ])("not at all where it sends %s", async (_, freshness) => {
     const cache = new ResponseCache();
     const { handle, asked } = freshness === undefined ? noFreshness(cache) : server(freshness, cache);
     await handle(read());
@@ -168,7 +168,7 @@ describe("every time the server is asked", () => {
   });
 });
 
-describe("attack 24: nobody sees what is somebody else's", () => {
+describe("attack 24: no principal gets the cached response of another", () => {
   test("what is private is one principal's, also when all ask at once", async () => {
     const whose = new ResponseCache();
     const handle = compose([responseCache(whose)], async ({ client }): Promise<Reply> => {
@@ -189,14 +189,14 @@ describe("attack 24: nobody sees what is somebody else's", () => {
     }
   });
 
-  test("what is public is everybody's", async () => {
+  test("a public response is shared by all", async () => {
     const { handle, asked } = server(minute("public"));
     await handle(read());
     await handle(read("a:b", { client: bob }));
     expect(asked()).toBe(1);
   });
 
-  test("whoever can do other things may be told other things", async () => {
+  test("clients with other capabilities have entries of their own", async () => {
     const { handle, asked } = server(minute("public"));
     await handle(read());
     await handle(read("a:b", { client: clientOf({ capabilities: { sampling: {} } }) }));
@@ -214,7 +214,7 @@ describe("attack 24: nobody sees what is somebody else's", () => {
     expect(asked()).toBe(2);
   });
 
-  test("a principal cannot be named like nobody", async () => {
+  test("a principal cannot have the name of the anonymous one", async () => {
     const { handle, asked } = server(minute("private"));
     await handle(read("a:b", { client: clientOf({ principal: { id: "null", groups: [], claims: {} } }) }));
     await handle(read("a:b", { client: bob }));
@@ -222,7 +222,7 @@ describe("attack 24: nobody sees what is somebody else's", () => {
   });
 });
 
-describe("news of the server", () => {
+describe("notifications of the server", () => {
   test("make it forget", async () => {
     const { handle, cache, asked } = server();
     await handle(read());

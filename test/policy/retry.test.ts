@@ -53,7 +53,7 @@ describe("a call whose server was lost is made again", () => {
     expect(onRetry).toHaveBeenCalledOnce();
   });
 
-  test("once, and then its failure is told", async () => {
+  test("once, and then its error is returned", async () => {
     const { handle, asked } = failing(lost({}, "upstream_unavailable"), 9);
     await expect(handle(fakeCall(READ_ONLY))).rejects.toMatchObject({ code: "upstream_unavailable" });
     expect(asked()).toBe(2);
@@ -98,7 +98,7 @@ describe("a call is not made again", () => {
   });
 });
 
-test("a call that cannot be made again goes on as the very object it is", async () => {
+test("a call that cannot be retried is passed on as the same object", async () => {
   const seen: Call[] = [];
   const handle = compose([retry({ budget: new RetryBudget() })], async (call) => {
     seen.push(call);
@@ -109,7 +109,7 @@ test("a call that cannot be made again goes on as the very object it is", async 
   expect(seen[0]).toBe(call);
 });
 
-test("the breaker sees each attempt for what it was, and is not asked again when it refuses", async () => {
+test("the circuit breaker sees each attempt, and its refusal is not retried", async () => {
   const breaker = new CircuitBreaker({ calls: 4 });
   let asked = 0;
   const handle = compose(
@@ -179,7 +179,7 @@ describe("the budget", () => {
     );
   });
 
-  test("a server that is gone for everybody gets no flood of repeats", async () => {
+  test("an unreachable server gets no flood of retries", async () => {
     const { handle, onRetry } = failing(lost(), Number.POSITIVE_INFINITY);
     const calls = Array.from({ length: 500 }, () => handle(fakeCall(READ_ONLY)).catch(() => {}));
     await Promise.all(calls);

@@ -72,7 +72,7 @@ describe("a rule that needs scopes", () => {
   });
 });
 
-test("whoever came without a token is denied like by any other rule", async () => {
+test("a caller without a token is denied like by any other rule", async () => {
   const reply = await ask({ default: "deny", rules: [reading] }, clientOf());
   expect([wordOf(reply), scopesIn(reply)]).toEqual(["denied", undefined]);
 });

@@ -180,7 +180,7 @@ test("a state expires, and until then may be brought more than once", async () =
   await rejected(short, first, { now: () => START + 1000 });
 });
 
-test("a later round is sealed anew", async () => {
+test("each round is sealed again", async () => {
   const handler = sealedState({ key, now: () => START })(async (call) =>
     asks({ server: `${call.inputResponses?.state?.server ?? "start"}+` }),
   );
@@ -201,7 +201,7 @@ test("where the server gives no state the client gets none, and answers pass wit
   expect(seen).toEqual([undefined, { responses: { q: {} } }]);
 });
 
-test("a state of one of several workers says whose it is, and opens nowhere else", async () => {
+test("a state names its worker, and opens in no other", async () => {
   const state = await sealed("abc", first, { worker: 2 });
   expect(state).toMatch(/^2-cardea3\./);
   expect(await opened(state, first, { worker: 2 })).toBe("abc");

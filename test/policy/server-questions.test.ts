@@ -33,7 +33,7 @@ describe("what a server asks", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("is refused in the words of each kind of question", async () => {
+  test("is refused with the decline of each kind of question", async () => {
     const { handle } = policyOf(
       {
         rules: [
@@ -49,7 +49,7 @@ describe("what a server asks", () => {
     });
   });
 
-  test("is asked as far as it may be, and the server hears all answers together", async () => {
+  test("is asked as far as allowed, and the server receives all answers together", async () => {
     const { handle } = policyOf(
       { rules: [{ on: "sampling", effect: "deny" }] },
       inTurn(questions({ a: elicitation("name?"), s: sampling() }, "state")),
@@ -110,7 +110,7 @@ describe("what a server asks", () => {
     );
   });
 
-  test("may take only so many rounds", async () => {
+  test("has a limit of rounds", async () => {
     const { handle } = policyOf(
       { rules: [{ on: "elicitation", effect: "allow", maxRounds: 2 }] },
       async ({ inputResponses }) =>

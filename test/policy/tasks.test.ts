@@ -75,7 +75,7 @@ describe("what a task gives", () => {
     },
   );
 
-  test("is redacted by every rule that may have decided by the arguments, which nobody knows any more", async () => {
+  test("is redacted by every rule that may have matched its arguments, which are not kept", async () => {
     const rules = [
       {
         when: "args.secret == true",
@@ -146,20 +146,20 @@ describe("what a task asks", () => {
     expect(object(await handle(about("tasks/get")))).toEqual({ taskId: "t1", status: "working" });
   });
 
-  test("and is refused as a whole leaves a task that goes on", async () => {
+  test("and is refused as a whole leaves the task running", async () => {
     const server: Handler = async () => task({ inputRequests: { b: asked("your password?") } });
     const { handle } = policyOf({ rules }, server);
     expect(object(await handle(about("tasks/get")))).toEqual({ taskId: "t1", status: "working" });
   });
 
-  test("of a model, and may not, ends the task, because nobody can make up an answer", async () => {
+  test("of a model, and may not, ends the task, because no answer can be made up", async () => {
     const server: Handler = async () => task({ inputRequests: { c: sampling } });
     const { handle, calls } = policyOf({ rules: [{ on: "sampling", effect: "deny" }] }, server);
     await handle(about("tasks/get"));
     expect(told(calls).at(-1)).toEqual(["tasks/cancel", { taskId: "t1" }]);
   });
 
-  test("is told to the server again when it could not be told the first time", async () => {
+  test("is sent to the server again when the first attempt failed", async () => {
     let broken = true;
     const server: Handler = async (call) => {
       if (call.method === "tasks/get") return task({ inputRequests: { b: asked("your password?") } });

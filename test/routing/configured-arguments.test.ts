@@ -57,14 +57,14 @@ test("an argument called __proto__ stays one", () => {
   );
 });
 
-test("a method that nobody knows gets them like a call", () => {
+test("an unknown method gets them like a call", () => {
   const params = withConfiguredArguments(
     called({ arguments: { env: "prod" } }, { method: "other/run" }),
   ).params;
   expect(params.arguments).toEqual({ limit: 10, mode: "fast", env: "test" });
 });
 
-test("a call that is given nothing goes on as the very object it is", async () => {
+test("a call without configured arguments is passed on as the same object", async () => {
   const seen: Call[] = [];
   const handle = compose([configuredArguments], async (call) => {
     seen.push(call);

@@ -102,7 +102,7 @@ test("each server is asked for its own, and what it agrees to is followed under 
   expect([...one.listeners, ...two.listeners]).toEqual([]);
 });
 
-test("a client that cannot be told ends nothing, and is told of the next change", async () => {
+test("a client that cannot be notified ends nothing, and is notified of the next change", async () => {
   const one = telling("one", ["t1"]);
   const front = frontOf([one.upstream]);
   await settle();
@@ -122,7 +122,7 @@ test("a client that cannot be told ends nothing, and is told of the next change"
   expect(told.heard).toHaveLength(1);
 });
 
-test("somebody else's task, and one of a server out of sight, are followed by nobody", async () => {
+test("another principal's task, and one of a hidden server, cannot be followed", async () => {
   const [one, two] = [telling("one", ["t1"]), telling("two", [])];
   const front = frontOf([one.upstream, two.upstream]);
   await settle();
@@ -165,7 +165,7 @@ test("changes that come while a task is being asked after are one, and none come
   expect(told.heard).toHaveLength(2);
 });
 
-test("an answer that is no task is not told, and a loss is", async () => {
+test("a response that is no task is not sent, and a lost task is", async () => {
   const one = telling("one", ["t1"]);
   const front = frontOf([one.upstream]);
   await settle();

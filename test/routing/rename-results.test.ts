@@ -280,7 +280,7 @@ describe("everything else", () => {
     },
   );
 
-  test("keeps what the reply says of itself", () => {
+  test("keeps the _meta of the reply", () => {
     const reply: Reply = {
       kind: "result",
       result: Payload.ofObject({ contents: [{ uri: "test://a" }] }),

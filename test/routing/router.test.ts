@@ -37,7 +37,7 @@ describe("a call with a target", () => {
     expect(call.params).toBe(given);
   });
 
-  test("carries the route for everybody on the way", async () => {
+  test("carries the route for all middleware", async () => {
     const files = fakeUpstream("files", { lists });
     const { handle } = frontOf([files]);
     await settle();
@@ -125,7 +125,7 @@ describe("a call with a target", () => {
     });
   });
 
-  test("of a server that is down says why it is", async () => {
+  test("of a server that is down has the reason", async () => {
     const files = fakeUpstream("files", { state: "starting" });
     files.goDown("files cannot be started: command not found: x");
     const { handle } = frontOf([files]);
@@ -136,7 +136,7 @@ describe("a call with a target", () => {
     });
   });
 
-  test("that only its own kind of client can see is found although nobody asked for that list before", async () => {
+  test("that only its own capability class can see is found without an earlier tools/list", async () => {
     const upstream = fakeUpstream("everything", {
       audience: ({ capabilities, affinity }) =>
         capabilities.sampling === undefined
@@ -303,7 +303,7 @@ describe("lists", () => {
     expect(files.calls).toEqual([]);
   });
 
-  test("come in pages, and a cursor of another list, or of nobody, is -32602", async () => {
+  test("come in pages, and a cursor of another list, or a forged one, is -32602", async () => {
     const many = Array.from({ length: 1_001 }, (_, index) => tool(`t${index}`));
     const { handle } = frontOf([fakeUpstream("files", { lists: { tools: many } })]);
     await settle();

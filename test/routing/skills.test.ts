@@ -58,7 +58,7 @@ describe("skills/list", () => {
     expect(received(two)?.params).toEqual({ uri: "skill://pdf/forms/a.md" });
   });
 
-  test("of a single server is what that server says, but for cursors", async () => {
+  test("of a single server is that of the server, but for cursors", async () => {
     const front = frontOf([serving("one", ["pdf"]), fakeUpstream("plain")]);
     await settle();
     const reply = await list(front);
@@ -97,7 +97,7 @@ describe("one skill", () => {
     });
   });
 
-  test("of nobody, and of a server that promised no such thing, is unknown", async () => {
+  test("of no server, or of one without the capability, is unknown", async () => {
     const [one, two] = [serving("one", []), serving("two", [], { directoryRead: true })];
     const front = frontOf([one, two, fakeUpstream("plain")]);
     await settle();
@@ -109,7 +109,7 @@ describe("one skill", () => {
     expect([...one.calls, ...two.calls]).toEqual([]);
   });
 
-  test("is no method at all where nobody serves it", async () => {
+  test("is -32601 where no server has it", async () => {
     const front = frontOf([serving("one", ["pdf"])]);
     await settle();
     const reply = await front.handle(fakeCall("resources/directory/read", { uri: "skill://one/pdf" }));

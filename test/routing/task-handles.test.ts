@@ -34,7 +34,7 @@ describe("the handle of a task", () => {
     );
   });
 
-  test("of one of several workers says whom to ask, and any other that shares the key knows it too", () => {
+  test("names its worker, and opens in any other that shares the key", () => {
     fc.assert(
       fc.property(
         tasks.filter(isWellFormed),
@@ -50,7 +50,7 @@ describe("the handle of a task", () => {
     );
   });
 
-  test("opens for nobody else: no other principal, no other scope, no client of the other kind", () => {
+  test("opens for no other principal, scope or kind of client", () => {
     fc.assert(
       fc.property(tasks, clients, clients, (task, owner, thief) => {
         fc.pre(!sameBinding(owner, thief));

@@ -40,7 +40,7 @@ const status = (taskId: string): Notice => ({
   params: { taskId, status: "working" },
 });
 
-test("the status of a task is told to the session that has it, whichever connection it came on", () => {
+test("the status of a task is sent to its session, whichever connection it came on", () => {
   const { tasks, told, directory, a, b } = room();
   for (const id of ["t2", "t1", "t3"]) forwardTaskNotification("files", status(id), directory, tasks);
   forwardTaskNotification("another", status("t1"), directory, tasks);
@@ -48,7 +48,7 @@ test("the status of a task is told to the session that has it, whichever connect
   expect(told).toEqual({ a: [status(a)], b: [status(b)] });
 });
 
-test("it is told to whoever asked after the task last, and to nobody who has no session any more", () => {
+test("it is sent to the session that polled the task last, and to none that is closed", () => {
   const { tasks, told, directory, a } = room();
   const again = { server: "files", id: "t1", tool: "run" };
   expect(tasks.expose(session("b"), again)).toBe(a);
@@ -59,7 +59,7 @@ test("it is told to whoever asked after the task last, and to nobody who has no 
   expect(told).toEqual({ a: [], b: [status(a)] });
 });
 
-test("a question or a message says which of the client's tasks it belongs to, and of another's nothing", async () => {
+test("a question or a message names the client's task that it belongs to, and never another's", async () => {
   const { tasks, told, asked, directory, a } = room();
   const port = directoryWithHandles("files", directory, tasks).find("a");
   const question = (taskId: string) => ({

@@ -117,7 +117,7 @@ describe("a task as an extension has it", () => {
     expect(resultOf(await front.handle(fakeCall("tasks/get", { taskId }, { client }))).taskId).toBe(taskId);
   });
 
-  test("leads whoever asks after it to its tool, so that log, metrics and rules know what it is about", async () => {
+  test("leads a poll to its tool, so that log, metrics and rules see its name", async () => {
     const one = modern("one");
     const front = frontOf([one, modern("two")], {
       servers: [server("one", { prefix: "first" }), server("two")],
@@ -159,7 +159,7 @@ describe("a task as an extension has it", () => {
 });
 
 describe("a task that a client asks for", () => {
-  test("is renamed in every place where it is named", async () => {
+  test("is renamed wherever it occurs", async () => {
     const one = legacy("one");
     const front = frontOf([one, legacy("two")]);
     await settle();
@@ -177,7 +177,7 @@ describe("a task that a client asks for", () => {
     expect(received(one)).toEqual({ method: "tasks/result", params: { taskId: "t-1" } });
   });
 
-  test("is renamed in what its server asks and says while its result is waited for", async () => {
+  test("is renamed in questions and notifications while its result is pending", async () => {
     const meta = (taskId: string) => ({ _meta: { [RELATED]: { taskId }, "x-more": 1 } });
     const one = legacy("one");
     const front = frontOf([one, legacy("two")]);
@@ -208,7 +208,7 @@ describe("a task that a client asks for", () => {
     expect(heard).toEqual([{ method: "notifications/message", params: { data: "x", ...meta(taskId) } }]);
   });
 
-  test("is not asked for at a server that runs no calls as tasks, whatever others promise", async () => {
+  test("is not requested from a server without tasks, whatever others advertise", async () => {
     const plain = fakeUpstream("plain", { capabilities: { tools: {} }, lists });
     const front = frontOf([legacy("one"), plain, modern("new")]);
     await settle();
@@ -274,7 +274,7 @@ describe("the list of tasks", () => {
     ]);
   });
 
-  test("shows nothing of others: who says who they are sees what is theirs, who does not what is their session's", async () => {
+  test("shows only the tasks of the principal, or of the session where it is anonymous", async () => {
     const front = frontOf([listing("one", ["a", "b", "c"])]);
     await settle();
     const ann = { principal: { id: "ann", groups: [], claims: {} } };
@@ -288,7 +288,7 @@ describe("the list of tasks", () => {
     expect(ids(await list(front, anybody))).toEqual([]);
   });
 
-  test("goes on where a full page ended, under a cursor that is ours", async () => {
+  test("continues where a full page ended, under a cursor of the gateway", async () => {
     const many = Array.from({ length: 150 }, (_, at) => `t${at}`);
     const front = frontOf([listing("one", many.slice(0, 120), many.slice(120)), listing("two", ["z"])]);
     await settle();

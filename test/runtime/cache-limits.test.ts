@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { expect, test } from "vitest";
 import { entryAndKeyLimit, entryLimit } from "../../src/runtime/cache-limits.js";
 
-test("the entry that was not used for the longest time makes room for one too many", () => {
+test("the least recently used entry is evicted for one too many", () => {
   const cache = new LRUCache<string, number>(entryLimit(3));
   for (const [value, key] of ["a", "b", "c"].entries()) cache.set(key, value);
   cache.get("a");

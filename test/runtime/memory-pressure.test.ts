@@ -29,7 +29,7 @@ function watched() {
   return { pressure, reading, said, after };
 }
 
-test("each level begins at its share of the limit, and is said once", () => {
+test("each level begins at its share of the limit, and is logged once", () => {
   const { after, said } = watched();
   expect([91, 92, 94, 95, 98].map(after)).toEqual([0, 1, 1, 2, 3]);
   expect(said).toHaveLength(3);

@@ -37,7 +37,7 @@ test("a call that went well leaves one quiet line with who, what, where and how 
   ]);
 });
 
-test("where nobody reads the quiet lines, the others are written all the same", async () => {
+test("where debug lines are off, the others are written all the same", async () => {
   expect(await linesOf(fakeCall(), async () => textResult("all is well"), true)).toEqual([]);
   const refused = async () => {
     throw new GatewayError("queue_full", "gateway", "busy");
@@ -52,7 +52,7 @@ test("a refused call is worth a look", async () => {
   expect(lines).toMatchObject([["info", { outcome: "queue_full" }]]);
 });
 
-test("a target that nobody owns is named as the client named it, but not at any length", async () => {
+test("an unknown target is logged as the client sent it, up to a length", async () => {
   const lines = await linesOf(unroutedCall("tools/call", { name: "x".repeat(5000) }), async () => {
     throw new GatewayError("unknown_target", "downstream", "unknown tool");
   });

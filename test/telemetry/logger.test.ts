@@ -140,7 +140,7 @@ describe("the log for people", () => {
     expect(log.text()).toMatch(/^\d\d:\d\d:\d\d WARN {2}waiting server=files why="it is slow"\n$/);
   });
 
-  test("what a server says cannot steer the terminal or fake a second line", () => {
+  test("text of a server cannot control the terminal or forge a second line", () => {
     const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
     log.logger.info({ stderr: `${ESC}[2Joops\n12:00:00 ERROR fake` }, `said ${ESC}]8;;x${hidden(7)}`);
     expect(log.lines()).toHaveLength(1);

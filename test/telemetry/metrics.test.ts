@@ -63,7 +63,7 @@ describe("calls", () => {
     ).toBe(50);
   });
 
-  test("a call for a server that is away counts as its, though nobody can tell which tool it is about", async () => {
+  test("a call for an unreachable server counts as its, without the name of a tool", async () => {
     await run(unroutedCall("tools/call", { name: "files__read" }), async () => {
       throw new GatewayError("upstream_unavailable", "upstream", "server files is not available", {
         server: "files",
@@ -105,7 +105,7 @@ describe("calls", () => {
     ["an internal error", errorReply(-32603), "tool_error", "-32603", "-32603"],
     ["a code nobody knows", errorReply(-1234), "tool_error", "_OTHER", "_OTHER"],
     ["a question", { kind: "input_required", requests: {} }, "input_required", "", ""],
-  ])("%s is told apart", async (_, reply, outcome, serverSees, clientSees) => {
+  ])("%s has a label of its own", async (_, reply, outcome, serverSees, clientSees) => {
     await run(fakeCall(), async () => reply);
     const text = await metrics.text();
     expect(text).toContain(`outcome="${outcome}"} 1`);
@@ -169,7 +169,7 @@ describe("everything else that is recorded", () => {
     expect(await sample('cardea_sessions{era="legacy"}')).toBe(2);
   });
 
-  test("what nobody reads is not advertised", async () => {
+  test("unread members are not advertised", async () => {
     expect(await metrics.text()).not.toContain("cardea_parked_calls");
     metrics.gauge("parkedCalls", {}, () => 3);
     expect(await sample("cardea_parked_calls")).toBe(3);

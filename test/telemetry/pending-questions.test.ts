@@ -72,7 +72,7 @@ describe("the questions that are open", () => {
     return { reply, hearers, gone: (key: string) => [...hearers].forEach((hear) => void hear(key)) };
   };
 
-  test("are known by server, kind, principal and since when, and by nothing of what they say", async () => {
+  test("are listed by server, kind, principal and time, without their text", async () => {
     vi.setSystemTime("2026-11-20T08:00:00Z");
     const waits = waiting();
     const handle = observerMiddleware([waits.observer])(async () => asks("elicitation/create", "one"));
@@ -82,7 +82,7 @@ describe("the questions that are open", () => {
     ]);
   });
 
-  test("take little memory, whatever their servers want to be told again", async () => {
+  test("take little memory, however large the state of their servers", async () => {
     const waits = waiting();
     const states = Array.from({ length: 50 }, (_, at) => String(at).padEnd(1024 * 1024, "x"));
     const handle = observerMiddleware([waits.observer])(async () =>
@@ -105,7 +105,7 @@ describe("the questions that are open", () => {
     expect(waits.list()).toEqual([]);
   });
 
-  test("are no longer open when nobody waits for them, one by one", async () => {
+  test("are closed one by one when their calls end", async () => {
     const waits = waiting();
     const { reply, gone, hearers } = watched("one");
     await observerMiddleware([waits.observer])(async () => reply)(fakeCall("tools/call", {}, { route }));
@@ -116,7 +116,7 @@ describe("the questions that are open", () => {
     expect(hearers.size).toBe(0);
   });
 
-  test("end with the request of a session that gives up, and not with that of a client without one", async () => {
+  test("end with the cancelled request of a session, and not with that of a client without one", async () => {
     for (const [client, left] of [
       [session(), 0],
       [fakeClient(), 1],

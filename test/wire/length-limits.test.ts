@@ -38,7 +38,7 @@ describe("what is too long", () => {
     ]);
   });
 
-  test("is told with the id of the call that it would have answered", () => {
+  test("is reported with the id of the call that it would have answered", () => {
     const answer = serverSays({ id: 7, result: { nextCursor: "c".repeat(MAX_STATE_LENGTH + 1) } });
     expect(answer).toThrow(expect.objectContaining({ id: 7 }));
   });
@@ -55,7 +55,7 @@ describe("what is too long", () => {
     }
   });
 
-  test("is found by the length of what it says, whatever stands beside it", () => {
+  test("is found by its length, whatever is beside it", () => {
     const member = fc.constantFrom(
       "name",
       "uri",

@@ -40,7 +40,7 @@ test("line and paragraph separators, form feeds and lone CRs do not end a line",
   expect(split([Buffer.from(`${line}\n`)]).lines).toEqual([line]);
 });
 
-test("a line over the limit is told of once and skipped, and the next one is read", () => {
+test("a line over the limit is reported once and skipped, and the next one is read", () => {
   const input = Buffer.from(`short\n${"x".repeat(50)}\nnext\n`);
   for (let size = 1; size <= input.length; size++) {
     const chunks = Array.from({ length: Math.ceil(input.length / size) }, (_, i) =>

@@ -73,7 +73,7 @@ describe("what is no message is refused:", () => {
   });
 });
 
-test("of a batch what is no message is told of in its place, and the others come", () => {
+test("an invalid member of a batch is reported in its place, and the others are read", () => {
   const [a, bad, junk, b] = read(
     '[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":7,"result":"done"},3,{"jsonrpc":"2.0","id":1,"result":{}}]',
   );
@@ -102,7 +102,7 @@ test.each([
   }
 });
 
-test("a bad response tells whose it would be, a bad request without a usable id tells nothing", () => {
+test("an invalid response has its id, an invalid request without a usable id has none", () => {
   expect(refusal('{"jsonrpc":"2.0","id":7,"result":"done"}').id).toBe(7);
   expect(refusal('{"id":"x","result":{}}').id).toBe("x");
   expect(refusal('{"jsonrpc":"2.0","id":[7],"method":"ping","params":[]}').id).toBeUndefined();

@@ -5,7 +5,7 @@ import fc from "../support/fast-check.js";
 
 const forms = (text: string) => [Payload.ofText(text), Payload.ofText(Buffer.from(text))];
 
-describe("whether a marker may stand in a payload", () => {
+describe("whether a payload may contain a marker", () => {
   test.each([
     ["it does", '{"a":{"isError":true}}', true],
     ["it does not", '{"content":[]}', false],
@@ -89,7 +89,7 @@ describe("without its first member", () => {
     expect(whole.object).toEqual({ resultType: "complete", a: 1 });
   });
 
-  test("where nobody has parsed it there is no telling which one counts", () => {
+  test("where it was not parsed the last one is unknown", () => {
     expect(
       Payload.ofText('{"resultType":"complete","a":1}').withoutFirst(RESULT_TYPE_COMPLETE),
     ).toBeUndefined();

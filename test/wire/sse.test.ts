@@ -52,7 +52,7 @@ test("an event that only the end of the stream ends is handed on", () => {
   expect(read([Buffer.from('data: {"a":1}')]).events).toEqual([{ data: '{"a":1}' }]);
 });
 
-test("an event over the limit is told of once, and nothing after it is read", () => {
+test("an event over the limit is reported once, and nothing after it is read", () => {
   const { events, tooLong } = read(
     [
       Buffer.from("data: ok\n\n"),

@@ -91,7 +91,7 @@ describe("the keys of an issuer", () => {
     expect(served.asked.length).toBe(2);
   });
 
-  test("that are known go on being used for an hour while the issuer cannot be reached, and no longer", async () => {
+  test("that are cached are used for an hour while the issuer is unreachable, and no longer", async () => {
     const { served, find, said } = keysOf();
     await find("one");
     served.failing = "connection refused";
@@ -208,7 +208,7 @@ describe("where the keys are", () => {
     ]);
   });
 
-  test("with a path in the issuer's name there are three places", async () => {
+  test("with a path in the issuer URL there are three metadata URLs", async () => {
     const { served, find } = keysOf();
     expect(await find("one")).toBe("found");
     expect(served.asked).toEqual([KEYS]);

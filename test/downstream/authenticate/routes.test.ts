@@ -149,7 +149,7 @@ describe("with credentials", () => {
 });
 
 describe("the metadata of the resource", () => {
-  test("stands at both places, and where a proxy in front shows us", async () => {
+  test("is served at both well-known paths, and behind a reverse proxy", async () => {
     const from = await issuer();
     const resource = "https://example.com/tools/mcp";
     const { origin, url } = await listening({
@@ -270,7 +270,7 @@ describe("a call that needs more than its token grants", () => {
   });
 });
 
-test("an issuer that is not there is 503 with a time to try again, and the gateway goes on", async () => {
+test("an unreachable issuer is 503 with Retry-After, and the gateway keeps serving", async () => {
   const from = await issuer();
   from.failing = (response) => response.writeHead(503).end();
   const { url } = await listening({ authentication: authenticationOf({ keys, jwt: jwtConfig(from.url) }) });

@@ -294,7 +294,7 @@ describe("a token that is refused", () => {
     expect(authentication.failures).toEqual([reason]);
   });
 
-  test("says nothing of itself in the refusal", async () => {
+  test("does not appear in the refusal", async () => {
     const { from, authentication } = await taking();
     const token = await from.token({ aud: "s3cret", sub: "s3cret", scope: "s3cret" });
     expect(JSON.stringify(await outcome(authentication, bearer(token)))).not.toContain("s3cret");
@@ -332,7 +332,7 @@ describe("a token that was good", () => {
     expect(await outcome(authentication, bearer(token))).toMatchObject({ message: "the token has expired" });
   });
 
-  test("is looked at again after five minutes, when a key of its issuer may be gone", async () => {
+  test("is verified again after five minutes, when a key of its issuer may be revoked", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
     let checks = 0;
     const checkToken = async () => {

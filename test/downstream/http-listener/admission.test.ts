@@ -70,7 +70,7 @@ describe("Host x Origin x method x content type", () => {
     expect(reached).toBe(2 * 3 * 4);
   });
 
-  test("a refusal says its word and whether trying again can help", async () => {
+  test("a refusal has its code and whether a retry can help", async () => {
     const { url } = await listening();
     const answer = await send(url, withHeaders({ origin: "http://evil.example.com" }));
     expect(answer.headers["content-type"]).toBe("application/json");
@@ -191,7 +191,7 @@ describe("paths", () => {
     },
   );
 
-  test("OPTIONS says what is allowed, also to who is no browser", async () => {
+  test("OPTIONS has an Allow header, without an Origin too", async () => {
     const { origin } = await listening({ gateway: fakePort({ scopes: ["files"] }), sse: recordingEdge() });
     for (const [path, allow] of [
       ["/mcp", "GET, POST, DELETE, OPTIONS"],
@@ -204,7 +204,7 @@ describe("paths", () => {
     }
   });
 
-  test("GET and DELETE with a modern header are not allowed, and say what is", async () => {
+  test("GET and DELETE with a modern header are 405 with Allow", async () => {
     const { url, legacy } = await listening();
     for (const method of ["GET", "DELETE"]) {
       const answer = await send(url, { method, headers: { "mcp-protocol-version": "2026-07-28" } });
@@ -244,7 +244,7 @@ describe("the paths of 2024-11-05", () => {
     expect([answer.status, answer.headers.allow]).toEqual([405, allow]);
   });
 
-  test("are not there otherwise, and what would bring them is told", async () => {
+  test("are 404 otherwise, with the setting that enables them", async () => {
     const { origin } = await listening();
     for (const request of [
       send(`${origin}/sse`, { method: "GET" }),

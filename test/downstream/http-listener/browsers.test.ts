@@ -49,7 +49,7 @@ test("a stranger's preflight gets nothing", async () => {
   expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
 });
 
-test("who is no browser hears nothing of it", async () => {
+test("requests without an Origin get no CORS headers", async () => {
   const { url } = await listening({ listen });
   const { headers } = await send(url, { method: "GET" });
   expect(headers["access-control-allow-origin"]).toBeUndefined();

@@ -30,14 +30,14 @@ test("the probes answer, whatever address they came by, and readiness gives its 
   expect((await get("/readyz", "evil.example.com")).status).toBe(403);
 });
 
-test("that it is alive is told in the same words on both listeners", async () => {
+test("liveness has the same body on both listeners", async () => {
   const { origin } = await listening({
     readiness: () => ({ ready: false, reasons: ["the gateway is stopping"] }),
   });
   expect((await send(`${origin}/healthz`, { method: "GET" })).json()).toEqual({ status: "ok" });
 });
 
-test("HEAD is answered once, as GET would be, and nothing is said on stderr of it", async () => {
+test("HEAD is answered once, as GET would be, and nothing is written to stderr", async () => {
   const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
   onTestFinished(() => complaints.mockRestore());
   const authentication: Authentication = {
@@ -67,7 +67,7 @@ test("HEAD is answered once, as GET would be, and nothing is said on stderr of i
   expect(complaints.mock.calls).toEqual([]);
 });
 
-test("who asks for nothing that is there is told where MCP is spoken", async () => {
+test("404 names the path of MCP", async () => {
   const { origin } = await listening({ listen: { path: "/tools/mcp" } });
   const answer = await send(`${origin}/`, { method: "GET" });
   expect([answer.status, answer.json().error]).toMatchObject([
@@ -76,7 +76,7 @@ test("who asks for nothing that is there is told where MCP is spoken", async () 
   ]);
 });
 
-test("nobody listens beyond loopback without authentication, unless told to", async () => {
+test("listening beyond loopback without authentication is refused, unless configured", async () => {
   await expect(listening({ listen: { host: "0.0.0.0" } })).rejects.toThrow(/refused to listen on 0\.0\.0\.0/);
   await listening({ listen: { host: "0.0.0.0", insecure: true } });
   const authentication = { ...NO_AUTHENTICATION, isRequired: true };
@@ -134,7 +134,7 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
   expect((await quiet).status).toBe(200);
 });
 
-test("an idle connection is told how long it is kept, and is closed some time after that", async () => {
+test("an idle connection gets a Keep-Alive timeout, and is closed some time after it", async () => {
   const { port } = await listening({ timeouts: { keepAliveMs: 1_000 } });
   const socket = connect(port, "127.0.0.1");
   let heard = "";
@@ -197,7 +197,7 @@ test("with time to linger it serves on, closes each connection behind its answer
   await expect(send(url, modernRequest("tools/list"))).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test("it lingers no longer than it was told, nor than there is something to wait for", async () => {
+test("it lingers no longer than configured, nor than calls or /readyz polls need", async () => {
   const other = await listening();
   await other.listener.stop(10_000, 100, () => false);
   await expect(send(`${other.origin}/readyz`, { method: "GET" })).rejects.toThrow(/ECONNREFUSED/);

@@ -55,7 +55,7 @@ test("then it is calls: they are refused with their id, and what ends work is st
   expect(refused).toEqual(["calls", "calls"]);
 });
 
-test("then it is connections: a new one is closed, and one that was there goes on", async () => {
+test("at the limit a new connection is closed, and an open one is served", async () => {
   const { handler, called, answer } = pendingHandler();
   const {
     url,
@@ -74,7 +74,7 @@ test("then it is connections: a new one is closed, and one that was there goes o
   expect(refused).toEqual(["connections"]);
 });
 
-test("where nearly all connections are taken, those who come late are told so, and the others are served", async () => {
+test("near the connection limit new ones get 503, and the others are served", async () => {
   const { url, origin, port: bound, refused } = await pressed({ maxConnections: 20 });
   const early = connect(bound, "127.0.0.1");
   await once(early, "connect");
@@ -96,7 +96,7 @@ test("where nearly all connections are taken, those who come late are told so, a
   expect(refused).toEqual(["connections"]);
 });
 
-test("large bodies are taken up to a sum, and again when those before them are served", async () => {
+test("large bodies are accepted up to a sum, and again when earlier ones are done", async () => {
   const { handler, called, answer } = pendingHandler();
   const { url, refused } = await pressed({
     gateway: fakePort({ handlers: { "tools/call": handler } }),
@@ -124,7 +124,7 @@ test("a body without a length counts as the longest there may be", () => {
   bodies.reserve(1_000, response);
 });
 
-test("a principal has so many streams, and one more when one has ended; without principals there is one limit", () => {
+test("streams are limited per principal, or in all without principals; one that ends makes room", () => {
   const places = new SharedStreamQuota({ total: 5, perPrincipal: 2 });
   const someone = (id: string) => ({ id, groups: [], claims: {} });
   const leave = places.acquire(someone("alice"));
@@ -140,7 +140,7 @@ test("a principal has so many streams, and one more when one has ended; without 
   expect(() => places.acquire(someone("carol"))).toThrow(/5 streams are open/);
 });
 
-test("a GET stream of an older host takes a place, and gives it back when it is over", async () => {
+test("a GET stream of a legacy host counts, until it ends", async () => {
   const streamQuota = new SharedStreamQuota({ total: 1 });
   const legacy = createLegacyEdge({
     gateway,

@@ -60,7 +60,7 @@ async function sseServer(portOptions: FakePortOptions = {}, options: Partial<Htt
 const callTool = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "t" } });
 const initialize = initializeMessage({ version: "2024-11-05" });
 
-test("the first event says where to post, and everything else comes as messages on the same stream", async () => {
+test("the first event is the endpoint, all others are messages on the same stream", async () => {
   const server = await sseServer({ handlers: { "tools/call": echo } });
   const { events, endpoint, post } = await server.connect();
   expect(endpoint).toMatchObject({
@@ -95,7 +95,7 @@ test("the session ends with the stream, and its calls with it", async () => {
   pending.answer(textReply("late"));
 });
 
-test("nobody posts to the stream of another principal, nor to one that never was", async () => {
+test("a POST to the stream of another principal, or to an unknown one, is refused", async () => {
   const server = await sseServer({ handlers: { "tools/call": echo } });
   const { events, post } = await server.connect();
   expect((await post(initialize, { "x-principal": "eve" })).status).toBe(404);

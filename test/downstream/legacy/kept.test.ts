@@ -42,7 +42,7 @@ test("resources that sessions follow are kept up to a sum, which principals shar
   expect(budget.used).toBe(0);
 });
 
-test("events of a principal make room for its own later ones, and the response that finds none is told to be lost", () => {
+test("events of a principal evict its own older ones, and a response that was evicted is an error", () => {
   const budget = new MemoryBudget(1_000);
   const logs = [1, 2].map(
     () => new EventLog({ maxLength: 10_000, maxEvents: 100 }, budget.shareOf({ id: "ann" })),

@@ -35,7 +35,7 @@ function connection() {
 const KIB = "x".repeat(1024);
 
 describe("an event stream", () => {
-  test("that nobody reads is cut once more waits than the budget", () => {
+  test("that is not read is cut when more waits than the budget", () => {
     const { response, open, endings } = connection();
     let written = 0;
     while (open.isOpen && written < 5000) {
@@ -66,7 +66,7 @@ describe("an event stream", () => {
     expect(endings).toEqual(["stalled"]);
   });
 
-  test("whose reader comes back in time goes on", async () => {
+  test("whose reader resumes in time continues", async () => {
     const { response, open, endings } = connection();
     for (let i = 0; i < 100; i += 1) open.write(KIB);
     await vi.advanceTimersByTimeAsync(20_000);
@@ -77,7 +77,7 @@ describe("an event stream", () => {
     expect(endings).toEqual(["ended"]);
   });
 
-  test("is kept alive with comments, which pile up in front of nobody", async () => {
+  test("is kept alive with comments, which do not pile up where nothing is read", async () => {
     const { response, open } = connection();
     await vi.advanceTimersByTimeAsync(30_000);
     expect(unread(response)).toMatch(/^(:[^\n]*\n\n){2}$/);
@@ -87,7 +87,7 @@ describe("an event stream", () => {
     expect(response.writableLength).toBe(before);
   });
 
-  test("that was ended while nobody reads does not keep its socket for ever", async () => {
+  test("that was ended while it is not read is closed after a timeout", async () => {
     const { response, open, endings } = connection();
     for (let i = 0; i < 100; i += 1) open.write(KIB);
     open.end();
@@ -146,7 +146,7 @@ describe("the event log", () => {
     );
   });
 
-  test("gives up notices before responses, and those that were sent before those that nobody was there to read", () => {
+  test("evicts notifications before responses, and sent events before unsent ones", () => {
     const log = new EventLog(limits);
     const seqs = () =>
       log

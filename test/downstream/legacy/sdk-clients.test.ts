@@ -65,7 +65,7 @@ const ask = (call: Call, method: string, params: object): Reply | undefined =>
     ? { kind: "input_required", requests: { q: { method, params } } }
     : undefined;
 
-test("it lists, calls, hears of progress and log messages, and ends its session", async () => {
+test("it lists, calls, receives progress and log messages, and ends its session", async () => {
   const { client, server, transport, hears } = await sdkHost({
     "tools/list": () => resultReply({ tools: [{ name: "t", inputSchema: { type: "object" } }] }),
     "tools/call": (call) => {
@@ -129,7 +129,7 @@ test("it answers sampling, elicitation and roots in the course of a call", async
   ]);
 });
 
-test("it hears of changes on the stream it opens by itself", async () => {
+test("it receives list_changed on the GET stream that it opens", async () => {
   const { client, server, hears } = await sdkHost({});
   await client.subscribeResource({ uri: "x:a" });
   server.port.publish({ kind: "list", list: "tools" });
@@ -140,7 +140,7 @@ test("it hears of changes on the stream it opens by itself", async () => {
   ]);
 });
 
-test("it cancels exactly the call it gives up", async () => {
+test("it cancels exactly the call that it aborts", async () => {
   const pending = pendingHandler();
   const { client } = await sdkHost({
     "tools/call": (call) => (call.params.name === "slow" ? pending.handler(call) : textReply("quick")),
@@ -157,7 +157,7 @@ test("it cancels exactly the call it gives up", async () => {
   expect((await client.callTool({ name: "t" })).content).toMatchObject([{ text: "quick" }]);
 });
 
-test("whose connection is cut comes back for its answers, and learns of the one that could not be kept", async () => {
+test("whose connection is cut resumes its responses, and gets an error for the one that was evicted", async () => {
   const server = await edgeServer({ handlers: {}, introduction: { capabilities: CAPABILITIES } });
   const held = [pendingHandler(), pendingHandler()];
   Object.assign(server.port, {

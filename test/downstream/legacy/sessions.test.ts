@@ -94,7 +94,7 @@ class FakeResponse extends PassThrough {
   flushHeaders(): void {}
 }
 
-describe("a session that nobody uses", () => {
+describe("an idle session", () => {
   test("ends after its idle time, with everything that was kept for it", async () => {
     const { edge, port, open, ping, ends } = still();
     const id = await open();
@@ -146,7 +146,7 @@ describe("a session that nobody uses", () => {
     await edge.close();
   });
 
-  test("ends although a server goes on talking to it", async () => {
+  test("ends although a server keeps sending to it", async () => {
     const { edge, open, ends } = still();
     const id = await open();
     for (let minute = 0; minute < 3; minute += 1) {
@@ -176,7 +176,7 @@ describe("a session that nobody uses", () => {
 });
 
 describe("when there are as many sessions as may be", () => {
-  test("the one that was not used for the longest time makes room, but never a busy one", async () => {
+  test("the least recently used is evicted, but never a busy one", async () => {
     const { edge, open, listen, ping, ends } = still();
     const [busy, used, idle] = [await open(), await open(), await open()];
     listen(busy);
@@ -200,7 +200,7 @@ describe("when there are as many sessions as may be", () => {
 });
 
 describe("a session that is still being opened", () => {
-  test("can be asked by servers that are met on its behalf", async () => {
+  test("can be asked by servers that are connected for it", async () => {
     const port = fakePort();
     let found: unknown;
     const edge = createLegacyEdge({
@@ -220,7 +220,7 @@ describe("a session that is still being opened", () => {
     await edge.close();
   });
 
-  test("is gone when the gateway fails to introduce itself", async () => {
+  test("is removed when the response to initialize fails", async () => {
     const port = fakePort();
     const edge = createLegacyEdge({
       gateway: { ...port, describe: () => Promise.reject(new Error("broken")) },
@@ -261,7 +261,7 @@ describe("a question between calls", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("fails when nobody answers within the time a person has", async () => {
+  test("times out when it is not answered within the time for a person", async () => {
     const { edge, post, listen } = still();
     const id = (await post(capable)).headers.get("mcp-session-id") ?? "";
     const stream = listen(id);
@@ -314,7 +314,7 @@ describe("an edge that is closed with a time of grace", () => {
     expect(unread(await answer)).toContain('"code":"cancelled"');
   });
 
-  test("leaves pipes to whoever holds their other end", async () => {
+  test("leaves pipes open", async () => {
     const { edge } = still();
     const pipe = edge.pipe({ principal: ANONYMOUS, endpoint: "", send: () => {} });
     await pipe.receive(initializeMessage());
@@ -344,7 +344,7 @@ describe("after all sessions have ended", () => {
 });
 
 describe("sessions are shared between principals", () => {
-  test("10,050 that one opens end its own oldest, and nobody else's; others open theirs", async () => {
+  test("10,050 sessions of one principal evict its own oldest, and no other principal's", async () => {
     const { edge, ends, as, open, ping } = still({ sessions: { max: 10_000, idleMs: 3_600_000 } });
     as("bob");
     const early = await open();
@@ -360,7 +360,7 @@ describe("sessions are shared between principals", () => {
     await edge.close();
   });
 
-  test("who has only busy ones gets no other, and nobody is disturbed", async () => {
+  test("a principal with only busy sessions is refused another, and no session is evicted", async () => {
     const { edge, ends, as, open, listen } = still({ sessions: { max: 8, idleMs: 3_600_000 } });
     as("bob");
     await open();
@@ -373,7 +373,7 @@ describe("sessions are shared between principals", () => {
     await edge.close();
   });
 
-  test("what hosts say of themselves counts by its length", async () => {
+  test("the clientInfo of hosts counts by its length", async () => {
     const { edge, as, open } = still({
       sessions: { max: 1_000, idleMs: 3_600_000, maxCharacters: 100_000 },
     });

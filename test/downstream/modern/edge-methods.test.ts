@@ -5,7 +5,7 @@ import { echo, fakePort } from "../../support/fake-port.js";
 import { modernRequest, send } from "../../support/http-host.js";
 import { listening } from "../../support/listening.js";
 
-test("server/discover says what the gateway is to this client", async () => {
+test("server/discover has the introduction for this client", async () => {
   const introduction = {
     capabilities: { tools: { listChanged: true }, "x/y": {} },
     instructions: "Ask twice.",
@@ -37,7 +37,7 @@ test.each(["initialize", "ping", "logging/setLevel", "resources/subscribe", "res
   },
 );
 
-test("a method that this edge does not know goes to the gateway, and is not found if nobody owns it", async () => {
+test("an unknown method goes to the gateway, and is -32601 if no server has it", async () => {
   const gateway = fakePort({ handlers: { "skills/list": echo } });
   const { url } = await listening({ gateway });
   expect((await send(url, modernRequest("skills/list"))).status).toBe(200);

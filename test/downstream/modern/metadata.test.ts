@@ -55,14 +55,14 @@ test("a revision that is not served is refused with those that are", async () =>
   ]);
 });
 
-test("a client need not say its name", async () => {
+test("clientInfo is optional", async () => {
   const { [META.clientInfo]: _info, ...nameless } = modernMeta();
   const { answer, call } = await ask(list({ _meta: nameless }));
   expect(answer.status).toBe(200);
   expect(call?.client).not.toHaveProperty("info");
 });
 
-test("the client of a call is what its request says", async () => {
+test("the client of a call is taken from its own request", async () => {
   const meta = { ...modernMeta({ sampling: {}, elicitation: { form: {} } }), [META.logLevel]: "warning" };
   const { call } = await ask(modernRequest("tools/list", {}, { meta }));
   expect(call).toMatchObject({

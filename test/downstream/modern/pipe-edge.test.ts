@@ -43,7 +43,7 @@ test("a call is answered without any header", async () => {
   expect(port.calls[0]?.client.endpoint).toBe("files");
 });
 
-test("requests run side by side, and each hears its own progress before its answer", async () => {
+test("requests run concurrently, and each receives its own progress before its response", async () => {
   const slow = pendingHandler();
   const port = fakePort({
     handlers: {
@@ -78,7 +78,7 @@ test("a cancelled call is aborted and never answered", async () => {
   expect(sent).toEqual([]);
 });
 
-test("an id that no double keeps is told from its neighbours, and cancelled by its worth", async () => {
+test("an id beyond double precision is distinct from its neighbours, and can be cancelled", async () => {
   const [one, two] = [pendingHandler(), pendingHandler()];
   const handlers = { "prompts/get": one.handler, "tools/call": two.handler };
   const { edge, sent } = piped(fakePort({ handlers }));
@@ -110,7 +110,7 @@ test("an id can be used again once its request is over, and not before", async (
   expect(sent.slice(1)).toMatchObject([{ result: {} }, { result: {} }]);
 });
 
-test("a subscription is told of changes until it is cancelled, and then answered with nothing", async () => {
+test("a subscription receives changes until it is cancelled, and then gets no response", async () => {
   const port = fakePort();
   const { edge, sent } = piped(port);
   await edge.receive(request("subscriptions/listen", { notifications: { toolsListChanged: true } }, 3));
@@ -150,7 +150,7 @@ test("a message is one line, however its server wrote it", async () => {
   for (const { result } of sent) expect(result).toMatchObject({ content: [{ text: "a\nb" }] });
 });
 
-test("what is malformed is told so, and what is no request is dropped", async () => {
+test("a malformed request is an error, and anything else that is malformed is dropped", async () => {
   const { edge, sent } = piped();
   await edge.receive({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: {} } });
   await edge.receive({ jsonrpc: "2.0", id: 1, result: {} });
@@ -159,7 +159,7 @@ test("what is malformed is told so, and what is no request is dropped", async ()
   expect(sent).toMatchObject([{ id: 1, error: { code: -32602 } }]);
 });
 
-test("a thousand requests may be in flight; one more is refused by its own id, and one that ends leaves its place", async () => {
+test("a thousand requests may be in flight; one more is refused, until one ends", async () => {
   const { edge, sent } = piped(
     fakePort({ handlers: { "tools/call": () => new Promise(() => {}), "prompts/get": echo } }),
   );

@@ -45,7 +45,7 @@ test("it discovers, lists, and mirrors arguments that a schema marks", async () 
   });
 });
 
-test("it hears progress", async () => {
+test("it receives progress", async () => {
   const { client } = await connected(({ notify, params }) => {
     const { progressToken } = params._meta as { progressToken: number };
     for (const progress of [1, 2])

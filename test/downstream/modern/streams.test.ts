@@ -43,7 +43,7 @@ test("progress turns the answer into a stream that ends with it", async () => {
   ]);
 });
 
-test("nobody hears progress of another token, or of its own in another type", async () => {
+test("no progress of another token is sent, or of its own in another JSON type", async () => {
   const gateway = saying(({ notify }) => {
     for (const token of ["other", undefined, 7]) notify(progress(token));
   });
@@ -79,7 +79,7 @@ test("what belongs on other streams is kept away, what no revision defines passe
   expect(heard).toEqual(["notifications/com.example/thought", "answer"]);
 });
 
-test("nothing is said after the answer", async () => {
+test("nothing is sent after the response", async () => {
   let late: Call | undefined;
   const { url } = await listening({ gateway: saying((call) => (late = call)) });
   const answer = await send(url, call);
@@ -117,7 +117,7 @@ test("text with line breaks between its tokens is one event", async () => {
   expect(answer.events()[1]).toMatchObject({ result: { content: [{ text: "a\nb" }] } });
 });
 
-test("a quiet call becomes a stream that says it is alive", async () => {
+test("a quiet call becomes an event stream with keep-alive comments", async () => {
   const { handler, called, answer } = pendingHandler();
   const { url } = await listening({
     gateway: fakePort({ handlers: { "tools/call": handler } }),

@@ -45,7 +45,7 @@ test("the acknowledgement comes first and names what will be delivered, with the
   }
 });
 
-test("what its server refuses to tell of is not acknowledged, and not told", async () => {
+test("what its server refuses is not acknowledged, and not sent", async () => {
   const { acknowledged, port } = await subscribe(
     { resourceSubscriptions: ["a:1", "a:2"] },
     { gateway: fakePort({ refused: ["a:1"] }) },
@@ -76,7 +76,7 @@ test("changes come as they were asked for, stamped with the subscription", async
   ]);
 });
 
-test("what was not asked for is not told", async () => {
+test("what was not subscribed is not sent", async () => {
   const { port } = await subscribe({ promptsListChanged: true });
   expect(port.interests).toEqual([{ lists: new Set(["prompts"]), resources: new Set() }]);
 });
@@ -109,7 +109,7 @@ test.each([
   expect(port.interests).toEqual([]);
 });
 
-test("what waits for a server is acknowledged, and the subscription ends when that server tells nothing of it", async () => {
+test("a subscription that waits for a server is acknowledged, and ends when that server refuses it", async () => {
   const { acknowledged, port, heard } = await subscribe(
     { resourceSubscriptions: ["a:1", "a:2"] },
     { gateway: fakePort({ later: ["a:2"] }) },
@@ -120,7 +120,7 @@ test("what waits for a server is acknowledged, and the subscription ends when th
   expect(port.interests).toEqual([]);
 });
 
-test("what changes while servers are waited for is told after the acknowledgement", async () => {
+test("what changes while servers are waited for is sent after the acknowledgement", async () => {
   const gateway = fakePort();
   const { followable } = gateway.changes;
   const waited: ChangeFeed["followable"] = async (...of) => {

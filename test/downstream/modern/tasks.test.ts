@@ -34,7 +34,7 @@ describe("what is asked of a task", () => {
     },
   );
 
-  test("is no method at all where nobody has tasks, whatever the client declares", async () => {
+  test("is -32601 where no server has tasks, whatever the client declares", async () => {
     const { url } = await listening({ gateway: fakePort() });
     expect((await send(url, onTask("tasks/get", "t"))).status).toBe(404);
   });
@@ -60,7 +60,7 @@ describe("what is asked of a task", () => {
   });
 });
 
-test("the gateway promises tasks as an extension alone, and a wish for one in the old way means nothing", async () => {
+test("the gateway advertises tasks as an extension only, and ignores the task parameter of 2025-11-25", async () => {
   const gateway = fakePort({ introduction, handlers: { "tools/call": echo } });
   const { url } = await listening({ gateway });
   const discovered = (await send(url, modernRequest("server/discover"))).json().result as JsonObject;
@@ -109,7 +109,7 @@ describe("a subscription to tasks", () => {
     );
   const stamp = { _meta: { [META.subscriptionId]: "l" } };
 
-  test("names those that will be told of, and tells of each change what there is to know", async () => {
+  test("acknowledges the tasks it subscribes, and sends each change in full", async () => {
     const { port: gateway, followers } = following(["a"]);
     const { url } = await listening({ gateway });
     const stream = await open(url, listen(["a", "b", "a"]));
@@ -134,7 +134,7 @@ describe("a subscription to tasks", () => {
     await expect.poll(() => followers).toEqual([]);
   });
 
-  test("is acknowledged before anything is told, however early a task changes", async () => {
+  test("is acknowledged before any notification, however early a task changes", async () => {
     let ready = (): void => {};
     const { port: gateway, followers } = following(["a"], new Promise((resolve) => (ready = resolve)));
     const { url } = await listening({ gateway });
@@ -149,7 +149,7 @@ describe("a subscription to tasks", () => {
     ]);
   });
 
-  test("ends with its answer when what was acknowledged can be told no longer", async () => {
+  test("ends with its response when an acknowledged task can no longer be followed", async () => {
     const { port: gateway, followers } = following(["a"]);
     const { url } = await listening({ gateway });
     const stream = await open(url, listen(["a"]));
@@ -162,7 +162,7 @@ describe("a subscription to tasks", () => {
     expect(followers).toEqual([]);
   });
 
-  test("is followed no longer where there is no room for what else was asked for", async () => {
+  test("is unsubscribed where the rest of the request exceeds a limit", async () => {
     const { port: gateway, followers } = following(["a"]);
     const { url } = await listening({ gateway });
     vi.spyOn(gateway.changes, "subscribe").mockImplementationOnce(() => {

@@ -99,7 +99,7 @@ describe("a result", () => {
     for (const result of written(method, object)) expect(result).toEqual(expected);
   });
 
-  test("does not say which tools run as tasks: that was for hosts of the other era", () => {
+  test("leaves out which tools run as tasks: that is for legacy hosts", () => {
     const tools = [
       { name: "a", execution: { taskSupport: "required" } },
       { name: "b", execution: { taskSupport: "optional", "v/x": 1 } },

@@ -4,7 +4,7 @@ import { validated } from "./support.js";
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more });
 
-describe("what does not fit is told by its place, and never by its value", () => {
+describe("a mismatch is reported with its path, and never with its value", () => {
   test.each<[object, unknown, string]>([
     [object({ n: { type: "integer" } }), { n: "s3cret" }, "n must be integer"],
     [object({}, { required: ["sql"] }), {}, 'needs a member "sql"'],
@@ -83,7 +83,7 @@ describe("references", () => {
 describe("patterns that RE2 does not take", () => {
   const odd = { type: "string", pattern: "^(?=.*\\d).+$" };
 
-  test("are held against nobody, and told once; all else holds", async () => {
+  test("are ignored, and reported once; all other keywords hold", async () => {
     expect((await compile(object({ a: odd, b: odd }))).warnings).toEqual([
       "the pattern ^(?=.*\\d).+$ is not supported by RE2",
     ]);
@@ -150,7 +150,7 @@ describe("what has been looked at elsewhere", () => {
   });
 });
 
-describe("older drafts and other people's words", () => {
+describe("older drafts and unknown keywords", () => {
   test.each<[object, unknown, string]>([
     [{ items: [{ type: "string" }], additionalItems: false }, ["a", 1], "[1] must not be there"],
     [{ dependencies: { a: ["b"] } }, { a: 1 }, 'needs a member "b" beside "a"'],

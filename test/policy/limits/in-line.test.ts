@@ -5,7 +5,7 @@ import { openStage } from "../../scenarios/stage.js";
 import { UPSTREAMS } from "../../support/scripted/upstreams.js";
 import { until } from "../../support/until.js";
 
-test("stand in the metric of the queue, until it is their turn", async () => {
+test("count in the metric of the queue, until they run", async () => {
   const kind = UPSTREAMS.find(({ key }) => key === "legacy-http");
   if (kind === undefined) throw new Error("there is no such server");
   const limits = [{ tools: ["*__take_back"], concurrency: 1, queue: 5, per: "server" }];

@@ -21,7 +21,7 @@ async function passed(handle: (call: Call) => Promise<Reply>, calls: readonly Ca
 const many = (count: number, make: () => Call): readonly Call[] => Array.from({ length: count }, make);
 
 describe("a rate", () => {
-  test("lets through exactly the burst, however many call at the same moment, and then says when to come back", async () => {
+  test("lets through exactly the burst, however many call at once, and then has a retryAfterMs", async () => {
     const { handle, metrics } = policyOf({
       limits: [
         { name: "slow-search", tools: ["search__*"], rate: perMinute(10), burst: 5, per: "principal" },
@@ -140,7 +140,7 @@ describe("a rate", () => {
     },
   );
 
-  test("is spent when the server heard of the call and failed", async () => {
+  test("is spent when the server received the call and failed", async () => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(1) }] }, async () => {
       throw new GatewayError("timed_out", "upstream", "too slow");
     });
@@ -150,7 +150,7 @@ describe("a rate", () => {
 });
 
 describe("a quota", () => {
-  test("lets through exactly so many in its time, and says when it begins anew", async () => {
+  test("lets through exactly its number in each window, and has the time of the next one", async () => {
     const { handle } = policyOf({
       limits: [{ name: "day", quota: { count: 10, windowMs: 86_400_000 }, per: "principal" }],
     });
@@ -274,7 +274,7 @@ describe("a concurrency", () => {
     return { finish, server };
   }
 
-  test("lets so many run, so many wait, and refuses the rest at once", async () => {
+  test("runs up to the limit, queues up to its length, and refuses the rest at once", async () => {
     const { finish, server } = busy();
     const { handle } = policyOf(
       { limits: [{ name: "narrow", concurrency: 2, queue: 1, per: "server" }] },
@@ -296,7 +296,7 @@ describe("a concurrency", () => {
     expect((await Promise.all([...replies, elsewhere])).map(wordOf)).toEqual(Array(4).fill("result"));
   });
 
-  test("a call that is given up while it waits takes no place and costs nothing later", async () => {
+  test("a call that is cancelled in the queue takes no slot and costs nothing later", async () => {
     const { finish, server } = busy();
     const { handle } = policyOf({ limits: [{ concurrency: 1, queue: 5 }] }, server);
     const controller = new AbortController();
@@ -312,7 +312,7 @@ describe("a concurrency", () => {
     expect(wordOf(await last)).toBe("result");
   });
 
-  test("lets a call come back with answers for which the one inside may be waiting", async () => {
+  test("lets a call return with answers that the running one may be waiting for", async () => {
     const { finish, server } = busy();
     const { handle } = policyOf({ limits: [{ concurrency: 1, queue: 5 }] }, (call) =>
       call.inputResponses === undefined && call.params.name === "a__asks"
@@ -368,7 +368,7 @@ describe("a time-out", () => {
 });
 
 describe("a budget for what servers ask", () => {
-  test("ends with a refusal that the server hears, and the tool goes on", async () => {
+  test("ends with a refusal that the server receives, and the tool continues", async () => {
     const sampling = { method: "sampling/createMessage", params: {} };
     const { handle } = policyOf(
       { limits: [{ name: "few", on: "sampling", rate: perMinute(2), per: "server" }] },
@@ -386,7 +386,7 @@ describe("a budget for what servers ask", () => {
   });
 });
 
-test("limits that can mean nothing are told with their place", () => {
+test("limits that are never reached are reported with their place", () => {
   const faults = limitFaults([
     limit({ rate: perMinute(1) }),
     limit({}),

@@ -7,7 +7,7 @@ fakeTime();
 
 const DAY = 86_400_000;
 
-test("it counts from the first call, and begins anew when its time is over", () => {
+test("its window starts with the first call, and restarts when it is over", () => {
   vi.advanceTimersByTime(5_000);
   const quota = new Quota({ count: 2, windowMs: DAY });
   quota.spend();
@@ -33,7 +33,7 @@ test("what is given back can be spent again, but not in another time than its ow
   expect(quota.waitMs).toBe(1000);
 });
 
-test("there are never more than so many from the first call of a time to its end, whatever the pattern", () => {
+test("a window never lets through more than its number, whatever the pattern", () => {
   const pauses = fc.array(fc.integer({ min: 0, max: 700 }), { minLength: 1, maxLength: 60 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), pauses, (count, times) => {

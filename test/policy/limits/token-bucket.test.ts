@@ -27,7 +27,7 @@ test("a new bucket is full, and fills up evenly after that", () => {
   expect(drain(bucket)).toBe(5);
 });
 
-test("whoever waits as long as it was told need not wait again", () => {
+test("a caller that waits for retryAfterMs need not wait again", () => {
   const rates = fc.record({
     capacity: fc.integer({ min: 1, max: 20 }),
     count: fc.integer({ min: 1, max: 1000 }),

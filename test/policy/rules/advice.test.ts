@@ -16,7 +16,7 @@ const advice = (rules: readonly Given[], over: Partial<AdvisedConfig> = {}) => {
   return found.map(({ path, message }) => [path.join("."), message]);
 };
 
-describe("a rule that never decides is told", () => {
+describe("a rule that never decides is reported", () => {
   test.each<[string, Given, Given]>([
     [
       "behind one that matches everything",
@@ -86,7 +86,7 @@ describe("a rule that may decide is left alone", () => {
   });
 });
 
-test("a server that is not there is told, for rules and limits", () => {
+test("an unknown server is reported, for rules and limits", () => {
   const found = policyAdvice({
     policy: { default: "allow", rules: [rule({ servers: ["files", "fiels"], effect: "deny" })] },
     limits: [limit({ servers: ["nope*"], concurrency: 1 })],
@@ -96,7 +96,7 @@ test("a server that is not there is told, for rules and limits", () => {
   expect(found.map(({ path }) => path.join("."))).toEqual(["policy.rules.0.servers.1", "limits.0.servers.0"]);
 });
 
-test("a condition on a question, in a rule about calls, is told", () => {
+test("a condition on a question, in a rule about calls, is reported", () => {
   const when = "request.message.matches('(?i)password')";
   expect(advice([{ when, effect: "deny" }])).toEqual([
     ["policy.rules.0.when", 'a call has no "request": questions of servers are evaluated by rules with "on"'],
@@ -104,7 +104,7 @@ test("a condition on a question, in a rule about calls, is told", () => {
   expect(advice([{ on: "elicitation", when, effect: "deny" }])).toEqual([]);
 });
 
-describe("names and URIs that nothing can have are told", () => {
+describe("names and URIs that nothing can have are reported", () => {
   const prefixed = ["files", "d b"].map((prefix) => ({ name: prefix, prefix }));
   const told = (given: Given) => advice([given], { servers: prefixed });
   const beginning = "matches no name: they begin with";
@@ -150,14 +150,14 @@ describe("names and URIs that nothing can have are told", () => {
   });
 });
 
-describe("groups and scopes that nobody has are told", () => {
+describe("groups and scopes that no principal has are reported", () => {
   const rules: readonly Given[] = [
     { groups: ["ops", "opps"], effect: "deny" },
     { scopes: ["write"], effect: "deny" },
   ];
   const paths = (over: Partial<AdvisedConfig>) => advice(rules, over).map(([path]) => path);
 
-  test("where only keys come in, and where nobody is known", () => {
+  test("with API keys only, and without authentication", () => {
     expect(paths({ auth })).toEqual(["policy.rules.0.groups.1", "policy.rules.1.scopes.0"]);
     const { auth: _, ...anonymous } = { auth };
     expect(
@@ -165,12 +165,12 @@ describe("groups and scopes that nobody has are told", () => {
     ).toHaveLength(3);
   });
 
-  test("but not where tokens come in, which may say anything", () => {
+  test("but not with tokens, which may have any claim", () => {
     expect(paths({})).toEqual([]);
   });
 });
 
-describe("methods that no rule sees as such are told", () => {
+describe("methods that rules do not see as such are reported", () => {
   test.each([
     ["tools/call", "tools/call is evaluated by its target: use tools"],
     ["prompts/get", "prompts/get is evaluated by its target: use prompts"],

@@ -39,7 +39,7 @@ const annotated = (annotations: Record<string, unknown>): Route => ({
 });
 
 describe("the first rule that matches decides", () => {
-  test("and nothing behind it has a say", () => {
+  test("and nothing after it is evaluated", () => {
     const rules: Given[] = [
       { tools: ["db__read_*"], effect: "allow" },
       { tools: ["db__*"], effect: "deny" },
@@ -56,7 +56,7 @@ describe("the first rule that matches decides", () => {
   });
 });
 
-test("whoever calls the same tool after somebody else is judged for themselves", () => {
+test("each principal that calls the same tool is evaluated for itself", () => {
   const book = bookOf([
     { groups: ["admins"], effect: "allow" },
     { when: "principal.id == 'bob' && args.env == 'prod'", effect: "deny" },
@@ -203,7 +203,7 @@ describe("a URI that can be written in several ways", () => {
     expect(effectOf(both, matter(resource("files+file:///open/a.key?b")))).toBe("allow");
   });
 
-  test("is judged so for what stands in a list, for templates, and whichever way a host comes in", () => {
+  test("holds for list entries, for templates, and for hosts of both eras", () => {
     const rules: Given[] = [{ resources: secret, effect: "hide" }];
     const item = { uri: "file:///a/../secret/key" };
     const listed = resource("files+file:///a/../secret/key", { item });
@@ -332,7 +332,7 @@ describe("what a client sees", () => {
   });
 });
 
-describe("rules that cannot work are told with their place", () => {
+describe("rules that cannot work are errors with their place", () => {
   test.each<[Given, readonly (string | number)[], string]>([
     [{ effect: "deny", when: "nope" }, ["when"], 'there is no variable "nope"'],
     [{ effect: "hide", when: "args.a == 1" }, ["when"], 'a rule that hides cannot look at "args"'],

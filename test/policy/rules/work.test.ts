@@ -186,7 +186,7 @@ describe("rules whose conditions are too much work", () => {
   const [when, args] = HOSTILE[0] as (typeof HOSTILE)[0];
   const call = () => toolCall("db", "query", { ...args });
 
-  test("decide against the caller, and the decision says why", async () => {
+  test("deny the call, with the reason", async () => {
     const denying = policyOf({ rules: [{ effect: "deny", when: `!(${when})` }] });
     expect(wordOf(await denying.handle(call()))).toBe("denied");
     expect(denying.policy.decisions()).toMatchObject([{ failed: expect.stringContaining("work budget") }]);

@@ -74,7 +74,7 @@ async function held(): Promise<number> {
   return heapUsed + external;
 }
 
-test("calls of a megabyte each that nobody answers hold less than a fifth of that", async () => {
+test("parked calls of a megabyte each hold less than a fifth of that", async () => {
   const url = await asking();
   const stage: Stage = await openStage([], { config: { mcpServers: { asks: { type: "http", url } } } });
   open.push(stage);

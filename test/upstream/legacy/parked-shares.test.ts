@@ -27,7 +27,7 @@ const parking = (limits: Partial<ConstructorParameters<typeof ParkedCalls>[0]> =
 };
 
 describe("calls that wait for answers", () => {
-  test("of one principal at one server leave places there for others", () => {
+  test("of one principal at one server leave slots there for others", () => {
     const { park, expired } = parking();
     for (let at = 0; at < 100; at += 1) expect(park("ann")).toBeDefined();
     expect(expired).toHaveLength(100 - 12);
@@ -37,14 +37,14 @@ describe("calls that wait for answers", () => {
     expect(expired.filter((name) => !name.startsWith("ann"))).toEqual([]);
   });
 
-  test("of one principal at many servers leave places for others, wherever they call", () => {
+  test("of one principal at many servers leave slots for others, wherever they call", () => {
     const { park, expired } = parking();
     for (let at = 0; at < 200; at += 1) expect(park("ann", `s${at % 20}`)).toBeDefined();
     expect(park("bob", "s0")).toBeDefined();
     expect(expired.every((name) => name.startsWith("ann"))).toBe(true);
   });
 
-  test("are refused to a principal that has none to give up, and nobody else's is ended", () => {
+  test("are refused to a principal that has none to evict, and no other principal's is ended", () => {
     const { park, expired } = parking({ perServer: 2 });
     expect([park("ann"), park("bob")]).not.toContain(undefined);
     expect(park("cid")).toBeUndefined();
@@ -52,14 +52,14 @@ describe("calls that wait for answers", () => {
     expect(expired).toEqual([]);
   });
 
-  test("of nobody in particular are refused when there are too many: each may be another host's", () => {
+  test("of the anonymous principal are refused when there are too many: each may be another host's", () => {
     const { park, expired } = parking();
     const parked = Array.from({ length: 20 }, () => park(ANONYMOUS.id));
     expect(parked.filter((token) => token === undefined)).toHaveLength(4);
     expect(expired).toEqual([]);
   });
 
-  test("in sessions take no places, which their sessions bound", () => {
+  test("in sessions take no slots, which their sessions limit", () => {
     const { park } = parking({ perServer: 1 });
     expect([park("ann", "a", true), park("ann", "a", true), park("ann")]).not.toContain(undefined);
   });

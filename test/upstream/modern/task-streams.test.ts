@@ -57,7 +57,7 @@ describe.each([
   ["HTTP", { transport: HTTP }],
   ["a pipe", {}],
 ])("over %s", (_way, config) => {
-  test("one is opened on behalf of who asks, and tells of the tasks that the server agreed to", async () => {
+  test("one is opened for the subscriber, with the tasks that the server acknowledged", async () => {
     const { server, streams } = telling(["a", "c"]);
     const { upstream } = await meet(server, config);
     const told = listener();
@@ -72,7 +72,7 @@ describe.each([
     expect(told.heard).toEqual(["a"]);
   });
 
-  test("it ends when nobody wants to hear any more, and then nothing is lost", async () => {
+  test("it ends with its last subscriber, and then no loss is reported", async () => {
     const { server, streams } = telling(["a"]);
     const { upstream } = await meet(server, config);
     const told = listener();
@@ -96,7 +96,7 @@ describe.each([
     expect(streams[0]?.asked.signal?.aborted).toBe(true);
   });
 
-  test("whoever was promised something is told when it cannot be kept", async () => {
+  test("subscribers are notified when an acknowledged task is lost", async () => {
     const { server, streams } = telling(["a"]);
     const { upstream } = await meet(server, config);
     const told = listener();
@@ -107,7 +107,7 @@ describe.each([
   });
 });
 
-test("a server that refuses to listen tells of nothing, and neither does one of the other era, or one that is away", async () => {
+test("a server that refuses to listen, a legacy one, or an unreachable one follows no task", async () => {
   const refusing = modernServer().on("subscriptions/listen", () => {
     throw new RpcFailure(-32601, "no such method");
   });

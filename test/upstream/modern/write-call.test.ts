@@ -12,7 +12,7 @@ const speaker: RequestIdentity = { info: { name: "host", version: "1" }, capabil
 const writer = new RequestWriter();
 const written = (params: JsonObject, by = speaker) => writer.request("tools/call", params, 7, by).request;
 
-test("the text says what the message says, whatever the parameters are", () => {
+test("the text is equivalent to the message, whatever the parameters are", () => {
   const json = fc.dictionary(
     fc.oneof(fc.string(), fc.constantFrom("_meta", "__proto__", "name", "a\u2028b")),
     fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>,
@@ -27,7 +27,7 @@ test("the text says what the message says, whatever the parameters are", () => {
   );
 });
 
-test("what a client says of itself is written once, and anew where it says something else", () => {
+test("the clientInfo of a client is serialized once, and again when it changes", () => {
   const text = (by: RequestIdentity) => written({ name: "echo" }, by)[PREPARED_META]?.text;
   const first = text(speaker);
   expect(JSON.parse(first ?? "")).toEqual(written({}, speaker).params?._meta);
@@ -43,7 +43,7 @@ test("parameters that are empty, or have metadata of their own, are written like
   expect(JSON.parse(textOf(own)).params._meta).toMatchObject({ traceparent: "00-1" });
 });
 
-test("a client is promised the same object until what may be promised changes", () => {
+test("capabilities are the same object until they change", () => {
   let aggregated = false;
   const promise = advertisedToModern(() => aggregated);
   const able = client({ capabilities: { sampling: { context: {} }, roots: { listChanged: true } } });

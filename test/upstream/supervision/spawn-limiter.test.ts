@@ -9,7 +9,7 @@ fakeTime();
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-test("of many servers so many start at a time, in the order of the config", async () => {
+test("a limited number of servers starts at a time, in the order of the config", async () => {
   const spawnLimiter = new SpawnLimiter(4);
   const begun: number[] = [];
   const servers = Array.from({ length: 10 }, (_, index) => {
@@ -48,7 +48,7 @@ test("one that hangs holds the others up for a second, and not for its whole tim
   expect(second).toBe(true);
 });
 
-test("whoever is stopped while it waits does not wait any longer, and takes nobody's turn", async () => {
+test("a server that is stopped leaves the queue, and takes no slot", async () => {
   const starts = new SpawnLimiter(1);
   const never = new AbortController();
   const ends: (() => void)[] = [];

@@ -232,7 +232,7 @@ describe("listening", () => {
     },
   );
 
-  test("goes on after a drop where it stopped, after the time that the server names", async () => {
+  test("resumes after a drop with Last-Event-ID, after the retry time of the server", async () => {
     const timers = vi.spyOn(globalThis, "setTimeout");
     onTestFinished(() => timers.mockRestore());
     const server = await serve((_asked, response) => {
@@ -269,7 +269,7 @@ describe("listening", () => {
     expect(missed).toEqual([2, 3]);
   });
 
-  test("begins anew where the server has not kept from where it should go on", async () => {
+  test("is opened anew where the server refuses the Last-Event-ID", async () => {
     const onMissed = vi.fn<() => void>();
     const server = await serve(({ headers }, response) => {
       const n = server.asked.length;
@@ -284,7 +284,7 @@ describe("listening", () => {
     expect(onMissed).toHaveBeenCalledOnce();
   });
 
-  test("ends with the reason when the session is gone", async () => {
+  test("ends with the reason when the session is lost", async () => {
     const server = await serve((_asked, response) => {
       if (server.asked.length === 1) stream(response, "retry: 5\n\n").end();
       else response.writeHead(404).end();

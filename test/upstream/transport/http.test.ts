@@ -158,7 +158,7 @@ test("an answer that grows without end is cut off", async () => {
   expect(await (await server.request(0)).hungUp).toBe(true);
 });
 
-test("a message that cannot be written is refused, and the channel goes on", async () => {
+test("a message that cannot be serialized is refused, and the channel stays open", async () => {
   const server = await serve((asked, response) => answer(asked, response));
   const channel = open(server.url);
   const deep: Record<string, unknown> = {};
@@ -222,7 +222,7 @@ describe("a header that cannot be sent", () => {
 describe("posting", () => {
   const notification = { jsonrpc: "2.0", method: "notifications/initialized" } as const;
 
-  test("is done when the server has accepted it, whatever it says to that", async () => {
+  test("is done when the server has accepted it, whatever the body", async () => {
     const server = await serve((asked, response) => {
       if (asked.path === "/202") response.writeHead(202).end();
       else if (asked.path === "/200") response.writeHead(200).end("thank you");

@@ -28,7 +28,7 @@ test("what is written in one turn of the event loop leaves at once", async () =>
   expect(writes).toEqual(["a\nb\nc\n"]);
 });
 
-test("nothing more is handed to a pipe that is full, and all of it in order when it has room", async () => {
+test("nothing is written to a full pipe, and all of it in order after drain", async () => {
   const { writable, writes, read } = pipe(4);
   const writer = new LineWriter(writable);
   writer.write("first");

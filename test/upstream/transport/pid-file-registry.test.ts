@@ -44,7 +44,7 @@ const files = (): readonly string[] =>
     .filter((name) => name.endsWith(".json"))
     .map((name) => join(folder, name));
 
-test("a process of a gateway that is gone is an orphan, with the name of its server", async () => {
+test("a process of a dead gateway is an orphan, with the name of its server", async () => {
   const { pid } = await server();
   await noted(pid, "files", "npx");
   expect(await ledger().orphans()).toEqual([{ pid, server: "files", command: "npx" }]);
@@ -103,7 +103,7 @@ test("an orphan is ended with what it has started, even where it does not listen
   expect(await next.orphans()).toEqual([]);
 });
 
-test("where no pid file can be written, none is kept, and one log line says so", async () => {
+test("where no pid file can be written, there is one log line", async () => {
   const said: string[] = [];
   const blocked = join(folder, "file");
   writeFileSync(blocked, "");
@@ -125,7 +125,7 @@ test("an entry that cannot be deleted fails nothing, and the next scan tries aga
   expect(await ledger().orphans()).toEqual([]);
 });
 
-test("those who look at the same time share one look", async () => {
+test("concurrent reads share one", async () => {
   const { pid } = await server();
   await noted(pid, "files", "npx");
   const one = ledger();

@@ -75,7 +75,7 @@ describe("an exchange", () => {
     expect(channel.stderr).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
   });
 
-  test("tells ids apart by type", async () => {
+  test("distinguishes ids by type", async () => {
     const stray = vi.fn<(message: Envelope) => void>();
     const channel = await server({ onUnmatchedMessage: stray });
     const text = '{"jsonrpc":"2.0","id":"71","result":{"wrong":true}}\n';
@@ -196,7 +196,7 @@ test("a listener that throws is reported, and the next message is delivered", as
   expect(stray.mock.calls.map(([, why]) => why)).toEqual([error, error, error]);
 });
 
-test("a message that cannot be written is refused, and the channel goes on", async () => {
+test("a message that cannot be serialized is refused, and the channel stays open", async () => {
   const channel = await server();
   const deep: Record<string, unknown> = {};
   deep.deeper = deep;
@@ -310,7 +310,7 @@ describe("a process that exits", () => {
     expect((await channel.closed).message).toBe(message);
   });
 
-  test("by a signal says so, and afterwards nothing can be sent", async () => {
+  test("by a signal is reported so, and afterwards nothing can be sent", async () => {
     const channel = await server();
     const waiting = failure(channel.exchange(request("hang")));
     process.kill(channel.pid, "SIGKILL");
