@@ -21,12 +21,14 @@ export interface OverriddenTool {
 
 /** The tool overrides of one server. */
 export class ToolOverrides {
+  readonly #overrides: Readonly<Record<string, ToolOverride>>;
   readonly #tools: ReadonlyMap<string, OverriddenTool>;
   /** Unknown names that were already reported. */
   readonly #reported = new Set<string>();
 
   /** @param overrides by the server's own names */
   constructor(overrides: Readonly<Record<string, ToolOverride>>) {
+    this.#overrides = overrides;
     this.#tools = new Map(
       Object.entries(overrides).map(([own, override]) => [own, overriddenTool(own, override)]),
     );
@@ -36,10 +38,23 @@ export class ToolOverrides {
     return this.#tools.get(own);
   }
 
-  /** The overridden names that this list of the server's tools lacks, each reported once. */
+  /**
+   * The overridden names that this list of the server's tools lacks, each reported once. One override may have two
+   * names, of which the list has one.
+   */
   missing(items: readonly JsonObject[]): readonly string[] {
     const listed = new Set(items.map((item) => stringAt(item, "name")));
-    const missing = [...this.#tools.keys()].filter((own) => !listed.has(own) && !this.#reported.has(own));
+    const found = new Set(
+      Object.keys(this.#overrides)
+        .filter((own) => listed.has(own))
+        .map((own) => this.#overrides[own]),
+    );
+    const seen = new Set<ToolOverride>();
+    const missing = Object.entries(this.#overrides).flatMap(([own, override]) => {
+      const known = found.has(override) || seen.has(override) || this.#reported.has(own);
+      seen.add(override);
+      return known ? [] : [own];
+    });
     for (const own of missing) this.#reported.add(own);
     return missing;
   }

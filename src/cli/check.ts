@@ -3,11 +3,12 @@ import { type Advice, advise, serveObstacles } from "../config/advice.js";
 import { workersConflict } from "../config/check-rules.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
-import { formatProblem, type Problem } from "../config/problem.js";
+import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, listenOverrides, wantsJson, workerCount } from "./flags.js";
+import { painter, problemText, warningText, writePainted } from "./terminal.js";
 
 /** Returns the exit code: 0, or 78 with problems. */
 export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
@@ -35,13 +36,16 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext
     const report = { file, ok, servers, problems, warnings };
     await write(shell.stdout, `${JSON.stringify(report, null, 2)}\n`);
   } else {
+    const paint = painter(shell.stdout, shell.env);
     const lines = [
-      ...problems.map(formatProblem),
-      ...warnings.map((warning) => formatProblem({ ...warning, message: `warning: ${warning.message}` })),
+      ...problems.map((problem) => problemText(problem, paint)),
+      ...warnings.map((warning) => warningText(warning, paint)),
     ];
     if (ok)
-      lines.push(`${file}: all right, ${servers.length === 1 ? "1 server" : `${servers.length} servers`}`);
-    await write(shell.stdout, `${lines.join("\n")}\n`);
+      lines.push(
+        `${paint("bold", file)}: ${paint("green", "all right")}, ${servers.length === 1 ? "1 server" : `${servers.length} servers`}`,
+      );
+    await writePainted(shell.stdout, lines.map((line) => `${line}\n`).join(""));
   }
   return ok ? EXIT.done : EXIT.config;
 }

@@ -53,6 +53,7 @@ export function diagnose(
       probed.connected,
       probed.nonProtocolOutput,
       foreignNames(server, probed.connected, config),
+      probed.connected.shownTools ?? probed.connected.tools,
     );
   return server.transport.kind === "stdio"
     ? diagnoseProcess(server.transport, probed)
@@ -65,10 +66,11 @@ function healthyDiagnosis(
   connected: Connected,
   nonProtocolOutput: readonly string[],
   foreign: readonly string[],
+  shown: number,
 ): Diagnosis {
   const { serverInfo, tools, malformed } = connected;
   const self = [stringAt(serverInfo, "name"), stringAt(serverInfo, "version")].filter(Boolean).join(" ");
-  const sentence = `all right: ${self === "" ? "" : `${self}, `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
+  const sentence = `all right: ${self === "" ? "" : `${self}, `}${shown === tools ? "" : `${shown} of `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
   const remarks = [
     ...(malformed.length === 0 ? [] : [malformedAdvice(malformed)]),
     ...(foreign.length === 0 ? [] : [takenNamesAdvice(foreign)]),

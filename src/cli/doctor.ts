@@ -1,5 +1,8 @@
-/** `cardea doctor`: starts each server once and prints what is wrong with it. */
-import type { ServerConfig } from "../config/config.js";
+/** `cardea doctor`: starts each server once and prints what is wrong with it, and what of the config matches nothing. */
+import type { Config, ServerConfig } from "../config/config.js";
+import type { Problem } from "../config/problem.js";
+import type { GoodConfig } from "../config/read.js";
+import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
 import { escapeHidden } from "../telemetry/log-format.js";
@@ -8,44 +11,93 @@ import { type Diagnosis, diagnose } from "./diagnose.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
+import { type Paint, Progress, painter, warningText, writePainted } from "./terminal.js";
 
 interface Report extends Diagnosis {
   readonly server: string;
   readonly ok: boolean;
-  /** The last lines of its stderr, when something is wrong. */
+  /** The lines of its stderr that say what is wrong, when something is. */
   readonly stderr: readonly string[];
   /** List entries that are left out, as hosts cannot read them. */
   readonly malformed: readonly MalformedEntry[];
+  /** What the config says of the server and that matches nothing it lists, with its place. */
+  readonly warnings?: readonly Problem[];
 }
 
 /** Servers started at the same time; more would make slow ones time out. */
 const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
-/** Returns the exit code. */
+/** Reports come as servers answer, JSON at the end in the order of the config. Returns the exit code. */
 export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
   const { config } = opened.loaded;
+  const json = wantsJson(flags, shell.env);
   // A line break in a server's text must not look like the next line of the report.
   const safe = (text: string): string => log.redact(escapeHidden(text));
   const giveUp = new AbortController();
   const interrupted = shell.signals.next().then(() => giveUp.abort());
+  const paint = painter(shell.stdout, shell.env);
+  const waiting = new Set(config.servers.map(({ name }) => name));
+  const progress = new Progress(shell.stderr, shell.env, waitingText(waiting, config));
+  const probes = new Map<string, ProbeResult>();
   const work = mapConcurrently(config.servers, async (server) => {
     const probed = await shell.probe(server, giveUp.signal);
-    return report(server, diagnose(server, probed, config), probed, safe);
+    probes.set(server.name, probed);
+    const found = report(server, diagnose(server, probed, config), probed, safe);
+    waiting.delete(server.name);
+    if (json || giveUp.signal.aborted) return found;
+    progress.clear();
+    await writePainted(shell.stdout, asText(found, paint));
+    progress.update(waitingText(waiting, config));
+    return found;
   });
   await Promise.race([work, interrupted]);
   const reports = await work;
+  progress.end();
   if (giveUp.signal.aborted) return EXIT.failed;
-  const text = wantsJson(flags, shell.env)
-    ? `${JSON.stringify(reports, null, 2)}\n`
-    : reports.map(asText).join("");
-  await write(shell.stdout, text);
+  const warnings = await ineffective(opened.loaded, probes, safe);
+  if (json) {
+    const rows = reports.map((row) => {
+      const own = warnings.filter(({ server }) => server === row.server).map(({ problem }) => problem);
+      return own.length === 0 ? row : { ...row, warnings: own };
+    });
+    await write(shell.stdout, `${JSON.stringify(rows, null, 2)}\n`);
+  }
+  const rest = json ? warnings.filter(({ server }) => server === undefined) : warnings;
+  const lines = rest.map(({ problem }) => warningText(problem, paint));
+  // JSON is one list of servers; what is about the whole config goes beside it.
+  await writePainted(json ? shell.stderr : shell.stdout, lines.map((line) => `${line}\n`).join(""));
   const unhealthy = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
   if (config.servers.some(({ name, required }) => required && unhealthy.has(name))) return EXIT.unavailable;
   return unhealthy.size === 0 ? EXIT.done : EXIT.failed;
+}
+
+const waitingText = (waiting: ReadonlySet<string>, { servers }: Config): string =>
+  `${servers.length - waiting.size} of ${servers.length} servers; waiting for ${[...waiting].join(", ")}`;
+
+/** What of the config matches nothing that the servers list. */
+async function ineffective(
+  { config, problemAt, serverPath }: GoodConfig,
+  probes: ReadonlyMap<string, ProbeResult>,
+  safe: (text: string) => string,
+): Promise<readonly { readonly server: string | undefined; readonly problem: Problem }[]> {
+  const listed = new Map(
+    [...probes].flatMap(([name, { connected }]) =>
+      connected?.lists === undefined ? [] : [[name, connected.lists] as const],
+    ),
+  );
+  if (listed.size === 0) return [];
+  const { ineffectiveSettings } = await import("../operator/ineffective.js");
+  return ineffectiveSettings(config, listed).map(({ server, path, message }) => ({
+    server,
+    problem:
+      server === undefined
+        ? problemAt(path, safe(message))
+        : problemAt([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe(message)}`),
+  }));
 }
 
 function report(
@@ -61,7 +113,7 @@ function report(
     cause: diagnosis.cause,
     sentence: safe(diagnosis.sentence),
     ...(diagnosis.advice !== undefined && { advice: safe(diagnosis.advice) }),
-    stderr: ok ? [] : stderr.slice(-STDERR_LINES).map(safe),
+    stderr: ok ? [] : tellingLines(stderr).map(safe),
     malformed: (connected?.malformed ?? []).map(({ name, ...one }) => ({
       ...one,
       ...(name !== undefined && { name: safe(name) }),
@@ -70,11 +122,22 @@ function report(
   };
 }
 
-function asText({ server, ok, sentence, advice, stderr }: Report): string {
+/** The last lines, or those from the complaint on where that is above them. */
+function tellingLines(lines: readonly string[]): readonly string[] {
+  const error = indexOfError(lines);
+  return error === undefined || error >= lines.length - STDERR_LINES
+    ? lines.slice(-STDERR_LINES)
+    : lines.slice(error, error + STDERR_LINES);
+}
+
+function asText({ server, ok, sentence, advice, stderr }: Report, paint: Paint): string {
+  const isPainted = paint("green", "x") !== "x";
+  const mark = isPainted ? (ok ? paint("green", "✓") : paint("red", "✗")) : ok ? "ok   " : "WRONG";
+  const indent = isPainted ? "    " : "      ";
   const lines = [
-    `${ok ? "ok   " : "WRONG"} ${escapeHidden(server)}: ${sentence}`,
-    ...(advice === undefined ? [] : [`      ${advice}`]),
-    ...stderr.map((line) => `      | ${line}`),
+    `${mark} ${paint("bold", escapeHidden(server))}: ${escapeHidden(sentence)}`,
+    ...(advice === undefined ? [] : [`${indent}${paint(ok ? "yellow" : "bold", advice)}`]),
+    ...stderr.map((line) => `${indent}${paint("dim", `| ${line}`)}`),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -1,6 +1,7 @@
 /** Follows the config file while the gateway runs: a good change is applied whole, a bad one not at all. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { describeChanges } from "../config/changes.js";
 import { checkRules, workersConflict } from "../config/check-rules.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
@@ -58,8 +59,9 @@ export function watchAndReload(
     const next = withoutRestartKeys(loaded.config, running);
     try {
       await gateway.reload(next);
+      const changes = describeChanges(running, next);
       running = next;
-      log.info({ file, servers: next.servers.length }, `${file} is in effect`);
+      log.info({ file, servers: next.servers.length }, `${file} is in effect: ${changes}`);
     } catch (error) {
       log.error({ file, error }, `the config stays as it was: ${file} could not be applied`);
       gateway.reloadFailed([`${file} could not be applied`]);

@@ -7,6 +7,7 @@ import type { Config } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
+import { acceptExposedNames, acceptOwnNames, exposeProfile, type NamingContext } from "./own-names.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
@@ -106,16 +107,21 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
-  const servers = readServers(findings, { folder, readFile });
   const reserved = disabledServers(findings.tree);
+  const naming =
+    shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
+  const asWritten = readServers(findings, { folder, readFile });
+  const servers =
+    naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers);
+  const rules = readRules(findings);
   const found = {
-    rules: readRules(findings),
+    rules: naming === undefined ? rules : withOwnNames(rules, { servers, naming }),
     warnings: positions.problems(warnings),
     problemAt: (at: Path, message: string) =>
       positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
-  if (findings.faults.length > 0 || shape === undefined || listen === undefined)
+  if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
     return bad(host ? findings.faults : withImportHint(findings.faults, file, whole), found);
 
   return {
@@ -126,9 +132,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(auth !== undefined && { auth }),
       servers,
       startupWaitMs: parseWait(shape.startupWait) ?? 0,
-      naming: reserved.length === 0 ? shape.naming : { ...shape.naming, reserved },
+      naming,
       parkedCalls: parkedCallsOf(shape.parkedCalls),
-      profiles,
+      profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
       ...(shape.keys !== undefined && { keys: shape.keys }),
       ...found.rules,
     },
@@ -171,6 +177,18 @@ function readRules(findings: Findings): Rules {
     ...(limitsShape !== undefined && { limits: completeLimits(limitsShape) }),
   };
 }
+
+/** Own names in rules and limits, as hosts see them. */
+const withOwnNames = ({ policy, limits }: Rules, context: NamingContext): Rules => ({
+  ...(policy !== undefined && {
+    policy: { ...policy, rules: policy.rules.map((rule) => acceptOwnNames(rule, context)) },
+  }),
+  ...(limits !== undefined && { limits: limits.map((limit) => acceptOwnNames(limit, context)) }),
+});
+
+const mapValues = <T>(record: Readonly<Record<string, T>>, change: (value: T) => T) =>
+  // Not by assignment: a key may be __proto__.
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
 
 /** A server or profile may be called `__proto__`; a setting of that name would be lost without a word. */
 function refuseProto(findings: Findings, tree: Tree, path: Path): void {

@@ -1,5 +1,5 @@
 /** How does a server run: what outlives a config, whom it may ask between calls, and how it drains when no config has it? */
-import { isDeepStrictEqual } from "node:util";
+import { needsRestart } from "../config/changes.js";
 import type { ServerConfig } from "../config/config.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
@@ -90,7 +90,7 @@ export function startServer(
     semaphore,
     retryBudget: new RetryBudget(),
     cache,
-    runsAs: (next) => config.name === next.name && hasSameTransport(config, next),
+    runsAs: (next) => config.name === next.name && !needsRestart(config, next),
     async close() {
       for (const stop of [...readings, ...unwatch]) stop();
       await upstream.close();
@@ -118,17 +118,6 @@ function resetBreakerOnRestart(breaker: CircuitBreaker): UpstreamObserver {
 function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
   const forget = (): void => cache.clear();
   return { unavailable: forget, listChanged: forget, resourceUpdated: forget };
-}
-
-function hasSameTransport(now: ServerConfig, next: ServerConfig): boolean {
-  const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
-    transport,
-    protocol,
-    lease,
-    connectTimeoutMs,
-    roots,
-  });
-  return isDeepStrictEqual(essence(now), essence(next));
 }
 
 /**

@@ -1,8 +1,9 @@
 /** What one connection attempt to a server shows: its lists or its error, and its output. For `cardea doctor`. */
+import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
 import type { ServerConfig } from "../config/config.js";
 import type { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
-import { LIST_KINDS } from "../core/lists.js";
+import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { ServerList } from "../core/upstream.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
@@ -15,8 +16,12 @@ export interface ProbeResult {
     readonly serverInfo: JsonObject;
     /** The number of its tools. */
     readonly tools: number;
+    /** How many of them the filters of the config leave; absent where all. */
+    readonly shownTools?: number;
     /** Its own names of its tools and prompts. */
     readonly names: Readonly<Record<"tools" | "prompts", readonly string[]>>;
+    /** The entries of its lists; absent where one of them could not be read. */
+    readonly lists?: Readonly<Record<ListKind, readonly JsonObject[]>>;
     /** Entries of its lists that hosts cannot read. */
     readonly malformed: readonly MalformedEntry[];
   };
@@ -77,9 +82,26 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     );
     const malformed = [tools, prompts, ...others].flatMap((list) => list?.malformed ?? []);
     const names = { tools: namesIn(tools), prompts: namesIn(prompts) };
+    const [resources, resourceTemplates] = others;
+    const lists =
+      prompts === undefined || resources === undefined || resourceTemplates === undefined
+        ? undefined
+        : {
+            tools: tools.items,
+            prompts: prompts.items,
+            resources: resources.items,
+            resourceTemplates: resourceTemplates.items,
+          };
     const serverInfo = upstream.facts?.serverInfo ?? {};
     return {
-      connected: { serverInfo, tools: tools.items.length, names, malformed },
+      connected: {
+        serverInfo,
+        tools: tools.items.length,
+        shownTools: visibleItems(serverNamespace(server), "tools", tools.items).length,
+        names,
+        ...(lists !== undefined && { lists }),
+        malformed,
+      },
       stderr,
       nonProtocolOutput,
     };

@@ -53,7 +53,7 @@ const PAGES: Readonly<Record<string, unknown>> = {
 };
 
 /** Opens the page in front of a gateway that wants `token`. */
-async function opened(token: string | undefined, kept?: string) {
+async function opened(token: string | undefined, kept?: string, changed: Partial<typeof PAGES> = {}) {
   const elements = new Map<string, FakeElement>();
   for (const [tag, id = ""] of file("index.html").matchAll(/<\w[^>]*\sid="([^"]+)"[^>]*>/g)) {
     const element = new FakeElement();
@@ -65,12 +65,18 @@ async function opened(token: string | undefined, kept?: string) {
     if (element === undefined) throw new Error(`there is nothing on the page called ${id}`);
     return element;
   };
+  let redraw = (): void => {};
+  const selected: { id?: string } = {};
   const storage = new Map<string, string>(kept === undefined ? [] : [["cardea-admin-token", kept]]);
   const sent: (string | undefined)[] = [];
   const fetch = async (url: string, { headers }: { headers: Record<string, string> }) => {
     sent.push(headers.authorization);
     const ok = token === undefined || headers.authorization === `Bearer ${token}`;
-    return { ok, status: ok ? 200 : 401, json: async () => PAGES[url.replace("/api/v1/", "")] };
+    return {
+      ok,
+      status: ok ? 200 : 401,
+      json: async () => ({ ...PAGES, ...changed })[url.replace("/api/v1/", "")],
+    };
   };
   runInNewContext(file("console.js"), {
     fetch,
@@ -78,14 +84,21 @@ async function opened(token: string | undefined, kept?: string) {
       getElementById: at,
       createElement: () => new FakeElement(),
       querySelectorAll: () => [],
+      getSelection: () => ({
+        isCollapsed: selected.id === undefined,
+        containsNode: (node: unknown) => selected.id !== undefined && at(selected.id) === node,
+      }),
     },
     sessionStorage: {
       getItem: (name: string) => storage.get(name) ?? null,
       setItem: (name: string, value: string) => storage.set(name, value),
       removeItem: (name: string) => storage.delete(name),
     },
-    // Nothing is drawn again: each test looks at what was drawn once.
-    setTimeout: () => 0,
+    // Nothing is drawn again by itself; a test may do it.
+    setTimeout: (look: () => void) => {
+      redraw = look;
+      return 0;
+    },
   });
   const settle = () => new Promise((drawn) => setImmediate(drawn));
   const enter = async (text: string): Promise<void> => {
@@ -102,7 +115,11 @@ async function opened(token: string | undefined, kept?: string) {
     health: at("health").textContent,
     servers: at("servers").textContent.includes("files"),
   });
-  return { seen, enter, sent, storage, at };
+  const again = async (): Promise<void> => {
+    redraw();
+    await settle();
+  };
+  return { seen, enter, sent, storage, at, selected, again };
 }
 
 describe("the console", () => {
@@ -117,6 +134,36 @@ describe("the console", () => {
       servers: true,
     });
     expect(new Set(sent)).toEqual(new Set([undefined]));
+  });
+
+  test.each([
+    [true, ["ready", "ready"], "good", "ready"],
+    [true, ["ready", "idle"], "good", "ready"],
+    [true, ["ready", "backoff"], "warn", "ready, 1 of 2 servers"],
+    [true, ["starting", "backoff"], "warn", "ready, 0 of 2 servers"],
+    [false, ["ready", "stopped"], "bad", "not ready, 1 of 2 servers"],
+  ])("readiness %s with servers %j is %s: %s", async (ready, states, colour, words) => {
+    const servers = states.map((state, at) => ({
+      name: `s${at}`,
+      transport: "stdio",
+      state,
+      required: false,
+    }));
+    const status = { version: "1", node: "v20", uptimeSeconds: 5, ready, reasons: [] };
+    const { at } = await opened(undefined, undefined, { servers, status });
+    expect([at("health").className, at("health").textContent]).toEqual([`badge ${colour}`, words]);
+  });
+
+  test("leaves a part alone in which something is selected, and draws the others", async () => {
+    const { at, selected, again } = await opened(undefined);
+    const [servers, sessions] = [at("servers").children, at("sessions").children];
+    selected.id = "servers";
+    await again();
+    expect(at("servers").children).toBe(servers);
+    expect(at("sessions").children).not.toBe(sessions);
+    delete selected.id;
+    await again();
+    expect(at("servers").children).not.toBe(servers);
   });
 
   test("asks for the token, and shows nothing else until it has the right one", async () => {

@@ -86,7 +86,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   admin: ["core", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   gateway: BELOW_GATEWAY,
-  operator: [...BELOW_GATEWAY, "gateway"],
+  operator: [...BELOW_GATEWAY, "gateway", "patterns"],
   // The composition root, which also starts the operator's pages.
   "gateway/gateway.ts": [...BELOW_GATEWAY, "gateway", "operator"],
   "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import { type ProbeResult, probeServer } from "../../src/operator/probe.js";
 import { fakeShell } from "./fake-shell.js";
@@ -327,6 +327,64 @@ WRONG b: it exits at once with code 1; see what it says below
       names that begin with the prefix of another server get a hash ending: "files__read_file" (of "files"), "files__ask" (of "files")
 ok    files: all right: 2 tools
 `);
+  });
+
+  const listing = (...tools: readonly string[]): ProbeResult => ({
+    connected: {
+      serverInfo: {},
+      tools: 3,
+      shownTools: 2,
+      names: { tools: [], prompts: [] },
+      lists: {
+        tools: tools.map((name) => ({ name })),
+        prompts: [],
+        resources: [],
+        resourceTemplates: [],
+      },
+      malformed: [],
+    },
+    stderr: [],
+    nonProtocolOutput: [],
+  });
+
+  test("counts tools after filters, and says at its place what matches nothing", async () => {
+    write({ files: { command: "x", tools: { deny: ["raed_file"] } } });
+    const shell = fakeShell({ cwd: folder, examine: async () => listing("read_file") });
+    expect(await runCommandLine(["doctor"], shell)).toBe(0);
+    const warning = 'server "files": no tool of the server has a name like this; did you mean read_file?';
+    expect(shell.out()).toBe(`ok    files: all right: 2 of 3 tools\ncardea.json:1:56: warning: ${warning}\n`);
+    const asJson = fakeShell({ cwd: folder, examine: async () => listing("read_file") });
+    expect(await runCommandLine(["doctor", "--json"], asJson)).toBe(0);
+    expect(JSON.parse(asJson.out())).toMatchObject([{ ok: true, warnings: [{ line: 1, message: warning }] }]);
+  });
+
+  test("reports a server as soon as it has answered", async () => {
+    write({ slow: { command: "x" }, quick: { command: "x" } });
+    let answer = (_: ProbeResult): void => {};
+    const slow = new Promise<ProbeResult>((resolve) => (answer = resolve));
+    const shell = fakeShell({
+      cwd: folder,
+      examine: async ({ name }) => (name === "slow" ? slow : listing()),
+    });
+    const ended = runCommandLine(["doctor"], shell);
+    await vi.waitFor(() => expect(shell.out()).toBe("ok    quick: all right: 2 of 3 tools\n"), {
+      timeout: 60_000,
+    });
+    answer(listing());
+    expect(await ended).toBe(0);
+    expect(shell.out()).toContain("ok    slow: all right");
+  });
+
+  test.each([
+    [{}, "\u001b[32m✓\u001b[0m \u001b[1ma\u001b[0m: all right: 2 of 3 tools\n"],
+    [{ NO_COLOR: "1" }, "ok    a: all right: 2 of 3 tools\n"],
+    [{ TERM: "dumb" }, "ok    a: all right: 2 of 3 tools\n"],
+  ] as [Record<string, string>, string][])("on a terminal with %j", async (env, text) => {
+    write({ a: { command: "x" } });
+    const shell = fakeShell({ cwd: folder, env, examine: async () => listing() });
+    Object.assign(shell.stdout, { isTTY: true });
+    expect(await runCommandLine(["doctor"], shell)).toBe(0);
+    expect(shell.out()).toBe(text);
   });
 
   test("a signal ends it", async () => {

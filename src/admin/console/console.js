@@ -52,20 +52,34 @@ async function page(name) {
   return response.json();
 }
 
-function drawHealth(status) {
+/** Draws a part of the page anew, unless text in it is selected: a redraw would drop the selection. */
+function draw(id, ...children) {
+  const selection = document.getSelection?.();
+  const isSelected = selection && !selection.isCollapsed && selection.containsNode(at(id), true);
+  if (!isSelected) at(id).replaceChildren(...children);
+  return !isSelected;
+}
+
+/** States of servers that calls can reach. */
+const WORKING = ["ready", "idle"];
+
+function drawHealth(status, servers) {
   const health = at("health");
-  health.className = `badge ${status.ready ? "good" : "bad"}`;
-  health.textContent = status.ready ? "ready" : "not ready";
+  const up = servers.filter((server) => WORKING.includes(server.state)).length;
+  const isWhole = up === servers.length;
+  health.className = `badge ${!status.ready ? "bad" : isWhole ? "good" : "warn"}`;
+  const words = status.ready ? "ready" : "not ready";
+  health.textContent = isWhole ? words : `${words}, ${up} of ${servers.length} servers`;
   const parts = [`version ${status.version}`, `Node ${status.node}`, `up ${span(status.uptimeSeconds)}`];
   if (status.url) parts.unshift(status.url);
   if (status.config) parts.push(status.config);
-  at("about").textContent = parts.join(" · ");
+  draw("about", parts.join(" · "));
   drawReasons(status.reasons ?? []);
 }
 
 function drawReasons(reasons) {
   at("reasons").hidden = reasons.length === 0;
-  at("reasons").replaceChildren(...reasons.map((reason) => element("li", {}, String(reason))));
+  draw("reasons", ...reasons.map((reason) => element("li", {}, String(reason))));
 }
 
 function drawNumbers(servers, catalog, sessions) {
@@ -76,7 +90,8 @@ function drawNumbers(servers, catalog, sessions) {
     ["Sessions", sessions.length],
     ["In flight", servers.reduce((total, server) => total + (server.inFlight ?? 0), 0)],
   ];
-  at("numbers").replaceChildren(
+  draw(
+    "numbers",
     ...numbers.map(([label, value]) =>
       element(
         "div",
@@ -118,10 +133,14 @@ function drawServers(servers, catalog) {
       number(count("prompts", server)),
       number(count("resources", server) + count("resourceTemplates", server)),
       number(flight),
-      text(server.lastError),
+      element(
+        "td",
+        {},
+        element("div", { className: "error" }, ...(server.lastError ? [server.lastError] : [])),
+      ),
     );
   });
-  at("servers").replaceChildren(...(rows.length > 0 ? rows : [nothing(8, "No server is configured.")]));
+  draw("servers", ...(rows.length > 0 ? rows : [nothing(8, "No server is configured.")]));
 }
 
 function drawSessions(sessions) {
@@ -137,7 +156,7 @@ function drawSessions(sessions) {
       number(span(session.idleSeconds)),
     ),
   );
-  at("sessions").replaceChildren(...(rows.length > 0 ? rows : [nothing(6, "No host is connected.")]));
+  draw("sessions", ...(rows.length > 0 ? rows : [nothing(6, "No host is connected.")]));
 }
 
 function drawQuestions(questions) {
@@ -151,7 +170,7 @@ function drawQuestions(questions) {
       number(span(Math.round((Date.now() - Date.parse(since)) / 1000))),
     ),
   );
-  at("questions").replaceChildren(...(rows.length > 0 ? rows : [nothing(4, "Nobody is being asked.")]));
+  draw("questions", ...(rows.length > 0 ? rows : [nothing(4, "Nobody is being asked.")]));
 }
 
 const EFFECT_CLASS = {
@@ -181,9 +200,7 @@ function drawDecisions(decisions) {
       text(decision.on === "call" ? decision.method : `${decision.on} asked by ${decision.server}`),
     );
   });
-  at("decisions").replaceChildren(
-    ...(rows.length > 0 ? rows : [nothing(6, "No rule has decided anything yet.")]),
-  );
+  draw("decisions", ...(rows.length > 0 ? rows : [nothing(6, "No rule has decided anything yet.")]));
 }
 
 let shown = "";
@@ -194,11 +211,11 @@ function drawCatalog() {
   // Drawn again only when it changed: a list that is redrawn every few seconds cannot be selected or unfolded.
   const key = wanted + JSON.stringify(latest);
   if (key === shown) return;
-  shown = key;
   const open = new Set(
     [...document.querySelectorAll("details[open]")].map((details) => details.dataset.kind),
   );
-  at("catalog").replaceChildren(
+  const isDrawn = draw(
+    "catalog",
     ...KINDS.map(([kind, label]) => {
       const found = latest[kind].filter((row) => row.name.toLowerCase().includes(wanted));
       const items = found.map((row) =>
@@ -215,6 +232,7 @@ function drawCatalog() {
       return details;
     }),
   );
+  if (isDrawn) shown = key;
 }
 
 async function refresh() {
@@ -223,7 +241,7 @@ async function refresh() {
       ["status", "servers", "catalog", "sessions", "questions", "decisions"].map(page),
     );
     latest = catalog;
-    drawHealth(status);
+    drawHealth(status, servers);
     drawNumbers(servers, catalog, sessions);
     drawServers(servers, catalog);
     drawSessions(sessions);

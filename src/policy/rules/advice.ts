@@ -1,10 +1,14 @@
 /** Which rules and limits can never apply? Valid by themselves, and most likely mistakes. */
 
-import { namePrefix, uriPrefix } from "../../config/collisions.js";
+import { closest } from "../../config/closest.js";
+import { uriPrefix } from "../../config/collisions.js";
 import type { Config, MatcherConfig, RuleConfig, ServerConfig } from "../../config/config.js";
+import { canBeginWith, exposedStarts } from "../../config/own-names.js";
+import { ANONYMOUS } from "../../core/client.js";
 import { LIST_METHODS } from "../../core/lists.js";
 import { TARGETED_METHODS, TASK_METHODS } from "../../core/methods.js";
 import { glob } from "../../patterns/globs.js";
+import { writeJson } from "../../wire/json-text.js";
 import { ExpressionCompiler } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
@@ -22,9 +26,9 @@ export function policyAdvice(config: AdvisedConfig): readonly PolicyFault[] {
   const unknownServers = about.flatMap(({ subject, path }) =>
     (subject.servers ?? []).flatMap((pattern, at): PolicyFault[] => {
       const matches = glob(pattern);
-      return names.some(matches)
-        ? []
-        : [{ path: [...path, "servers", at], message: "no server of this config has such a name" }];
+      if (names.some(matches)) return [];
+      const message = `no server of this config has such a name${didYouMean(pattern, names)}`;
+      return [{ path: [...path, "servers", at], message }];
     }),
   );
   const shadowed = rules.flatMap((rule, at): PolicyFault[] => {
@@ -97,8 +101,49 @@ const deadMatchers = (
 ): readonly PolicyFault[] => [
   ...unmatchedNames(subject, path, config),
   ...unmatchedMethods(subject, path),
+  ...unmatchedPrincipals(subject, path, config),
   ...unmatchedGroupsAndScopes(subject, path, config),
+  ...unknownAnnotations(subject, path),
 ];
+
+/** `; did you mean …?` for a word that is nearly one of `known`; empty for a glob. */
+function didYouMean(word: string, known: readonly string[]): string {
+  const near = /[*?{]/.test(word) ? undefined : closest(word, known);
+  return near === undefined ? "" : `; did you mean ${writeJson(near)}?`;
+}
+
+/** Principals without a key, where keys are all there is. A host on a pipe may be anonymous beside them. */
+function unmatchedPrincipals(
+  { principals = [] }: MatcherConfig,
+  path: PolicyFault["path"],
+  { auth }: AdvisedConfig,
+): readonly PolicyFault[] {
+  if (auth?.jwt !== undefined) return [];
+  const ids = auth?.keys.map(({ id }) => id) ?? [];
+  return principals.flatMap((pattern, at): readonly PolicyFault[] => {
+    if ([...ids, ANONYMOUS.id].some(glob(pattern))) return [];
+    const why =
+      auth === undefined
+        ? `no host over HTTP comes as this principal: without "auth" all are ${ANONYMOUS.id}`
+        : `no key of auth has this principal${didYouMean(pattern, ids)}`;
+    return [{ path: [...path, "principals", at], message: why }];
+  });
+}
+
+/** The annotations of tools (2026-07-28: schema, "ToolAnnotations") that are true or false. */
+const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+
+/** A server may have annotations of its own, so only what is nearly a known one is a mistake. */
+const unknownAnnotations = (
+  { annotations = {} }: MatcherConfig,
+  path: PolicyFault["path"],
+): readonly PolicyFault[] =>
+  Object.keys(annotations).flatMap((name): readonly PolicyFault[] => {
+    const near = HINTS.includes(name) ? undefined : closest(name, HINTS);
+    if (near === undefined) return [];
+    const message = `tools have no annotation of this name; did you mean ${writeJson(near)}?`;
+    return [{ path: [...path, "annotations", name], message }];
+  });
 
 /** Methods that rules never match: their target is evaluated instead. */
 const unmatchedMethods = (
@@ -142,20 +187,20 @@ function unmatchedNames(
   { servers, naming }: AdvisedConfig,
 ): readonly PolicyFault[] {
   const tests = subject.servers?.map(glob);
-  const prefixes = servers
-    .filter(({ name }) => tests === undefined || tests.some((matches) => matches(name)))
-    .map(({ prefix }) => prefix);
+  const meant = servers.filter(({ name }) => tests === undefined || tests.some((matches) => matches(name)));
+  const prefixes = meant.map(({ prefix }) => prefix);
   // Servers without a prefix have whatever names they like.
   if (prefixes.length === 0 || prefixes.includes("")) return [];
-  // A longer prefix is cut.
-  const names = prefixes.map((prefix) => namePrefix(prefix, naming).slice(0, naming.maxLength - 9));
+  const names = exposedStarts(meant, naming);
   const uris = [...prefixes.map((prefix) => `${uriPrefix(prefix)}+`), ...KEPT_SCHEMES];
   const { tools = [], prompts = [], resources = [] } = subject;
   const dead = (kind: string, at: number, message: string) => ({ path: [...path, kind, at], message });
   const deadNames = (kind: string, patterns: readonly string[]) =>
     patterns.flatMap((pattern, at): readonly PolicyFault[] => {
       if (!names.some((start) => canBeginWith(pattern, start))) {
-        return [dead(kind, at, `matches no name: they begin with ${names.join(", ")}`)];
+        const near = nearestName(pattern, names, naming.separator);
+        const hint = near === undefined ? "" : `; did you mean ${near}?`;
+        return [dead(kind, at, `matches no name: they begin with ${names.join(", ")}${hint}`)];
       }
       return INVALID_NAME_GLOB.test(pattern)
         ? [dead(kind, at, "matches no name: characters other than A-Z a-z 0-9 _ - become _")]
@@ -172,17 +217,20 @@ function unmatchedNames(
   ];
 }
 
+/** The pattern with the prefix that is nearest to its own; with the only one where it has none. */
+function nearestName(pattern: string, names: readonly string[], separator: string): string | undefined {
+  const at = pattern.indexOf(separator);
+  const [only, second] = names;
+  if (at === -1) return second === undefined && only !== undefined ? only + pattern : undefined;
+  const start = closest(pattern.slice(0, at + separator.length), names);
+  return start === undefined ? undefined : start + pattern.slice(at + separator.length);
+}
+
 /** Schemes that URIs keep, whichever server has them. */
 const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
 
 /** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */
 const INVALID_NAME_GLOB = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;
-
-function canBeginWith(pattern: string, start: string): boolean {
-  const wild = pattern.search(/[*?{]/);
-  const stem = wild === -1 ? pattern : pattern.slice(0, wild);
-  return stem.startsWith(start) || (wild !== -1 && start.startsWith(stem));
-}
 
 /** Groups that no key has and scopes that no token grants, where keys are all there is. */
 function unmatchedGroupsAndScopes(
@@ -199,7 +247,7 @@ function unmatchedGroupsAndScopes(
         : [
             {
               path: [...path, "groups", at],
-              message: "no principal is in this group: no key of auth has it",
+              message: `no principal is in this group: no key of auth has it${didYouMean(group, [...known])}`,
             },
           ],
     ),

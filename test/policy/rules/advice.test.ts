@@ -94,6 +94,7 @@ test("an unknown server is reported, for rules and limits", () => {
     naming,
   });
   expect(found.map(({ path }) => path.join("."))).toEqual(["policy.rules.0.servers.1", "limits.0.servers.0"]);
+  expect(found[0]?.message).toBe('no server of this config has such a name; did you mean "files"?');
 });
 
 test("a condition on a question, in a rule about calls, is reported", () => {
@@ -115,7 +116,7 @@ describe("names and URIs that nothing can have are reported", () => {
     [
       "with a prefix as it is not written",
       { prompts: ["d b__*"], effect: "deny" },
-      `${beginning} files__, d_b__`,
+      `${beginning} files__, d_b__; did you mean d_b__*?`,
     ],
     [
       "of another server than those that are named",
@@ -156,6 +157,37 @@ describe("groups and scopes that no principal has are reported", () => {
     { scopes: ["write"], effect: "deny" },
   ];
   const paths = (over: Partial<AdvisedConfig>) => advice(rules, over).map(([path]) => path);
+
+  test("with the nearest, and so are principals", () => {
+    expect(
+      advice([{ groups: ["opps"], principals: ["anne", "*", "anonymous", "zoe"], effect: "deny" }], { auth }),
+    ).toEqual([
+      ["policy.rules.0.principals.0", 'no key of auth has this principal; did you mean "ann"?'],
+      ["policy.rules.0.principals.3", "no key of auth has this principal"],
+      [
+        "policy.rules.0.groups.0",
+        'no principal is in this group: no key of auth has it; did you mean "ops"?',
+      ],
+    ]);
+    const open = policyAdvice({
+      policy: { default: "allow", rules: [rule({ principals: ["ann"], effect: "deny" })] },
+      servers,
+      naming,
+    });
+    expect(open.map(({ message }) => message)).toEqual([
+      'no host over HTTP comes as this principal: without "auth" all are anonymous',
+    ]);
+  });
+
+  test("annotations that are nearly those of tools are told", () => {
+    const annotations = { readonlyHint: true, readOnlyHint: true, vendorThing: true };
+    expect(advice([{ annotations, effect: "deny" }])).toEqual([
+      [
+        "policy.rules.0.annotations.readonlyHint",
+        'tools have no annotation of this name; did you mean "readOnlyHint"?',
+      ],
+    ]);
+  });
 
   test("with API keys only, and without authentication", () => {
     expect(paths({ auth })).toEqual(["policy.rules.0.groups.1", "policy.rules.1.scopes.0"]);

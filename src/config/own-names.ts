@@ -1,0 +1,113 @@
+/**
+ * Own names and exposed names. Filters and overrides of a server name its tools as the server does, rules, limits and
+ * profiles as hosts see them; here each takes the other form too, where only one thing can be meant.
+ */
+import { namePrefix, uriPrefix } from "./collisions.js";
+import type { Config, MatcherConfig, NameFilter, ProfileConfig, ServerConfig } from "./config.js";
+
+type Naming = Config["naming"];
+type Prefixed = Pick<ServerConfig, "name" | "prefix">;
+
+/** The servers, and how names are made. */
+export interface NamingContext {
+  readonly servers: readonly Prefixed[];
+  readonly naming: Naming;
+}
+
+/** The filters of a server, whose globs may also begin with the server's prefix: `files__read_*` is `read_*` too. */
+export function acceptExposedNames(server: ServerConfig, naming: Naming): ServerConfig {
+  if (server.prefix === "") return server;
+  const names = namePrefix(server.prefix, naming);
+  const uris = `${uriPrefix(server.prefix)}+`;
+  return {
+    ...server,
+    tools: mapFilter(server.tools, (pattern) => withOrWithout(pattern, names)),
+    prompts: mapFilter(server.prompts, (pattern) => withOrWithout(pattern, names)),
+    resources: mapFilter(server.resources, (pattern) => withOrWithout(pattern, uris)),
+    ...(server.overrides !== undefined && { overrides: withOwnKeys(server.overrides, names) }),
+  };
+}
+
+/** Overrides that also have, for each key with the prefix, the same override under the own name. */
+function withOwnKeys(
+  overrides: NonNullable<ServerConfig["overrides"]>,
+  start: string,
+): NonNullable<ServerConfig["overrides"]> {
+  const aliases = Object.entries(overrides)
+    .filter(([key]) => key.startsWith(start) && key.length > start.length)
+    .map(([key, override]) => [key.slice(start.length), override] as const)
+    .filter(([own]) => !Object.hasOwn(overrides, own));
+  return aliases.length === 0 ? overrides : { ...overrides, ...Object.fromEntries(aliases) };
+}
+
+/**
+ * What a rule or limit is about, with own names of tools and prompts as hosts see them. A glob is an own name where no
+ * exposed name begins like it, and its servers are known: those that `servers` names, or the only one there is.
+ */
+export function acceptOwnNames<T extends MatcherConfig>(subject: T, context: NamingContext): T {
+  const { servers } = context;
+  const named = subject.servers?.map((name) => servers.find((server) => server.name === name));
+  // A glob over servers may match other servers tomorrow.
+  const meant = named === undefined ? (servers.length === 1 ? servers : []) : named;
+  const known = meant.filter((server) => server !== undefined);
+  if (known.length === 0 || known.length < meant.length) return subject;
+  const expose = exposer(known, context);
+  return {
+    ...subject,
+    ...(subject.tools !== undefined && { tools: subject.tools.map(expose) }),
+    ...(subject.prompts !== undefined && { prompts: subject.prompts.map(expose) }),
+  };
+}
+
+/** A profile, with own names in its filters as hosts see them: those of its servers. */
+export function exposeProfile(profile: ProfileConfig, context: NamingContext): ProfileConfig {
+  const shown = context.servers.filter(({ name }) => profile.servers.includes(name));
+  if (shown.length === 0) return profile;
+  const expose = exposer(shown, context);
+  return { ...profile, tools: mapFilter(profile.tools, expose), prompts: mapFilter(profile.prompts, expose) };
+}
+
+/** Whether a name that begins with `start` can match the glob. */
+export function canBeginWith(pattern: string, start: string): boolean {
+  const wild = pattern.search(/[*?{]/);
+  const stem = wild === -1 ? pattern : pattern.slice(0, wild);
+  return stem.startsWith(start) || (wild !== -1 && start.startsWith(stem));
+}
+
+/** What the names of servers begin with; a longer prefix is cut. */
+export const exposedStarts = (servers: readonly Prefixed[], naming: Naming): readonly string[] =>
+  servers.map(({ prefix }) => namePrefix(prefix, naming).slice(0, naming.maxLength - 9));
+
+function exposer(
+  meant: readonly Prefixed[],
+  { servers, naming }: NamingContext,
+): (pattern: string) => string {
+  // Servers without a prefix have any names.
+  if (meant.some(({ prefix }) => prefix === "")) return (pattern) => pattern;
+  const starts = exposedStarts(meant, naming);
+  const all = exposedStarts(
+    servers.filter(({ prefix }) => prefix !== ""),
+    naming,
+  );
+  const prefix = starts.length === 1 ? (starts[0] ?? "") : `{${starts.join(",")}}`;
+  const { separator } = naming;
+  return (pattern) => {
+    // With a separator in it, it is meant as an exposed name, if of a server that is not there.
+    const isExposed =
+      (separator.length > 1 && pattern.includes(separator)) ||
+      [...starts, ...all].some((start) => pattern.startsWith(start)) ||
+      starts.some((start) => canBeginWith(pattern, start));
+    // In an exposed name all other characters are replaced; those of globs stay.
+    return isExposed ? pattern : prefix + pattern.replace(/[^A-Za-z0-9_*?{},-]/gu, "_");
+  };
+}
+
+const mapFilter = ({ allow, deny }: NameFilter, change: (pattern: string) => string): NameFilter => ({
+  allow: allow.map(change),
+  deny: deny.map(change),
+});
+
+const withOrWithout = (pattern: string, start: string): string =>
+  pattern.startsWith(start) && pattern.length > start.length
+    ? `{${start},}${pattern.slice(start.length)}`
+    : pattern;

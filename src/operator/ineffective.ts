@@ -1,0 +1,205 @@
+/** What in a config matches nothing that the servers list? Filters, overrides, rules, limits and profiles, for `cardea doctor`. */
+import { mergeLists, type Renamed } from "../catalog/merge.js";
+import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
+import type { Advice } from "../config/advice.js";
+import { closest } from "../config/closest.js";
+import type { Config, MatcherConfig, NameFilter, ServerConfig } from "../config/config.js";
+import { canBeginWith, exposedStarts } from "../config/own-names.js";
+import type { Route } from "../core/call.js";
+import { LISTS, type ListKind } from "../core/lists.js";
+import { glob } from "../patterns/globs.js";
+import { compileMatcher } from "../policy/rules/rule.js";
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
+
+/** What a server lists, by its own names. */
+export type ListedEntries = Readonly<Record<ListKind, readonly JsonObject[]>>;
+
+/** Kinds whose names are all listed; a resource may be read that no list has. */
+const NAMED_KINDS = ["tools", "prompts"] as const;
+
+type NamedKind = (typeof NAMED_KINDS)[number];
+type Found = Pick<Advice, "path" | "message">;
+
+/**
+ * Advice with its place in the config. A server that is not in `listed` could not be read, and nothing is said of what may
+ * be its.
+ */
+export function ineffectiveSettings(
+  config: Config,
+  listed: ReadonlyMap<string, ListedEntries>,
+): readonly Advice[] {
+  const renamed: (Renamed & { readonly kind: NamedKind })[] = [];
+  const routes = NAMED_KINDS.flatMap((kind) =>
+    exposedRoutes(config, listed, kind, (one) => renamed.push({ ...one, kind })),
+  );
+  const exposed: ExposedNames = { config, listed, routes };
+  return [
+    ...config.servers.flatMap((server) => {
+      const entries = listed.get(server.name);
+      const found =
+        entries === undefined ? [] : [...deadFilters(server, entries), ...deadOverrides(server, entries)];
+      return found.map((advice) => ({ ...advice, server: server.name }));
+    }),
+    ...renamed.map(({ kind, server, name, exposed: shown, other }) => ({
+      server,
+      path: ["prefix"],
+      message: `its ${LISTS[kind].noun} ${writeJson(name)} is listed as ${shown}: server ${writeJson(other)} has one of this name; give one of them a "prefix"`,
+    })),
+    ...(config.policy?.rules ?? []).flatMap((rule, at) =>
+      deadMatcher(rule, ["policy", "rules", at], `rule "${rule.name}"`, exposed),
+    ),
+    ...(config.limits ?? []).flatMap((limit, at) =>
+      deadMatcher(limit, ["limits", at], `limit "${limit.name}"`, exposed),
+    ),
+    ...Object.entries(config.profiles).flatMap(([name, profile]) =>
+      NAMED_KINDS.flatMap((kind) =>
+        deadGlobs(profile[kind], ["profiles", name, kind], (pattern) =>
+          deadName(pattern, kind, profile.servers, exposed),
+        ),
+      ),
+    ),
+  ];
+}
+
+interface ExposedNames {
+  readonly config: Config;
+  readonly listed: ReadonlyMap<string, ListedEntries>;
+  /** Of all tools and prompts, filters applied. */
+  readonly routes: readonly Route[];
+}
+
+/** As the catalog exposes them. */
+function exposedRoutes(
+  { servers, naming }: Config,
+  listed: ReadonlyMap<string, ListedEntries>,
+  kind: NamedKind,
+  onRenamed: (renamed: Renamed) => void,
+): readonly Route[] {
+  const contributions = servers.map((server) => {
+    const space = serverNamespace(server);
+    return { space, items: visibleItems(space, kind, listed.get(server.name)?.[kind] ?? []) };
+  });
+  return mergeLists(kind, contributions, naming, undefined, onRenamed).entries.map(({ route }) => route);
+}
+
+const ownNames = (entries: ListedEntries, kind: NamedKind): readonly string[] =>
+  entries[kind].flatMap((item) => stringAt(item, "name") ?? []);
+
+function deadFilters(server: ServerConfig, entries: ListedEntries): readonly Found[] {
+  return NAMED_KINDS.flatMap((kind) => {
+    const names = ownNames(entries, kind);
+    const { noun } = LISTS[kind];
+    return deadGlobs(server[kind], [kind], (pattern) =>
+      names.some(glob(pattern))
+        ? undefined
+        : names.length === 0
+          ? `the server lists no ${noun}s`
+          : `no ${noun} of the server has a name like this${hint(writtenAs(pattern), names)}`,
+    );
+  });
+}
+
+function deadOverrides({ overrides = {} }: ServerConfig, entries: ListedEntries): readonly Found[] {
+  const names = ownNames(entries, "tools");
+  // An override may have two keys, with and without the prefix; the first is the one in the file.
+  const written = new Map(
+    Object.entries(overrides)
+      .toReversed()
+      .map(([key, override]) => [override, key]),
+  );
+  return [...written].toReversed().flatMap(([override, key]): readonly Found[] => {
+    const tool = entries.tools.find((item) => overrides[stringAt(item, "name") ?? ""] === override);
+    if (tool === undefined) {
+      const message = `the server lists no tool ${writeJson(key)}${hint(key, names)}`;
+      return [{ path: ["overrides", key], message }];
+    }
+    const properties = objectAt(objectAt(tool, "inputSchema"), "properties");
+    if (properties === undefined) return [];
+    const known = Object.keys(properties);
+    return (["fixed", "defaults"] as const).flatMap((way) =>
+      Object.keys(override.arguments?.[way] ?? {})
+        .filter((name) => !known.includes(name))
+        .map((name) => ({
+          path: ["overrides", key, "arguments", way, name],
+          message: `the tool ${writeJson(key)} takes no argument ${writeJson(name)}${hint(name, known)}`,
+        })),
+    );
+  });
+}
+
+/** A rule or limit. Where each of its globs matches something, the whole may still match nothing. */
+function deadMatcher(
+  subject: MatcherConfig,
+  path: Advice["path"],
+  label: string,
+  exposed: ExposedNames,
+): readonly Found[] {
+  const { servers } = exposed.config;
+  const tests = subject.servers?.map(glob);
+  const meant = servers
+    .map(({ name }) => name)
+    .filter((name) => tests === undefined || tests.some((matches) => matches(name)));
+  const dead = NAMED_KINDS.flatMap((kind) =>
+    (subject[kind] ?? []).flatMap((pattern, at): readonly Found[] => {
+      const message = deadName(pattern, kind, meant, exposed);
+      return message === undefined ? [] : [{ path: [...path, kind, at], message }];
+    }),
+  );
+  const namesOnly = subject.resources === undefined && subject.methods === undefined;
+  const names = subject.tools !== undefined || subject.prompts !== undefined;
+  const all = meant.every((name) => exposed.listed.has(name));
+  if (dead.length > 0 || !namesOnly || !names || !all) return dead;
+  const matcher = compileMatcher(subject);
+  if (exposed.routes.some((route) => matcher.matchesRoute(route, true))) return [];
+  return [
+    {
+      path,
+      message: `${label} matches nothing: no tool and no prompt that it names has all else that it asks for`,
+    },
+  ];
+}
+
+function deadName(
+  pattern: string,
+  kind: NamedKind,
+  meant: readonly string[],
+  { config, listed, routes }: ExposedNames,
+): string | undefined {
+  const theirs = routes.filter((route) => route.kind === kind && meant.includes(route.upstream));
+  const names = theirs.map((route) => route.exposed);
+  if (names.some(glob(pattern))) return undefined;
+  // It may be a name of a server that could not be read.
+  const unread = config.servers.filter(({ name }) => meant.includes(name) && !listed.has(name));
+  const mayBeTheirs =
+    unread.some(({ prefix }) => prefix === "") ||
+    exposedStarts(unread, config.naming).some((start) => canBeginWith(pattern, start));
+  if (mayBeTheirs) return undefined;
+  const own = theirs.find((route) => route.target === pattern);
+  const better = own === undefined ? hint(pattern, names) : `; did you mean ${own.exposed}?`;
+  return `no ${LISTS[kind].noun} is exposed under a name like this${better}`;
+}
+
+function deadGlobs(
+  { allow, deny }: NameFilter,
+  path: Advice["path"],
+  why: (pattern: string) => string | undefined,
+): readonly Found[] {
+  const dead = (way: "allow" | "deny", patterns: readonly string[]) =>
+    patterns.flatMap((pattern, at): readonly Found[] => {
+      const message = pattern === "*" ? undefined : why(pattern);
+      return message === undefined ? [] : [{ path: [...path, way, at], message }];
+    });
+  return [...dead("allow", allow), ...dead("deny", deny)];
+}
+
+/** A glob of a filter that takes the exposed form too, as the file has it: see config/own-names.ts. */
+const writtenAs = (pattern: string): string => pattern.replace(/^\{[^{},]+,\}/, "");
+
+/** The nearest name, or some that there are. */
+function hint(pattern: string, names: readonly string[]): string {
+  const near = closest(pattern.replace(/[*?{},]/g, ""), names);
+  if (near !== undefined) return `; did you mean ${near}?`;
+  const some = names.slice(0, 3);
+  return some.length === 0 ? "" : `; there is ${some.join(", ")}${names.length > some.length ? " …" : ""}`;
+}

@@ -1,0 +1,110 @@
+/** What of a config matches nothing that its servers list. */
+import { expect, test } from "vitest";
+import { readConfig } from "../../src/config/read.js";
+import { ineffectiveSettings, type ListedEntries } from "../../src/operator/ineffective.js";
+
+const entries = (...tools: readonly string[]): ListedEntries => ({
+  tools: tools.map((name) => ({
+    name,
+    annotations: { readOnlyHint: name.startsWith("read") },
+    inputSchema: { type: "object", properties: { path: {}, source: {} } },
+  })),
+  prompts: [],
+  resources: [],
+  resourceTemplates: [],
+});
+
+const LISTED = new Map([
+  ["files", entries("read_file", "write_file")],
+  ["db", entries("query", "drop")],
+]);
+
+function told(file: object, listed: ReadonlyMap<string, ListedEntries> = LISTED): readonly string[] {
+  const command = "x";
+  const mcpServers = { files: { command }, db: { command } };
+  const outcome = readConfig(JSON.stringify({ mcpServers, ...file }), "cardea.json", { env: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  return ineffectiveSettings(outcome.config, listed).map(
+    ({ server, path, message }) =>
+      `${server === undefined ? "" : `${server}: `}${path.join(".")}: ${message}`,
+  );
+}
+
+const files = (over: object) => ({ mcpServers: { files: { command: "x", ...over }, db: { command: "x" } } });
+const rules = (...given: readonly object[]) => ({
+  policy: { rules: given.map((rule, at) => ({ name: `r${at}`, effect: "deny", ...rule })) },
+});
+
+test.each([
+  [
+    files({ tools: { allow: ["read_*", "files__write_file"], deny: ["raed_file"] } }),
+    "files: tools.deny.0: no tool of the server has a name like this; did you mean read_file?",
+  ],
+  [files({ prompts: { deny: ["ask"] } }), "files: prompts.deny.0: the server lists no prompts"],
+  [
+    files({ overrides: { files__read_fil: { title: "x" }, files__write_file: { title: "y" } } }),
+    'files: overrides.files__read_fil: the server lists no tool "files__read_fil"; there is read_file, write_file',
+  ],
+  [
+    files({
+      overrides: { read_file: { arguments: { fixed: { pth: 1, path: 2 }, defaults: { sorce: 1 } } } },
+    }),
+    'files: overrides.read_file.arguments.fixed.pth: the tool "read_file" takes no argument "pth"; did you mean path?',
+    'files: overrides.read_file.arguments.defaults.sorce: the tool "read_file" takes no argument "sorce"; did you mean source?',
+  ],
+  [
+    rules({ tools: ["files__raed_file", "db__*"] }),
+    "policy.rules.0.tools.0: no tool is exposed under a name like this; did you mean files__read_file?",
+  ],
+  [
+    rules({ tools: ["query"] }),
+    "policy.rules.0.tools.0: no tool is exposed under a name like this; did you mean db__query?",
+  ],
+  [
+    rules({ tools: ["db__*"], annotations: { readOnlyHint: true } }),
+    'policy.rules.0: rule "r0" matches nothing: no tool and no prompt that it names has all else that it asks for',
+  ],
+  [
+    { limits: [{ name: "l", tools: ["db__qeury"], rate: "1/s" }] },
+    "limits.0.tools.0: no tool is exposed under a name like this; did you mean db__query?",
+  ],
+  [
+    { profiles: { ro: { servers: ["files"], tools: { deny: ["write_*", "files__mve_*"] } } } },
+    "profiles.ro.tools.deny.1: no tool is exposed under a name like this; there is files__read_file, files__write_file",
+  ],
+  [
+    rules(
+      { servers: ["files"], tools: ["read_*", "files__write_file"] },
+      { tools: ["*"] },
+      { servers: ["db"] },
+      { methods: ["x/y"] },
+      { resources: ["files+x:*"] },
+    ),
+  ],
+] as (readonly [object, ...string[]])[])("%j", (...[file, ...messages]) => {
+  expect(told(file as object)).toEqual(messages);
+});
+
+test("nothing is said of what a server that could not be read may list", () => {
+  const one = new Map([["files", entries("read_file")]]);
+  expect(
+    told(
+      rules({ tools: ["db__nope"] }, { tools: ["*nope"] }, { tools: ["*"], annotations: { x: true } }),
+      one,
+    ),
+  ).toEqual([]);
+  expect(told(rules({ tools: ["files__nope"] }), one)).toHaveLength(1);
+});
+
+test("names that meet are told, with what the later one becomes", () => {
+  const bare = { command: "x", prefix: "" };
+  const listed = new Map([
+    ["a", entries("read")],
+    ["b", entries("read")],
+  ]);
+  expect(told({ mcpServers: { a: bare, b: bare } }, listed)).toEqual([
+    expect.stringMatching(
+      /^b: prefix: its tool "read" is listed as read_[a-z2-7]{8}: server "a" has one of this name/,
+    ),
+  ]);
+});
