@@ -7,7 +7,9 @@ import { LearnedUris } from "../../src/catalog/learned-routes.js";
 import type { Client } from "../../src/core/client.js";
 import { MemoryBudget } from "../../src/core/fair-share.js";
 import { SILENT } from "../../src/core/logger.js";
+import { RefusalLog } from "../../src/downstream/authenticate/refusal-log.js";
 import { EventLog } from "../../src/downstream/legacy/event-log.js";
+import { RecentClients } from "../../src/downstream/modern/recent-clients.js";
 import { Approvals } from "../../src/policy/approvals.js";
 import { DecisionLog } from "../../src/policy/decision-log.js";
 import { Limit } from "../../src/policy/limits/limit.js";
@@ -171,6 +173,22 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
         const call = { ...toolCall("files", "read"), method: large(at) };
         log.add(call, { ...route, exposed: large(at) }, "call", { effect: "deny", failed: large(at) });
       };
+    },
+  },
+  "downstream/modern/recent-clients.ts": {
+    mib: 2,
+    times: 15,
+    fill: () => {
+      const clients = new RecentClients();
+      return (at) => clients.of({ ...clientOf(), endpoint: large(at), info: { name: large(at) } });
+    },
+  },
+  "downstream/authenticate/refusal-log.ts": {
+    mib: 2,
+    times: 15,
+    fill: () => {
+      const log = new RefusalLog(SILENT);
+      return (at) => log.add("unknown_key", large(at), undefined);
     },
   },
   "telemetry/pending-questions.ts": {

@@ -1,6 +1,7 @@
 /** One warning for refused credentials with the address they came from, and not one for each attempt of a flood. */
 import { LRUCache } from "lru-cache";
 import type { Logger } from "../../core/logger.js";
+import { boundedKey, entryLimit } from "../../runtime/cache-limits.js";
 import type { AuthFailure } from "./refusals.js";
 
 /** After a line, attempts of the same address and reason are counted for this long (ms) before the next line. */
@@ -13,7 +14,7 @@ const MAX_ADDRESSES = 1_000;
 export class RefusalLog {
   readonly #logger: Logger;
   readonly #now: () => number;
-  readonly #sources = new LRUCache<string, { loggedAt: number; unlogged: number }>({ max: MAX_ADDRESSES });
+  readonly #sources = new LRUCache<string, { loggedAt: number; unlogged: number }>(entryLimit(MAX_ADDRESSES));
   #intervalStart = Number.NEGATIVE_INFINITY;
   #lines = 0;
   #dropped = 0;
@@ -32,7 +33,7 @@ export class RefusalLog {
       return;
     }
     const now = this.#now();
-    const key = `${address} ${reason}`;
+    const key = boundedKey(`${address} ${reason}`);
     const source = this.#sources.get(key);
     if (source !== undefined && now - source.loggedAt < INTERVAL_MS) {
       source.unlogged++;

@@ -1,12 +1,15 @@
 /** Which hosts of this era were seen lately? They have no session; the status page and a gauge show them as these. */
 import { LRUCache } from "lru-cache";
 import type { Client } from "../../core/client.js";
+import { boundedKey, entryLimit, retainedCopy } from "../../runtime/cache-limits.js";
 import { stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 
 /** A host that sent nothing for this long (ms) is no longer shown. */
 const IDLE_MS = 30 * 60_000;
 const MAX_CLIENTS = 1_000;
+/** Of each text, in characters. */
+const MAX_TEXT_LENGTH = 200;
 
 /** One host, by principal, name and endpoint. Its times are milliseconds since 1970. */
 export interface SeenClient {
@@ -21,16 +24,22 @@ export interface SeenClient {
 
 /** The hosts that were seen in the last 30 minutes, at most 1,000. */
 export class RecentClients {
-  readonly #seen = new LRUCache<string, SeenClient>({ max: MAX_CLIENTS });
+  readonly #seen = new LRUCache<string, SeenClient>(entryLimit(MAX_CLIENTS));
 
   /** The record of the host that `client` is; its `lastAt` is set at each request. */
   of({ principal, endpoint, info }: Client): SeenClient {
     const name = stringAt(info, "name");
-    const key = writeJson([principal.id, endpoint, name]);
+    const key = boundedKey(writeJson([principal.id, endpoint, name]));
     const now = Date.now();
     const known = this.#seen.get(key);
     if (known !== undefined && now - known.lastAt < IDLE_MS) return known;
-    const seen = { principal: principal.id, client: name, scope: endpoint, firstAt: now, lastAt: now };
+    const seen = {
+      principal: shortened(principal.id),
+      client: name === undefined ? undefined : shortened(name),
+      scope: shortened(endpoint),
+      firstAt: now,
+      lastAt: now,
+    };
     this.#seen.set(key, seen);
     return seen;
   }
@@ -41,3 +50,5 @@ export class RecentClients {
     return [...this.#seen.values()].filter(({ lastAt }) => lastAt > since);
   }
 }
+
+const shortened = (text: string): string => retainedCopy(text.slice(0, MAX_TEXT_LENGTH));
