@@ -24,7 +24,7 @@ const shell: CommandContext = {
   signals: worker?.signals ?? takeSignals(process),
   ...(worker !== undefined && { worker }),
   openLog,
-  createGateway: async (config, log, orphans) => {
+  createGateway: async (config, log, orphans, ownerToken) => {
     const [{ createGateway }, { openProcessRegistry, handleOrphans }] = await Promise.all([
       import("./gateway/gateway.js"),
       import("./operator/orphans.js"),
@@ -37,6 +37,7 @@ const shell: CommandContext = {
       redact,
       version: packageVersion(),
       processRegistry,
+      ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
   },
@@ -49,6 +50,13 @@ const shell: CommandContext = {
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
     return createPrimary(config, { count, logger, version: packageVersion(), onWorkerLost });
+  },
+  useStateFolder: (folder) => {
+    process.env.CARDEA_STATE_DIR = folder;
+  },
+  announceGateway: async (gateway, log) => {
+    const { writeRunFile } = await import("./operator/run-files.js");
+    return writeRunFile(process.env, gateway, log);
   },
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),

@@ -8,8 +8,9 @@ import { Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import { checkOperatorRequestHead, rebindingProtection } from "../http/check-request-head.js";
+import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
+import { writeJson } from "../wire/json-text.js";
 import { BadQuery, type Pages } from "./pages.js";
 
 /** Where the listener binds, who may use it, and what it shows. */
@@ -27,6 +28,13 @@ export interface AdminListenerOptions {
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly pages: Pages;
+  /** Lets commands of the user whose gateway this is use the listener, beside `token`. Default: none. */
+  readonly ownerToken?: string;
+  /**
+   * Calls a tool for `POST /api/v1/calls`, and resolves to the JSON of its reply; `signal` aborts when the client
+   * disconnects. Default: no calls are made. @throws BadQuery
+   */
+  readonly call?: (body: string, signal: AbortSignal) => Promise<string>;
   /** A Unix socket or named pipe to listen on, in place of `host` and `port`. */
   readonly socket?: string;
 }
@@ -46,6 +54,10 @@ export interface AdminListener {
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const CONNECTIONS = 200;
+
+/** Where tools are called. */
+const CALLS_PATH = "/api/v1/calls";
+const MAX_CALL_BYTES = 4 * 1024 * 1024;
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy":
@@ -101,11 +113,13 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
 
 /** The routes of the listener; exported for a test that visits each. */
 export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpBindings }> {
-  const isAuthorized = bearerAuth(settings.token);
+  const isOwner = settings.ownerToken === undefined ? () => false : bearerAuth(settings.ownerToken);
+  const isOperator = bearerAuth(settings.token);
+  const isAuthorized = (authorization: string | undefined): boolean =>
+    isOperator(authorization) || isOwner(authorization);
   const { redact = (text) => text } = settings;
   // Pages quote servers, whose texts may contain secrets.
-  const withoutSecrets = (_key: string, value: unknown): unknown =>
-    typeof value === "string" ? redact(value) : value;
+  const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
   const files = consoleFiles();
   // Served without the token: probes have none, and the console page prompts for it.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
@@ -127,7 +141,8 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
         challenge,
       );
     }
-    if (c.req.method !== "GET" && c.req.method !== "HEAD") {
+    const isCall = c.req.method === "POST" && c.req.path === CALLS_PATH && settings.call !== undefined;
+    if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isCall) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
     return next();
@@ -142,13 +157,41 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     c.body(await settings.metrics.text(), 200, { "content-type": settings.metrics.contentType }),
   );
 
+  app.post(CALLS_PATH, async (c) => {
+    // Without a configured token every local process may read the pages; calling tools takes a token always.
+    const authorization = c.req.header("authorization");
+    if (!isOwner(authorization) && (settings.token === undefined || !isOperator(authorization))) {
+      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
+      return c.json(
+        { error: "a call needs the token of listen.admin: Authorization: Bearer …" },
+        401,
+        challenge,
+      );
+    }
+    const { origin, host = "", "sec-fetch-site": site = "none" } = c.env.incoming.headers;
+    const isForeign = origin !== undefined && !isOwnOrigin(origin, host);
+    if (isForeign || (site !== "none" && site !== "same-origin")) {
+      return c.json({ error: "pages of other sites may not call tools" }, 403);
+    }
+    if (!/^application\/json(?:\s*;|$)/i.test(c.req.header("content-type") ?? "")) {
+      return c.json({ error: "the content type must be application/json" }, 415);
+    }
+    if (!(Number(c.req.header("content-length")) <= MAX_CALL_BYTES)) {
+      return c.json({ error: `the body needs a content-length of at most ${MAX_CALL_BYTES} bytes` }, 413);
+    }
+    const gone = new AbortController();
+    c.env.outgoing.once("close", () => gone.abort());
+    const reply = (await settings.call?.(await c.req.text(), gone.signal)) ?? "null";
+    return c.body(reply, 200, { "content-type": "application/json" });
+  });
+
   const pages = new Map(Object.entries(settings.pages));
   app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));
   app.get("/api/v1/:page", async (c) => {
     const page = pages.get(c.req.param("page"));
     if (page === undefined) return c.notFound();
     const shown = (await page(new URL(c.req.url).searchParams)) ?? null;
-    return c.body(JSON.stringify(shown, withoutSecrets), 200, { "content-type": "application/json" });
+    return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
   });
 
   for (const [path, file] of files) {

@@ -4,21 +4,24 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
-import { parseArguments, withGateway } from "./with-gateway.js";
+import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 /** `cardea call`: calls one tool and prints its result. Returns the exit code. */
 export async function call(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag,
+  flags: ConfigFlags & JsonFlag & AskFlags,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);
   const json = wantsJson(flags, shell.env);
-  return withGateway(flags, shell, async (gateway, log) => {
-    const reply = await gateway.call(name, args);
-    return json ? printJson(reply, shell) : printText(reply, shell, log);
+  return withGateway({ flags, shell, calls: true }, async (gateway, log) => {
+    const reply = await gateway.call(name, args, progressTo(log));
+    const code = await (json ? printJson(reply, shell) : printText(reply, shell, log));
+    // The tool may be one of a server that is missing.
+    if (reply.kind === "error") warnMissing(log, await gateway.missing());
+    return code;
   });
 }
 

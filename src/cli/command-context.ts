@@ -7,6 +7,7 @@ import type { Logger } from "../core/logger.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { Primary } from "../gateway/primary.js";
 import type { ProbeResult } from "../operator/probe.js";
+import type { RunningGateway } from "../operator/run-files.js";
 import { terminalSafe } from "./terminal-safe.js";
 
 /** What a command uses of its process; tests replace it. */
@@ -21,7 +22,11 @@ export interface CommandContext {
   /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
   /** Orphaned processes of an earlier gateway are reported or ended first, by `orphans`. */
-  createGateway(config: Config, log: Log, orphans?: "name" | "end"): Promise<Gateway>;
+  createGateway(config: Config, log: Log, orphans?: "name" | "end", ownerToken?: string): Promise<Gateway>;
+  /** Puts `CARDEA_STATE_DIR` into `env`. */
+  useStateFolder(folder: string): void;
+  /** Lets commands of the same user find a gateway that serves, until the returned function is called. */
+  announceGateway(gateway: RunningGateway, log: Log): Promise<() => Promise<void>>;
   /** Several workers, to be started as if they were one gateway. */
   createPrimary(order: WorkersRequest, logger: Logger): Promise<Primary>;
   /** Present in a worker, whose signals come from the first process. */

@@ -3,8 +3,15 @@ import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AsFlags, type ConfigFlags, type JsonFlag, principalFromFlags, wantsJson } from "./flags.js";
-import { parseArguments, withGateway } from "./with-gateway.js";
+import {
+  type AsFlags,
+  type AskFlags,
+  type ConfigFlags,
+  type JsonFlag,
+  principalFromFlags,
+  wantsJson,
+} from "./flags.js";
+import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
 
@@ -12,18 +19,21 @@ type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly u
 export async function explain(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & AsFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);
   const principal = principalFromFlags(flags, shell.env);
   const json = wantsJson(flags, shell.env);
-  return withGateway(flags, shell, async (gateway, log) => {
-    const explained = await gateway.explain({ name, args, ...principal });
+  return withGateway({ flags, shell }, async (gateway, log) => {
+    const explained = await gateway.explain({ name, args, ...principal }, progressTo(log));
     if (json) await write(shell.stdout, `${writeJson(explained, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
     else await write(shell.stdout, `${asText(name, explained)}\n`);
-    return "unknown" in explained ? EXIT.failed : EXIT.done;
+    if (!("unknown" in explained)) return EXIT.done;
+    // It may be of a server that is missing.
+    warnMissing(log, await gateway.missing());
+    return EXIT.failed;
   });
 }
 

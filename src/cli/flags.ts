@@ -32,6 +32,13 @@ export interface AsFlags {
   readonly scopes?: string;
 }
 
+/** Which gateway is asked. */
+export interface AskFlags {
+  readonly url?: string;
+  readonly token?: string;
+  readonly fresh?: boolean;
+}
+
 /** The flag for JSON output. */
 export interface JsonFlag {
   readonly json?: boolean;
@@ -46,6 +53,33 @@ function nonEmptyOption(value: string): string {
 /** Adds `--config`. */
 export function withConfigFlag(command: Command): Command {
   return command.option("--config <file>", "the config file (CARDEA_CONFIG)", nonEmptyOption);
+}
+
+/** Adds the flags that choose the gateway that is asked. */
+export function withAskFlags(command: Command): Command {
+  return command
+    .option("--url <url>", "ask the gateway with this admin listener (CARDEA_URL)", nonEmptyOption)
+    .option("--token <token>", "the token of that listener (CARDEA_ADMIN_TOKEN)", nonEmptyOption)
+    .option("--fresh", "start the servers, also where a gateway with this config runs (CARDEA_FRESH)");
+}
+
+/** Which gateway is asked, by the flags or the environment. @throws UsageError */
+export function askOptions(flags: AskFlags, env: Environment) {
+  const url = flags.url ?? nonEmpty(env.CARDEA_URL);
+  const fresh = flags.fresh ?? booleanVariable(env, "CARDEA_FRESH") ?? false;
+  if (url !== undefined && fresh) throw new UsageError("--url asks a running gateway, and --fresh does not");
+  if (url !== undefined && !/^https?:\/\//.test(url)) {
+    throw new UsageError("--url takes the address of an admin listener, such as http://127.0.0.1:8081");
+  }
+  return { url, token: flags.token ?? nonEmpty(env.CARDEA_ADMIN_TOKEN), fresh };
+}
+
+/** Adds the flag for the state folder, which is in use as soon as it is read. */
+export function withStateFlag(command: Command, useFolder: (folder: string) => void): Command {
+  return command.option("--state-dir <folder>", "where state is kept (CARDEA_STATE_DIR)", (folder) => {
+    useFolder(nonEmptyOption(folder));
+    return folder;
+  });
 }
 
 /** Adds the flags of listeners. */

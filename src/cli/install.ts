@@ -13,6 +13,7 @@ import { formatProblem, SourcePositions } from "../config/problem.js";
 import { parse } from "../config/read.js";
 import { readToml } from "../config/read-toml.js";
 import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
+import { runningGateways } from "../operator/run-files.js";
 import { headersOf } from "./add.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
@@ -20,7 +21,6 @@ import { booleanVariable, type ConfigFlags, linesOf } from "./flags.js";
 import { backUp, writeHostFile } from "./host-file.js";
 import { lineDiff } from "./line-diff.js";
 import { openConfig } from "./open-config.js";
-import { runningGateways } from "./running-gateways.js";
 import { selfCommand } from "./self-command.js";
 
 /** The flags of `cardea install`. */

@@ -2,15 +2,22 @@
 import { closest } from "../config/closest.js";
 import { ANONYMOUS } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
-import type { Gateway } from "../gateway/gateway.js";
+import type { CliList } from "../operator/cli-calls.js";
 import { unknownPrincipal } from "../operator/explain.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type AsFlags, type ConfigFlags, type JsonFlag, principalFromFlags, wantsJson } from "./flags.js";
+import {
+  type AsFlags,
+  type AskFlags,
+  type ConfigFlags,
+  type JsonFlag,
+  principalFromFlags,
+  wantsJson,
+} from "./flags.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
-import { withGateway } from "./with-gateway.js";
+import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 const KINDS: Readonly<Record<string, ListKind>> = {
   tools: "tools",
@@ -19,15 +26,13 @@ const KINDS: Readonly<Record<string, ListKind>> = {
   templates: "resourceTemplates",
 };
 
-type Entries = Awaited<ReturnType<Gateway["lists"]>>;
-
 /** Before a name comes what Claude and VS Code put there when the gateway is called `cardea`; 64 is their limit. */
 const MAX_NAME_LENGTH = 64 - "mcp__cardea__".length;
 
 /** Prints the merged lists. Returns the exit code. */
 export async function list(
   word: string | undefined,
-  flags: ConfigFlags & JsonFlag & AsFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags,
   shell: CommandContext,
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {
@@ -40,13 +45,15 @@ export async function list(
   const words = word === undefined ? Object.keys(KINDS) : [word];
   const principal = principalFromFlags(flags, shell.env);
   const as = isHost(principal) ? undefined : principal;
-  return withGateway(flags, shell, async (gateway, log, { auth }) => {
-    const unknown = as === undefined ? undefined : unknownPrincipal(as.as, auth);
+  return withGateway({ flags, shell }, async (gateway, log, config) => {
+    const unknown =
+      as === undefined || config === undefined ? undefined : unknownPrincipal(as.as, config.auth);
     if (unknown !== undefined) log.warn({}, unknown);
-    const lists = new Map<string, Entries>();
+    const lists = new Map<string, CliList>();
     for (const each of words) {
       const kind = KINDS[each];
-      if (kind !== undefined) lists.set(each, await gateway.lists(kind, as));
+      const onServer = lists.size === 0 ? progressTo(log) : undefined;
+      if (kind !== undefined) lists.set(each, await gateway.lists(kind, as, onServer));
     }
     await write(shell.stdout, json ? asJson(lists, word) : asText(lists));
     const long = (lists.get("tools") ?? []).filter(
@@ -58,7 +65,7 @@ export async function list(
         `${long === 1 ? "1 tool name is" : `${long} tool names are`} over ${MAX_NAME_LENGTH} characters; hosts that put mcp__cardea__ before them stop at 64`,
       );
     }
-    return EXIT.done;
+    return warnMissing(log, await gateway.missing()) ? EXIT.failed : EXIT.done;
   });
 }
 
@@ -67,7 +74,7 @@ const isHost = ({ as, groups = [], scopes }: ReturnType<typeof principalFromFlag
   as === ANONYMOUS.id && groups.length + scopes.length === 0;
 
 /** One list is an array; all of them are an object of arrays. */
-function asJson(lists: ReadonlyMap<string, Entries>, word: string | undefined): string {
+function asJson(lists: ReadonlyMap<string, CliList>, word: string | undefined): string {
   const rows = [...lists].map(([kind, entries]): [string, unknown] => [
     kind,
     entries.map(({ server, item }) => ({ ...item, server })),
@@ -75,7 +82,7 @@ function asJson(lists: ReadonlyMap<string, Entries>, word: string | undefined): 
   return `${writeJson(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], 2)}\n`;
 }
 
-function asText(lists: ReadonlyMap<string, Entries>): string {
+function asText(lists: ReadonlyMap<string, CliList>): string {
   const blocks = [...lists].map(([kind, entries]) => {
     const title = `${kind} (${entries.length})`;
     const names = entries.map(({ item }) => terminalSafe(nameOf(item)));

@@ -7,15 +7,18 @@ import { EXAMPLES } from "./examples.js";
 import { EXIT, UsageError } from "./exit.js";
 import {
   type AsFlags,
+  type AskFlags,
   type ConfigFlags,
   type JsonFlag,
   type ListenFlags,
   type ReapFlag,
   withAsFlags,
+  withAskFlags,
   withConfigFlag,
   withJsonFlag,
   withListenFlags,
   withReapFlag,
+  withStateFlag,
 } from "./flags.js";
 import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
@@ -134,13 +137,14 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     throw new UsageError(`a command is missing\n\n${HELP}`);
   });
 
+  const stateful = (name: string): Command => withStateFlag(program.command(name), shell.useStateFolder);
   addSetupCommands(program, shell, finish, command);
 
-  withReapFlag(withListenFlags(withConfigFlag(program.command("serve"))))
+  withReapFlag(withListenFlags(withConfigFlag(stateful("serve"))))
     .description("Serve the gateway over HTTP until a signal.")
     .action((flags: ConfigFlags & ListenFlags & ReapFlag) => finish(runServe(flags, command, shell)));
 
-  withReapFlag(withConfigFlag(program.command("stdio")))
+  withReapFlag(withConfigFlag(stateful("stdio")))
     .description("Serve the gateway on stdin and stdout, for hosts that only start commands.")
     .action((flags: ConfigFlags & ReapFlag) =>
       finish(import("./stdio.js").then(({ stdio }) => stdio(flags, shell))),
@@ -171,29 +175,29 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
     );
 
-  withJsonFlag(withAsFlags(withConfigFlag(program.command("list"))))
+  withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("list")))))
     .description("Show what a host will see, and from which server.")
     .addArgument(
       // A wrong word is refused by the command, which names the nearest.
       new Argument("[kind]", "all four when left out").choices(LIST_WORDS).argParser((word) => word),
     )
-    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags) =>
+    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 
-  withJsonFlag(withConfigFlag(program.command("call")))
+  withJsonFlag(withAskFlags(withConfigFlag(stateful("call"))))
     .description("Call one tool and print its answer.")
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag) =>
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AskFlags) =>
       finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
     );
 
-  withJsonFlag(withAsFlags(withConfigFlag(program.command("explain"))))
+  withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("explain")))))
     .description("Say what would become of a call, and why: every rule and limit. Calls nothing.")
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags) =>
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
       finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 

@@ -1,7 +1,8 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
 
+import { randomBytes } from "node:crypto";
 import { workersConflict } from "../config/check-rules.js";
-import type { ListenConfig } from "../config/config.js";
+import type { Config, ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
@@ -45,8 +46,9 @@ export async function serve(
   const orphans = orphanPolicyFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
   // Of several workers it is the first process that looks after what earlier ones left behind.
-  const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
-  return run(gateway, { shell, log: own, listen: config.listen }, () =>
+  const first = firstProcess(shell, orphans);
+  const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
+  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken }, () =>
     watchAndReload(gateway, opened, shell, log),
   );
 }
@@ -64,9 +66,16 @@ export async function serveCommand(
   const log = await shell.openLog();
   const orphans = orphanPolicyFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
-  const gateway = await shell.createGateway(config, log, shell.worker === undefined ? orphans : undefined);
-  return run(gateway, { shell, log, listen: config.listen }, () => () => {});
+  const first = firstProcess(shell, orphans);
+  const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
+  return run(gateway, { shell, log, config, ownerToken: first.ownerToken }, () => () => {});
 }
+
+/** What a worker leaves to the first process: orphans, and the commands of its user. */
+const firstProcess = (shell: CommandContext, orphans: "name" | "end") =>
+  shell.worker === undefined
+    ? { orphans, ownerToken: randomBytes(32).toString("base64url") }
+    : { orphans: undefined, ownerToken: undefined };
 
 const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
   shell.worker === undefined ? workerCount(flags, shell.env) : 1;
@@ -76,7 +85,7 @@ async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log:
   const obstacle = workersConflict(order.config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const primary = await shell.createPrimary(order, log);
-  return run(primary, { shell, log, listen: order.config.listen }, () =>
+  return run(primary, { shell, log, config: order.config, ownerToken: undefined }, () =>
     shell.signals.onHangup(() => primary.reload()),
   );
 }
@@ -95,12 +104,14 @@ const asWorker = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => (
 interface RunContext {
   readonly shell: CommandContext;
   readonly log: Log;
-  readonly listen: ListenConfig;
+  readonly config: Config;
+  /** Lets commands of the same user use the admin listener. */
+  readonly ownerToken: string | undefined;
 }
 
 async function run(
   served: Runnable,
-  { shell, log, listen }: RunContext,
+  { shell, log, config, ownerToken }: RunContext,
   follow: () => () => void,
 ): Promise<number> {
   const stopped = untilStopped(served, shell, log);
@@ -108,15 +119,24 @@ async function run(
     if (shell.worker === undefined)
       log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
     else shell.worker.announce(url);
-    return undefined;
+    return { url, adminUrl };
   });
+  let withdraw = async (): Promise<void> => {};
   try {
     // A signal may come first; then the start is not awaited.
     const early = await Promise.race([started, stopped]);
-    if (early !== undefined) return early;
+    if (typeof early === "number") return early;
+    if (shell.worker === undefined) {
+      const { file } = config;
+      const running = { ...early, pid: process.pid, ...(file !== undefined && { config: file }) };
+      withdraw = await shell.announceGateway(
+        { ...running, ...(ownerToken !== undefined && { token: ownerToken }) },
+        log,
+      );
+    }
   } catch (error) {
     // For errors with known advice the stack is left out.
-    const hint = hintFor(error, listen);
+    const hint = hintFor(error, config.listen);
     log.error(
       hint === undefined ? { error } : {},
       `the gateway cannot start: ${messageOf(error)}${hint ?? ""}`,
@@ -131,6 +151,7 @@ async function run(
   } finally {
     stopCollecting();
     unfollow();
+    await withdraw();
   }
 }
 

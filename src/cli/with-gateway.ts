@@ -1,45 +1,115 @@
-/** How does a command call the servers of the config? In a gateway of its own that opens no listener. */
+/** How does a command reach the servers of the config? Through a gateway that runs, or one of its own without a listener. */
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { settle, withTimeout } from "../core/stop.js";
-import type { Gateway } from "../gateway/gateway.js";
+import type { OnServer, ServerOutcome } from "../operator/cli-calls.js";
+import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
+import { type AskableGateway, remoteGateway } from "./ask-gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import type { ConfigFlags } from "./flags.js";
+import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
 /** The gateway waits this long (ms) for its servers to exit. */
 const SHUTDOWN_MS = 5_000;
 
+/** What a command does with a gateway; `config` is absent where only its URL is known. */
+type Work = (gateway: AskableGateway, log: Log, config: Config | undefined) => Promise<number>;
+
+interface WithGatewayOptions {
+  readonly flags: ConfigFlags & AskFlags;
+  readonly shell: CommandContext;
+  /** Whether the command calls a tool, which not every running gateway does for it. Default: false. */
+  readonly calls?: boolean;
+}
+
 /**
- * Runs `work` with a gateway, and stops it.
+ * Runs `work` with the gateway at `--url`, else with a running one that serves the same config, else with one of its own,
+ * which is stopped afterwards.
  *
  * @returns the exit code: that of `work`, or the one for a wrong config, a signal or a failed call
  */
-export async function withGateway(
-  flags: ConfigFlags,
-  shell: CommandContext,
-  work: (gateway: Gateway, log: Log, config: Config) => Promise<number>,
-): Promise<number> {
+export async function withGateway(options: WithGatewayOptions, work: Work): Promise<number> {
+  const { flags, shell } = options;
+  const { url, token, fresh } = askOptions(flags, shell.env);
   const log = await shell.openLog();
+  log.addSecrets(token === undefined ? [] : [token]);
+  if (url !== undefined) {
+    const known = (await runningGateways(shell.env)).find(({ adminUrl }) => adminUrl === trimmed(url));
+    const gateway = remoteGateway({ adminUrl: url, token: token ?? known?.token });
+    return guarded(log, shell, () => work(gateway, log, undefined));
+  }
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
+  const { config } = opened.loaded;
+  const running = fresh ? undefined : await findRunning(options, config, token);
+  if (running !== undefined) {
+    const { pid, adminUrl, gateway } = running;
+    log.info(
+      { pid, adminUrl },
+      `asking the gateway that runs with this config (pid ${pid}); --fresh starts the servers instead`,
+    );
+    return guarded(log, shell, () => work(gateway, log, config));
+  }
   const quiet = await shell.openLog({ quiet: true });
   quiet.addSecrets(secretsOf(opened.loaded));
-  const gateway = await shell.createGateway(opened.loaded.config, quiet);
+  const gateway = await shell.createGateway(config, quiet);
+  try {
+    return await guarded(log, shell, () => work(gateway, log, config));
+  } finally {
+    await withTimeout(SHUTDOWN_MS, settle(gateway.stop({ immediate: true })));
+  }
+}
+
+const trimmed = (url: string): string => url.replace(/\/+$/, "");
+
+/** The running gateway that serves this config file; undefined where there is none that answers. */
+async function findRunning(
+  { shell, calls = false }: WithGatewayOptions,
+  { file }: Config,
+  token: string | undefined,
+) {
+  const found = file === undefined ? undefined : await gatewayOfConfig(shell.env, file);
+  if (found?.adminUrl === undefined) return undefined;
+  // Several workers as one gateway make no calls for commands.
+  if (calls && found.token === undefined) return undefined;
+  const { adminUrl, pid } = found;
+  const gateway = remoteGateway({ adminUrl, token: found.token ?? token });
+  const answered = await settle(gateway.pid());
+  return answered.ok && answered.value === pid ? { pid, adminUrl, gateway } : undefined;
+}
+
+async function guarded(log: Log, shell: CommandContext, work: () => Promise<number>): Promise<number> {
   const interrupted = shell.signals.next().then(() => EXIT.failed);
   try {
-    return await Promise.race([work(gateway, log, opened.loaded.config), interrupted]);
+    return await Promise.race([work(), interrupted]);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     log.error({ code: error.code }, error.message);
     return error.code === "upstream_unavailable" ? EXIT.unavailable : EXIT.failed;
-  } finally {
-    await withTimeout(SHUTDOWN_MS, settle(gateway.stop({ immediate: true })));
   }
+}
+
+/** Logs each server that has listed, while the others are still starting. */
+export const progressTo =
+  (log: Log): OnServer =>
+  ({ server, ok, tools }) => {
+    if (ok) log.info({ server, tools }, `${server}: ${tools === 1 ? "1 tool" : `${tools} tools`}`);
+  };
+
+/** Warns of servers that are missing from lists. Returns whether there are any. */
+export function warnMissing(log: Log, missing: readonly ServerOutcome[]): boolean {
+  if (missing.length === 0) return false;
+  const named = missing.map(({ server, error }) => (error === undefined ? server : `${server} (${error})`));
+  const count = missing.length === 1 ? "1 server is missing" : `${missing.length} servers are missing`;
+  log.warn(
+    { servers: missing.map(({ server }) => server) },
+    `${count}: ${named.join("; ")}; cardea doctor says what to do`,
+  );
+  return true;
 }
 
 /**

@@ -11,7 +11,16 @@ import type { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import { checkExposure } from "../downstream/http-listener.js";
-import { cliCall, cliExplain, cliLists } from "../operator/cli-calls.js";
+import {
+  answerCallRequest,
+  type CliList,
+  cliCall,
+  cliExplain,
+  cliLists,
+  missingServers,
+  type OnServer,
+  type ServerOutcome,
+} from "../operator/cli-calls.js";
 import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
 import type { JsonObject } from "../wire/json.js";
@@ -43,17 +52,16 @@ export interface Gateway {
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal. Default: anonymous. */
   stdio(input: Readable, output: Writable, as?: string): Promise<void>;
   /**
-   * What a host sees, or one of the principal `as`, with the server of each entry, once every server is connected or
-   * its first attempt failed.
+   * What a host sees, or one of the principal `as`, with the server of each entry, once the first start of every server
+   * is over; `onServer` is called with each.
    */
-  lists(
-    kind: ListKind,
-    as?: PrincipalQuery,
-  ): Promise<readonly { readonly server: string; readonly item: JsonObject }[]>;
+  lists(kind: ListKind, as?: PrincipalQuery, onServer?: OnServer): Promise<CliList>;
   /** Calls a tool by the name a host would use. */
-  call(name: string, args: JsonObject): Promise<Reply>;
+  call(name: string, args: JsonObject, onServer?: OnServer): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
-  explain(query: ExplainQuery): ReturnType<typeof cliExplain>;
+  explain(query: ExplainQuery, onServer?: OnServer): ReturnType<typeof cliExplain>;
+  /** The servers whose first start is over, and that are not connected or could not list. */
+  missing(): Promise<readonly ServerOutcome[]>;
   /** Puts a new config into effect as a whole. @throws when that is not possible; the old one stays in effect. */
   reload(config: Config): Promise<void>;
   /** Whether no call has been made so far. */
@@ -86,7 +94,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     status,
     version: options.version,
   });
-  const listeners = createListeners(config.listen, { parts, edges, authentication, status, overload, pages });
+  const call = (body: string, signal: AbortSignal): Promise<string> =>
+    answerCallRequest(liveConfig.pipeline, callIds.next(), body, signal);
+  const { ownerToken } = options;
+  const listeners = createListeners(config.listen, {
+    ...{ parts, edges, authentication, status, overload, pages, ownerToken, call },
+  });
   const lifecycle = new Lifecycle({ edges, listeners, liveConfig, status, overload, logger });
 
   return {
@@ -97,9 +110,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       const { auth } = liveConfig.pipeline.config;
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
-    lists: (kind, as) => cliLists(liveConfig.pipeline, kind, as),
-    call: (name, args) => cliCall(liveConfig.pipeline, callIds.next(), name, args),
-    explain: (query) => cliExplain(liveConfig.pipeline, query),
+    lists: (kind, as, onServer) => cliLists(liveConfig.pipeline, kind, as, onServer),
+    call: (name, args, onServer) => cliCall(liveConfig.pipeline, callIds.next(), { name, args, onServer }),
+    explain: (query, onServer) => cliExplain(liveConfig.pipeline, query, onServer),
+    missing: async () => missingServers(liveConfig.pipeline),
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);
       await liveConfig.replace(next, (_, before) => {

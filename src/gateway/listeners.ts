@@ -30,12 +30,15 @@ interface ListenersOptions {
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly pages: AdminPages;
+  /** See `AdminListenerOptions`. */
+  readonly ownerToken?: string | undefined;
+  readonly call: (body: string, signal: AbortSignal) => Promise<string>;
 }
 
 /** Both listeners, not yet bound. A worker binds its admin pages to a socket that only the primary process reads. */
 export function createListeners(
   { http: listen, admin }: Config["listen"],
-  { parts, edges, authentication, status, overload, pages }: ListenersOptions,
+  { parts, edges, authentication, status, overload, pages, ownerToken, call }: ListenersOptions,
 ): Listeners {
   const { logger, metrics, redact } = parts.telemetry;
   const { worker } = parts.identity;
@@ -60,6 +63,9 @@ export function createListeners(
         : { host: "localhost", port: 0, socket: workerSocket(worker, worker.number, "admin") }),
       allowedHosts: listen.allowedHosts,
       ...{ logger, redact, metrics, readiness, pages },
+      // The primary process knows no tools, and only it reads the pages of a worker.
+      ...(worker === undefined && { call }),
+      ...(ownerToken !== undefined && { ownerToken }),
     }),
   };
 }

@@ -21,6 +21,8 @@ export interface GatewayOptions {
   /** Takes secrets out of texts for hosts and operators. Default: the identity function. */
   readonly redact?: (text: string) => string;
   readonly version: string;
+  /** Lets commands of the same user use the admin listener. Default: none. */
+  readonly ownerToken?: string;
   /** Records the processes of servers, so that the next start finds those that a killed gateway left. Default: records nothing. */
   readonly processRegistry?: ProcessRegistry;
   /** Which of several workers this is; absent where there is one process. */

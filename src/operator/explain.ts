@@ -188,11 +188,14 @@ async function argumentsFault(
 export function readExplainQuery(query: URLSearchParams): ExplainQuery {
   const name = query.get("name");
   if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt, resource or method");
+  return { name, args: readArgs(query.get("args") ?? "{}"), ...readPrincipalQuery(query) };
+}
+
+/** `as=…&group=…&group=…&scope=…` */
+export function readPrincipalQuery(query: URLSearchParams): PrincipalQuery {
   const groups = query.getAll("group");
   return {
-    name,
-    args: readArgs(query.get("args") ?? "{}"),
-    as: query.get("as") ?? "anonymous",
+    as: query.get("as") ?? ANONYMOUS.id,
     ...(groups.length > 0 && { groups }),
     scopes: query.getAll("scope"),
   };

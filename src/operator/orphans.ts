@@ -1,16 +1,15 @@
 /** What happens to server processes that outlived a killed gateway: the next start logs them, or ends them with `--reap`. */
-import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
 import { PidFileRegistry } from "../upstream/transport/pid-file-registry.js";
 import type { Orphan } from "../upstream/transport/process-group.js";
+import { stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The pid files, in the state folder of the user (XDG base directories). */
 export function openProcessRegistry(env: Environment, log: Logger): PidFileRegistry {
-  const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local", "state");
-  return new PidFileRegistry({ folder: join(state, "cardea", "processes"), log });
+  return new PidFileRegistry({ folder: join(stateFolder(env), "processes"), log });
 }
 
 /** Most servers end when their stdin does; one that still runs after this time (ms) does not. */

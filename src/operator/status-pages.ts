@@ -8,7 +8,8 @@ import type { Pipeline } from "../gateway/pipeline.js";
 import type { GatewayStatus } from "../gateway/status.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
-import { explainCall, readExplainQuery } from "./explain.js";
+import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
+import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
 
 /** Where the pages read from. */
 export interface StatusPagesOptions {
@@ -85,7 +86,14 @@ export function createStatusPages({
     },
     questions: () => pendingQuestions.list(),
     decisions: () => pipeline().policy.decisions(),
-    explain: (query) => explainCall(pipeline(), readExplainQuery(query)),
+    explain: (query) =>
+      query.get("wait") === "true"
+        ? cliExplain(pipeline(), readExplainQuery(query))
+        : explainCall(pipeline(), readExplainQuery(query)),
+    async lists(query) {
+      const entries = await cliLists(pipeline(), readListKind(query), readPrincipalQuery(query));
+      return { entries, missing: missingServers(pipeline()) };
+    },
     catalog: () => ({
       tools: rows("tools"),
       prompts: rows("prompts"),

@@ -29,7 +29,16 @@ interface WorkerResponse extends AdminPage {
 }
 
 /** The pages of every worker. */
-const PAGE_NAMES = ["status", "servers", "catalog", "sessions", "decisions", "questions", "explain"] as const;
+const PAGE_NAMES = [
+  "status",
+  "servers",
+  "catalog",
+  "sessions",
+  "decisions",
+  "questions",
+  "explain",
+  "lists",
+] as const;
 /** The most rows of a page, the newest first. */
 const MAX_ROWS = 1000;
 

@@ -46,11 +46,11 @@ async function started(changes: Partial<AdminListenerOptions> = {}): Promise<str
   return url;
 }
 
-/** Every path that is served, parameters filled in. */
+/** Every page that is served, parameters filled in. */
 const paths = [
   ...new Set(
     adminApp(settings)
-      .routes.filter(({ method }) => method !== "ALL")
+      .routes.filter(({ method }) => method === "GET")
       .map(({ path }) => path.replace(":page", "status")),
   ),
 ];

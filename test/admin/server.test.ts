@@ -207,6 +207,41 @@ describe("who may look", () => {
   });
 });
 
+describe("POST /api/v1/calls", () => {
+  const calls: string[] = [];
+  const call = async (body: string): Promise<string> => {
+    calls.push(body);
+    return '{"kind":"result"}';
+  };
+  const post = (url: string, headers: Record<string, string>) =>
+    fetch(`${url}/api/v1/calls`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json", ...headers },
+    });
+  const authorization = "Bearer secret-of-the-owner";
+
+  test.each([
+    ["the token of the owner", {}, { authorization }, 200],
+    ["the configured token", { token: "t" }, { authorization: "Bearer t" }, 200],
+    ["no token, also where the pages need none", {}, {}, 401],
+    ["a wrong token", { token: "t" }, { authorization: "Bearer u" }, 401],
+    ["the origin of another page of this machine", {}, { authorization, origin: "http://localhost:1" }, 403],
+    ["a request of another site", {}, { authorization, "sec-fetch-site": "cross-site" }, 403],
+    ["a content type that forms can send", {}, { authorization, "content-type": "text/plain" }, 415],
+  ] as [string, object, Record<string, string>, number][])("with %s", async (_, changes, headers, status) => {
+    calls.length = 0;
+    const { url } = await started({ call, ownerToken: "secret-of-the-owner", ...changes });
+    expect((await post(url, headers)).status).toBe(status);
+    expect(calls).toHaveLength(status === 200 ? 1 : 0);
+  });
+
+  test("is not there where no calls are made", async () => {
+    const { url } = await started({ ownerToken: "secret-of-the-owner" });
+    expect((await post(url, { authorization })).status).toBe(405);
+  });
+});
+
 describe("the console", () => {
   test("is a page without inline script that loads from its own origin alone", async () => {
     const { url } = await started();

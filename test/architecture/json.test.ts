@@ -15,7 +15,6 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["telemetry/", "writes the log, which is for people, and the labels of metrics"],
   ["config/", "quotes names in messages; the file itself is read by parsers with places"],
   ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
-  ["admin/", "writes pages of the gateway's own"],
   ["workers/", "reads those pages again"],
 ]);
 

@@ -83,7 +83,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
-  admin: ["core", "http", "http/loopback.ts", "telemetry"],
+  admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   gateway: BELOW_GATEWAY,
   operator: [...BELOW_GATEWAY, "gateway", "patterns"],

@@ -75,6 +75,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     },
     stdio: () => never,
     lists: async () => [],
+    missing: async () => [],
     call: async () => ({ kind: "error", error: { code: -32602, message: "unknown tool" } }),
     explain: async ({ name }) => ({ unknown: `there is no tool ${name}` }),
     reload: async (config) => {
@@ -110,6 +111,8 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       orphans.push(leftBehind);
       return gateway;
     },
+    useStateFolder: () => {},
+    announceGateway: async () => async () => {},
     createPrimary: async () => {
       throw new Error("no test of a command starts workers");
     },

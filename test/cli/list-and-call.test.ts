@@ -75,7 +75,7 @@ templates (1)
       writeFileSync(file, JSON.stringify({ auth: { keys }, mcpServers: { a: { command: "x" } } }));
       const asked: unknown[] = [];
       const remember: Gateway["lists"] = async (...given) => {
-        asked.push(given);
+        asked.push(given.slice(0, 2));
         return [];
       };
       const shell = shellWith({ lists: remember }, env);
@@ -110,6 +110,31 @@ templates (1)
     expect(shell.said.at(-1)).toBe(
       "warn: 1 tool name is over 51 characters; hosts that put mcp__cardea__ before them stop at 64",
     );
+  });
+
+  test("ends with 1 and names the servers that are missing, whatever else it prints", async () => {
+    const missing = async () => [
+      { server: "slow", ok: false, tools: 0, error: "slow did not answer within 30 s" },
+      { server: "git", ok: false, tools: 0 },
+    ];
+    const shell = shellWith({ lists, missing });
+    expect(await runCommandLine(["list", "tools"], shell)).toBe(1);
+    expect(shell.out()).toContain("files__read");
+    expect(shell.said.at(-1)).toBe(
+      "warn: 2 servers are missing: slow (slow did not answer within 30 s); git; cardea doctor says what to do",
+    );
+  });
+
+  test("tells of each server that has listed", async () => {
+    const shell = shellWith({
+      lists: async (_kind, _as, onServer) => {
+        onServer?.({ server: "files", ok: true, tools: 1 });
+        onServer?.({ server: "slow", ok: false, tools: 0, error: "it is away" });
+        return [];
+      },
+    });
+    expect(await runCommandLine(["list", "tools"], shell)).toBe(0);
+    expect(shell.said.at(-1)).toBe("info: files: 1 tool");
   });
 
   test("ends with 69 when a required server is not there", async () => {
@@ -155,7 +180,7 @@ describe("call", () => {
   test("passes the arguments on and prints the text of the answer", async () => {
     const calls: unknown[] = [];
     const call: Gateway["call"] = async (...given) => {
-      calls.push(given);
+      calls.push(given.slice(0, 2));
       return result({
         content: [
           { type: "text", text: "one\ntwo\u001b[2J" },
@@ -210,6 +235,16 @@ describe("call", () => {
     expect(await runCommandLine(["call", "t"], shell)).toBe(1);
     expect(shell.out()).toBe(out);
     if (said !== undefined) expect(shell.said.at(-1)).toBe(said);
+  });
+
+  test("names the servers that are missing when the tool is not known", async () => {
+    const error = { code: -32602, message: "unknown tool: t" };
+    const missing = async () => [{ server: "git", ok: false, tools: 0, error: "git is away" }];
+    const shell = shellWith({ call: answering({ kind: "error", error }), missing });
+    expect(await runCommandLine(["call", "t"], shell)).toBe(1);
+    expect(shell.said.at(-1)).toBe(
+      "warn: 1 server is missing: git (git is away); cardea doctor says what to do",
+    );
   });
 
   test("prints an error as JSON when asked", async () => {

@@ -76,7 +76,8 @@ export async function allMet(admin: string): Promise<boolean> {
   return servers.every(({ state, stale }) => state === "ready" && !stale);
 }
 
-async function startServing(args: readonly string[], after: () => Promise<void>): Promise<Serving> {
+/** The gateway of this command line; `after` is called when it has stopped. */
+export async function startServing(args: readonly string[], after: () => Promise<void>): Promise<Serving> {
   const process = start(globalThis.process.execPath, [MAIN, ...args]);
   const stop = async (): Promise<Exit> => {
     try {

@@ -1,0 +1,150 @@
+/** How does a command ask a running gateway? Over its admin listener, by HTTP requests without a time limit. */
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import type { Gateway } from "../gateway/gateway.js";
+import type { CliList } from "../operator/cli-calls.js";
+import type { PrincipalQuery } from "../operator/explain.js";
+import type { RpcError } from "../wire/envelope.js";
+import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
+import { Payload } from "../wire/payload.js";
+
+/** What commands ask of a gateway, their own or a running one. */
+export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "missing">;
+
+/** A running gateway, by the URL of its admin listener. */
+export interface RemoteGateway extends AskableGateway {
+  /** The id of its process. @throws GatewayError as the others, also where it is no gateway of this version. */
+  pid(): Promise<number>;
+}
+
+interface Address {
+  readonly adminUrl: string;
+  readonly token?: string | undefined;
+}
+
+/**
+ * The gateway at an admin listener; nothing is sent yet. Its methods throw GatewayError: `upstream_unavailable` where it
+ * cannot be reached or a required server is missing, `unauthenticated` without the token, `bad_request` for what it is not.
+ */
+export function remoteGateway(address: Address): RemoteGateway {
+  const get = async (
+    path: string,
+    query: readonly (readonly [string, string])[] = [],
+  ): Promise<JsonObject> => {
+    const words = new URLSearchParams(
+      query.map(([name, value]): [string, string] => [name, value]),
+    ).toString();
+    return answerOf(await send(address, `/api/v1/${path}${words === "" ? "" : `?${words}`}`), address);
+  };
+  return {
+    async pid() {
+      const { pages } = await get("");
+      if (!Array.isArray(pages) || !pages.includes("/api/v1/lists")) throw notAdmin(address);
+      return Number((await get("status")).pid);
+    },
+    async lists(kind, as) {
+      const { entries } = await get("lists", [["kind", kind], ...principalQuery(as)]);
+      return entries as CliList;
+    },
+    async call(name, args) {
+      const body = writeJson({ name, arguments: args });
+      return replyOf(answerOf(await send(address, "/api/v1/calls", body), address));
+    },
+    explain: async ({ name, args, ...as }) =>
+      (await get("explain", [
+        ["name", name],
+        ["args", writeJson(args)],
+        ["wait", "true"],
+        ...principalQuery(as),
+      ])) as unknown as Awaited<ReturnType<Gateway["explain"]>>,
+    async missing() {
+      const { missing } = await get("lists", [["kind", "prompts"]]);
+      return missing as Awaited<ReturnType<Gateway["missing"]>>;
+    },
+  };
+}
+
+function principalQuery(query: PrincipalQuery | undefined): readonly (readonly [string, string])[] {
+  if (query === undefined) return [];
+  const { as, groups = [], scopes } = query;
+  return [
+    ["as", as],
+    ...groups.map((group) => ["group", group] as const),
+    ...scopes.map((scope) => ["scope", scope] as const),
+  ];
+}
+
+function replyOf(body: JsonObject): Reply {
+  const { result, error, requests } = body;
+  if (isObject(result)) return { kind: "result", result: Payload.ofObject(result) };
+  if (isObject(error)) return { kind: "error", error: error as unknown as RpcError };
+  return { kind: "input_required", requests: isObject(requests) ? requests : {} };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function send({ adminUrl, token }: Address, path: string, body?: string): Promise<Answer> {
+  const url = new URL(path, adminUrl);
+  const request = url.protocol === "https:" ? requestHttps : requestHttp;
+  const headers = {
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(body !== undefined && {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+    }),
+  };
+  return new Promise((resolve, reject) => {
+    const unreachable = (cause: Error): void =>
+      reject(
+        new GatewayError(
+          "upstream_unavailable",
+          "gateway",
+          `no gateway answers at ${adminUrl}: ${cause.message}`,
+          {
+            cause,
+          },
+        ),
+      );
+    const sent = request(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
+      const chunks: string[] = [];
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => chunks.push(chunk));
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, text: chunks.join("") }));
+      response.once("error", unreachable);
+    });
+    sent.once("error", unreachable);
+    sent.end(body);
+  });
+}
+
+/** @throws GatewayError for anything but a JSON object with status 200. */
+function answerOf({ status, text }: Answer, address: Address): JsonObject {
+  let body: unknown;
+  try {
+    body = parseJson(text);
+  } catch {
+    throw notAdmin(address);
+  }
+  if (!isObject(body)) throw notAdmin(address);
+  if (status === 200) return body;
+  const message = stringAt(body, "error") ?? `it answers with status ${status}`;
+  if (status === 401) {
+    const hint = `the gateway at ${address.adminUrl} wants the token of its admin listener (CARDEA_ADMIN_TOKEN, --token)`;
+    throw new GatewayError("unauthenticated", "gateway", hint);
+  }
+  if (status === 404 || status === 405) throw notAdmin(address);
+  throw new GatewayError(status === 503 ? "upstream_unavailable" : "bad_request", "gateway", message);
+}
+
+const notAdmin = ({ adminUrl }: Address): GatewayError =>
+  new GatewayError(
+    "bad_request",
+    "gateway",
+    `${adminUrl} is no admin listener of a gateway that can be asked this; its ready line names it after "admin:", and --fresh starts the servers instead`,
+  );

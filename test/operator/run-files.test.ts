@@ -1,0 +1,84 @@
+/** Commands find the gateway that serves their config by a file that only its user can read. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SILENT } from "../../src/core/logger.js";
+import { gatewayOfConfig, runningGateways, writeRunFile } from "../../src/operator/run-files.js";
+import { stateFolder } from "../../src/operator/state-folder.js";
+
+let home: string;
+let env: { CARDEA_STATE_DIR: string };
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "cardea-run-"));
+  env = { CARDEA_STATE_DIR: join(home, "state") };
+});
+afterAll(() => rm(home, { recursive: true }));
+
+const URLS = { url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" };
+const run = (): string => join(env.CARDEA_STATE_DIR, "run");
+const files = (): readonly string[] => readdirSync(run());
+/** Above the largest pid of Linux. */
+const DEAD = 2 ** 22 + 1;
+
+describe("the run file", () => {
+  test("is readable by its user alone, is found while the gateway runs, and is gone afterwards", async () => {
+    const gateway = { ...URLS, pid: process.pid, config: join(home, "cardea.json"), token: "t" };
+    const remove = await writeRunFile(env, gateway, SILENT);
+    const [name = ""] = files();
+    expect(statSync(join(run(), name)).mode & 0o777).toBe(0o600);
+    expect(statSync(run()).mode & 0o777).toBe(0o700);
+    expect(await runningGateways(env)).toEqual([gateway]);
+    await remove();
+    expect(await runningGateways(env)).toEqual([]);
+    expect(files()).toEqual([]);
+  });
+
+  test("belongs to one config, by whichever path that is named", async () => {
+    const [config, other, link] = ["cardea.json", "other.json", "link.json"].map((name) =>
+      join(home, name),
+    ) as [string, string, string];
+    writeFileSync(config, "{}");
+    writeFileSync(other, "{}");
+    symlinkSync(config, link);
+    const remove = await writeRunFile(env, { ...URLS, pid: process.pid, config }, SILENT);
+    expect((await gatewayOfConfig(env, link))?.url).toBe(URLS.url);
+    expect(await gatewayOfConfig(env, other)).toBeUndefined();
+    await remove();
+  });
+
+  test("of a gateway that was killed is removed, and one of another container is left alone", async () => {
+    await writeRunFile(env, { ...URLS, pid: DEAD }, SILENT);
+    const [name = ""] = files();
+    const elsewhere = { ...JSON.parse(readFileSync(join(run(), name), "utf8")), scope: "another" };
+    writeFileSync(join(run(), "elsewhere.json"), JSON.stringify(elsewhere));
+    writeFileSync(join(run(), "broken.json"), "{");
+    expect(await runningGateways(env)).toEqual([]);
+    expect(files().toSorted()).toEqual(["broken.json", "elsewhere.json"]);
+  });
+
+  test("that cannot be written stops nothing", async () => {
+    const file = join(home, "file");
+    writeFileSync(file, "");
+    const remove = await writeRunFile({ CARDEA_STATE_DIR: join(file, "state") }, { ...URLS, pid: 1 }, SILENT);
+    await remove();
+    expect(existsSync(join(file, "state"))).toBe(false);
+  });
+});
+
+test("state is kept where CARDEA_STATE_DIR, XDG_STATE_HOME or the home folder says", () => {
+  mkdirSync(home, { recursive: true });
+  expect(stateFolder({ CARDEA_STATE_DIR: "/a", XDG_STATE_HOME: "/b", HOME: "/c" })).toBe("/a");
+  expect(stateFolder({ XDG_STATE_HOME: "/b", HOME: "/c" })).toBe("/b/cardea");
+  expect(stateFolder({ HOME: "/c" })).toBe("/c/.local/state/cardea");
+});

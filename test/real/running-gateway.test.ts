@@ -1,0 +1,123 @@
+/** `cardea list`, `call` and `explain` ask the gateway that runs with their config; nobody else can make it call tools. */
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAIN, type Serving, startServing, writeConfig } from "../support/cardea.js";
+import { fixtureCommand } from "../support/fixture.js";
+import { start } from "../support/processes.js";
+
+let state: string;
+let env: Record<string, string | undefined>;
+let config: { readonly file: string; readonly remove: () => Promise<void> };
+let gateway: Serving;
+
+const ADMIN_TOKEN = "a-token-of-the-admin-listener";
+
+beforeAll(async () => {
+  state = mkdtempSync(join(tmpdir(), "cardea-state-"));
+  env = { PATH: process.env.PATH, HOME: process.env.HOME, CARDEA_STATE_DIR: state };
+  config = writeConfig({
+    listen: { admin: { token: ADMIN_TOKEN } },
+    mcpServers: { good: fixtureCommand("legacy") },
+  });
+  const args = ["serve", "--config", config.file, "--port", "0", "--admin-port", "0", "--state-dir", state];
+  gateway = await startServing(args, config.remove);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await rm(state, { recursive: true });
+});
+
+async function cardea(args: readonly string[], more: Record<string, string> = {}) {
+  const command = start(process.execPath, [MAIN, ...args], { env: { ...env, ...more } });
+  let out = "";
+  command.child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+  });
+  const { code } = await command.exited;
+  return { code, out, said: command.stderr() };
+}
+
+const ASKING = /asking the gateway that runs with this config/;
+
+describe("a command with the config of a running gateway", () => {
+  test("lists what that gateway lists", async () => {
+    const { code, out, said } = await cardea(["list", "tools", "--json", "--config", config.file]);
+    expect([code, said]).toEqual([0, expect.stringMatching(ASKING)]);
+    const names = (JSON.parse(out) as { name: string; server: string }[]).map(({ name }) => name);
+    expect(names).toContain("good__echo");
+  });
+
+  test("calls through it, and the call has the gateway's rules and log", async () => {
+    const { code, out, said } = await cardea(["call", "good__echo", "value=hello", "--config", config.file]);
+    expect([code, out, said]).toEqual([0, expect.stringContaining("hello"), expect.stringMatching(ASKING)]);
+  });
+
+  test("explains by its rules", async () => {
+    const { code, out } = await cardea(["explain", "good__echo", "--as", "alice", "--config", config.file]);
+    expect([code, out]).toEqual([0, expect.stringContaining("called by alice")]);
+  });
+
+  test("starts the servers itself when it is told so", async () => {
+    const { code, said } = await cardea(["list", "tools", "--fresh", "--config", config.file]);
+    expect([code, said]).toEqual([0, expect.not.stringMatching(ASKING)]);
+  });
+
+  test("starts the servers itself when its config is another file", async () => {
+    const other = writeConfig({ mcpServers: { good: fixtureCommand("legacy") } });
+    const { code, said } = await cardea(["list", "tools", "--config", other.file]);
+    await other.remove();
+    expect([code, said]).toEqual([0, expect.not.stringMatching(ASKING)]);
+  });
+});
+
+describe("--url", () => {
+  const elsewhere = { CARDEA_STATE_DIR: "/nonexistent/cardea" };
+
+  test("asks the gateway of that admin listener with its token, and needs no config", async () => {
+    const args = ["call", "good__echo", "value=hi", "--url", gateway.admin];
+    const { code, out } = await cardea([...args, "--token", ADMIN_TOKEN], elsewhere);
+    expect([code, out]).toEqual([0, expect.stringContaining("hi")]);
+    expect((await cardea(args, { ...elsewhere, CARDEA_ADMIN_TOKEN: ADMIN_TOKEN })).code).toBe(0);
+  });
+
+  test("without the token says that it is missing", async () => {
+    const { code, said } = await cardea(["list", "--url", gateway.admin], elsewhere);
+    expect([code, said]).toEqual([
+      1,
+      expect.stringContaining("wants the token of its admin listener (CARDEA_ADMIN_TOKEN, --token)"),
+    ]);
+  });
+
+  test("of the endpoint for hosts is told apart", async () => {
+    const { code, said } = await cardea(["list", "--url", gateway.url], elsewhere);
+    expect([code, said]).toEqual([1, expect.stringContaining("is no admin listener")]);
+  });
+});
+
+test("a tool is not called without a token, nor for a page of another site", async () => {
+  const open = writeConfig({ mcpServers: { good: fixtureCommand("legacy") } });
+  const args = ["serve", "--config", open.file, "--port", "0", "--admin-port", "0", "--state-dir", state];
+  const unprotected = await startServing(args, open.remove);
+  const post = async (at: Serving, headers: Record<string, string>) => {
+    const body = JSON.stringify({ name: "good__echo", arguments: { value: "x" } });
+    const answer = await fetch(`${at.admin}/api/v1/calls`, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...headers },
+    });
+    return answer.status;
+  };
+  try {
+    const authorization = `Bearer ${ADMIN_TOKEN}`;
+    expect(await post(gateway, { authorization })).toBe(200);
+    expect(await post(gateway, { authorization, origin: "http://localhost:3000" })).toBe(403);
+    expect(await post(gateway, { authorization, "content-type": "text/plain" })).toBe(415);
+    expect(await post(unprotected, {})).toBe(401);
+    expect(await post(unprotected, { authorization })).toBe(401);
+  } finally {
+    await unprotected.stop();
+  }
+});
