@@ -15,9 +15,9 @@ import {
 import { readErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
-import { runningGateways } from "./running-gateways.js";
 
 /** The file of a host. */
 export interface HostFile {

@@ -1,6 +1,7 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 import { configOfUrl } from "../config/from-command.js";
 import type { Gateway } from "../gateway/gateway.js";
+import { gatewayOfConfig } from "../operator/run-files.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
@@ -8,7 +9,6 @@ import { type ConfigFlags, orphanPolicyFrom, type ReapFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
-import { runningGateways } from "./running-gateways.js";
 import { untilStopped } from "./stop.js";
 
 /** Runs the gateway on stdin and stdout until the input ends. Returns the exit code. */
@@ -32,8 +32,7 @@ async function mentionRunningGateway(
   shell: CommandContext,
   log: Log,
 ): Promise<void> {
-  const gateways = config === undefined ? [] : await runningGateways(shell.env);
-  const url = gateways.find((each) => each.config === config)?.url;
+  const url = config === undefined ? undefined : (await gatewayOfConfig(shell.env, config))?.url;
   if (url === undefined) return;
   log.info(
     { url },
