@@ -36,7 +36,13 @@ function emptyFolder() {
     Object.entries(servers).map(([name, server]) => [name, { ...server, cwd: folder, env }]),
   );
   writeFileSync(config, JSON.stringify({ mcpServers }, null, 2));
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  const remove = () => {
+    try {
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    } catch {
+      // npm may still be writing into its cache, after its server has ended.
+    }
+  };
   return { folder, config, remove };
 }
 

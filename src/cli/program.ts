@@ -137,7 +137,8 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     throw new UsageError(`a command is missing\n\n${HELP}`);
   });
 
-  const stateful = (name: string): Command => withStateFlag(program.command(name), shell.useStateFolder);
+  const stateful = (name: string): Command =>
+    withStateFlag(program.command(name), (folder) => shell.useStateFolder(folder));
   addSetupCommands(program, shell, finish, command);
 
   withReapFlag(withListenFlags(withConfigFlag(stateful("serve"))))
