@@ -1,6 +1,6 @@
 /** What do the access log and the metrics record of each finished call? Label values are from closed sets. */
 import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
-import { ERRORS, type ErrorCode } from "../core/errors.js";
+import { ERRORS, type ErrorCode, REFUSAL_META } from "../core/errors.js";
 import { LIST_METHODS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { TARGETED_METHODS, targetOf } from "../core/methods.js";
@@ -31,8 +31,12 @@ export function accessLog(logger: Logger): Observer {
         outcome,
         ms: Math.round(ms * 100) / 100,
       };
-      if (isQuiet) logger.debug(line, "call");
-      else logger.info(line, "call");
+      if (isQuiet) {
+        logger.debug(line, "call");
+        return;
+      }
+      const rule = refusingRule(reply);
+      logger.info(rule === undefined ? line : { ...line, rule }, "call");
     },
   };
 }
@@ -190,6 +194,14 @@ const methodLabel = (method: string): string => (METHODS.has(method) ? method : 
 /** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
 export const serverLabel = (call: Call, reply?: Reply): string =>
   call.route?.upstream ?? unavailableServer(reply) ?? "none";
+
+/** The rule or limit that refused the call. */
+function refusingRule(reply: Reply | undefined): string | undefined {
+  if (reply?.kind === "result" && reply.refusal !== undefined)
+    return stringAt(objectAt(objectAt(reply.result.object, "_meta"), REFUSAL_META), "rule");
+  if (reply?.kind !== "error" || reply.refusal === undefined || !isObject(reply.error.data)) return undefined;
+  return stringAt(objectAt(reply.error.data, "cardea"), "rule");
+}
 
 /** The server that the gateway's own `upstream_unavailable` names: always a key of the config. */
 function unavailableServer(reply: Reply | undefined): string | undefined {

@@ -71,3 +71,10 @@ test.each<[string, Reply, string]>([
   const lines = await linesOf(fakeCall(), async () => reply);
   expect(lines).toMatchObject([[expect.any(String), { outcome }]]);
 });
+
+test("a call that a limit refused names the limit", async () => {
+  const lines = await linesOf(fakeCall(), async () => {
+    throw new GatewayError("rate_limited", "gateway", "too many calls", { rule: "searches" });
+  });
+  expect(lines).toMatchObject([["info", { outcome: "rate_limited", rule: "searches" }]]);
+});
