@@ -14,7 +14,7 @@ LABEL org.opencontainers.image.title="cardea" \
       org.opencontainers.image.description="An MCP gateway: any host with any server of any revision" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/* \
-    && mkdir /data && chown 1000:1000 /data
+    && mkdir -p /data /home/node && chown 1000:1000 /data /home/node
 WORKDIR /app
 ENV NODE_ENV=production HOME=/home/node CARDEA_CONFIG=/etc/cardea/cardea.jsonc
 COPY --from=build /app/node_modules ./node_modules

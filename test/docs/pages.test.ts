@@ -16,19 +16,24 @@ test.each(["docs/start.md", ...GUIDES])(
   120_000,
 );
 
-test.each(["README.md", "docs/start.md", "docs/auth.md", "docs/policy.md", "docs/containers.md", ...GUIDES])(
-  "every config in %s is right",
-  (page) => {
-    const problems = fencesOf(page)
-      .filter(({ language, text }) => language === "jsonc" && text.startsWith("{"))
-      .flatMap(({ text }) => {
-        const names = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [
-          name,
-          "a-value-of-this-variable",
-        ]);
-        const outcome = readConfig(text, page, { env: Object.fromEntries(names) as Record<string, string> });
-        return outcome.ok ? [] : outcome.problems.map(({ message }) => message);
-      });
-    expect(problems).toEqual([]);
-  },
-);
+test.each([
+  "README.md",
+  "docs/start.md",
+  "docs/auth.md",
+  "docs/policy.md",
+  "docs/containers.md",
+  "docs/service.md",
+  ...GUIDES,
+])("every config in %s is right", (page) => {
+  const problems = fencesOf(page)
+    .filter(({ language, text }) => language === "jsonc" && text.startsWith("{"))
+    .flatMap(({ text }) => {
+      const names = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [
+        name,
+        "a-value-of-this-variable",
+      ]);
+      const outcome = readConfig(text, page, { env: Object.fromEntries(names) as Record<string, string> });
+      return outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+    });
+  expect(problems).toEqual([]);
+});

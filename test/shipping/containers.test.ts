@@ -53,6 +53,8 @@ interface Service {
   readonly environment: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
   readonly volumes: readonly string[];
+  readonly tmpfs: readonly string[];
+  readonly healthcheck: { readonly test: readonly string[] };
   readonly read_only: boolean;
   readonly cap_drop: readonly string[];
   readonly security_opt: readonly string[];
@@ -71,7 +73,11 @@ const compose = parse(read("config/compose.yaml")) as {
 const { cardea } = compose.services as { readonly cardea: Service };
 
 const HASH = `sha256:${"ab".repeat(32)}`;
-const ENVIRONMENT = { CARDEA_ADMIN_TOKEN: "a-token-of-some-length", CARDEA_KEY_HASH: HASH };
+const ENVIRONMENT = {
+  CARDEA_ADMIN_TOKEN: "a-token-of-some-length",
+  CARDEA_KEY_HASH: HASH,
+  CARDEA_STATE_KEY: "0123456789abcdef0123456789abcdef",
+};
 /** Text of a config whose secret file is where this machine has one. */
 function configFile(name: string, text: string): string {
   const secret = join(folder, "state-key");
@@ -151,13 +157,12 @@ describe.each(EXAMPLES)("%s", (name, text) => {
 
   test("is given every variable and every secret that it names", () => {
     const variables = [...text.matchAll(/\$\{(CARDEA_\w+)\}/g)].map(([, variable]) => variable);
-    expect(Object.keys(cardea.environment)).toEqual(expect.arrayContaining(variables));
-    expect(container.env.map((one) => one.name)).toEqual(expect.arrayContaining(variables));
-    const [, secret = ""] = /\$\{file:\/run\/secrets\/([^}]*)\}/.exec(text) ?? [];
-    const mounted = container.volumeMounts.some(({ mountPath }) =>
-      `/run/secrets/${secret}`.startsWith(`${mountPath}/`),
-    );
-    expect(mounted || cardea.secrets.includes(secret)).toBe(true);
+    const given =
+      name === "the ConfigMap" ? container.env.map((one) => one.name) : Object.keys(cardea.environment);
+    expect(given).toEqual(expect.arrayContaining(variables));
+    const mounts = name === "the ConfigMap" ? container.volumeMounts.map(({ mountPath }) => mountPath) : [];
+    const files = [...text.matchAll(/\$\{file:([^}]*)\}/g)].map(([, path]) => path ?? "");
+    expect(files.filter((path) => !mounts.some((mount) => path.startsWith(`${mount}/`)))).toEqual([]);
   });
 
   test("serves probes to whoever comes by an address, and nothing else without credentials", async () => {
@@ -176,9 +181,12 @@ describe.each(EXAMPLES)("%s", (name, text) => {
       const status = async (at: string | undefined, path: string) =>
         (await send(`http://127.0.0.1:${at}${path}`, { method: "GET", headers: { host: "10.1.2.3:8080" } }))
           .status;
-      for (const { httpGet } of [container.startupProbe, container.livenessProbe, container.readinessProbe]) {
+      const { startupProbe, livenessProbe, readinessProbe } = container;
+      for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
         expect(httpGet.port).toBe("mcp");
-        expect([httpGet.path, await status(port, httpGet.path)]).toEqual([httpGet.path, 200]);
+        // Not ready: its server, which is required, cannot be started.
+        const expected = httpGet === readinessProbe.httpGet ? 503 : 200;
+        expect([httpGet.path, await status(port, httpGet.path)]).toEqual([httpGet.path, expected]);
       }
       expect(await status(adminPort, "/healthz")).toBe(200);
       expect(await status(adminPort, "/metrics")).toBe(401);
@@ -205,6 +213,31 @@ describe("where it runs", () => {
       cap_drop: ["ALL"],
       security_opt: ["no-new-privileges:true"],
     });
+  });
+
+  test("compose gives no secret from the environment to a read-only service, which it refuses", () => {
+    for (const { read_only, secrets = [] } of Object.values(compose.services)) {
+      const ofEnvironment = secrets.filter((name) => compose.secrets[name]?.environment !== undefined);
+      if (read_only) expect(ofEnvironment).toEqual([]);
+    }
+  });
+
+  test("what npx fetches can be started: the home folder is a volume, as tmpfs is noexec", () => {
+    const [, home] = /HOME=(\S+)/.exec(last(stagesOf(read("Dockerfile")).at(-1) ?? [], "ENV") ?? "") ?? [];
+    expect(cardea.volumes).toContain(`home:${home}`);
+    expect(Object.keys(compose.volumes)).toContain("home");
+    expect(cardea.tmpfs).toEqual(["/tmp"]);
+    // A new volume gets the owner of the image's folder.
+    expect(read("Dockerfile")).toContain(`chown 1000:1000 /data ${home}`);
+    expect(container.volumeMounts).toContainEqual({ name: "home", mountPath: home });
+  });
+
+  test("a server that cannot be started is seen: it is required, and health means readiness", async () => {
+    expect(cardea.healthcheck.test.join(" ")).toContain("/readyz");
+    for (const [name, text] of EXAMPLES) {
+      const { servers } = await loaded(configFile(`required-${name.replaceAll(/\W/g, "-")}`, text));
+      expect(servers.map(({ required }) => required)).toEqual([true]);
+    }
   });
 
   test("there is time to drain", () => {
