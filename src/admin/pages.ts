@@ -20,7 +20,7 @@ interface StatusPage {
 interface ServerRow {
   /** Its key in the config. */
   readonly name: string;
-  readonly transport: "stdio" | "http";
+  readonly transport: "stdio" | "http" | "openapi";
   readonly state: "starting" | "ready" | "backoff" | "stopped";
   readonly required: boolean;
   /** The protocol revisions of its open connections: one, or two where it serves hosts of both eras. */

@@ -1,6 +1,6 @@
 /** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
 import { otherPrefixOwner } from "../config/collisions.js";
-import type { Config, ServerConfig } from "../config/config.js";
+import type { Config, OpenApiTransport, ServerConfig } from "../config/config.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
 import { stringAt } from "../wire/json.js";
@@ -40,6 +40,7 @@ type Cause =
   | "credentials"
   | "not_found"
   | "server_error"
+  | "bad_document"
   | "unreachable";
 
 /** @param config of all servers: whose names are whose hangs on all of them */
@@ -55,9 +56,11 @@ export function diagnose(
       foreignNames(server, probed.connected, config),
       probed.connected.shownTools ?? probed.connected.tools,
     );
-  return server.transport.kind === "stdio"
-    ? diagnoseProcess(server.transport, probed)
-    : diagnoseAddress(server.transport, probed.error);
+  const { transport } = server;
+  if (transport.kind === "stdio") return diagnoseProcess(transport, probed);
+  return transport.kind === "openapi"
+    ? diagnoseDocument(transport, probed.error)
+    : diagnoseAddress(transport, probed.error);
 }
 
 type Connected = NonNullable<ProbeResult["connected"]>;
@@ -176,7 +179,21 @@ function diagnoseProcess(
   return { cause: "refused", sentence: message };
 }
 
-type Address = Extract<ServerConfig["transport"], { kind: "http" }>;
+/** An API is not called when it starts; what can fail is the OpenAPI document. */
+function diagnoseDocument({ document }: OpenApiTransport, error: unknown): Diagnosis {
+  const message = messageOf(error);
+  const isNetwork = "url" in document && codesOf(error).length > 0;
+  if (isNetwork) return diagnoseAddress(document, error);
+  return {
+    cause: "bad_document",
+    sentence: `its OpenAPI document cannot be used: it ${withoutName(message)}`,
+  };
+}
+
+/** Without the server's name, which stands before it. */
+const withoutName = (message: string): string => message.replace(/^.*? (?=has )/, "");
+
+type Address = Pick<Extract<ServerConfig["transport"], { kind: "http" }>, "url">;
 
 function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   const { host, hostname, pathname, protocol } = new URL(url);

@@ -16,9 +16,18 @@ export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
 }
 
 function secretsOfTransport(transport: ServerConfig["transport"]): readonly string[] {
-  return transport.kind === "stdio"
-    ? [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)]
-    : [...secretsInNamedValues(transport.headers), ...secretsInUrl(transport.url)];
+  switch (transport.kind) {
+    case "stdio":
+      return [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)];
+    case "http":
+      return [...secretsInNamedValues(transport.headers), ...secretsInUrl(transport.url)];
+    case "openapi":
+      return [
+        ...secretsInNamedValues(transport.headers),
+        ...secretsInUrl("url" in transport.document ? transport.document.url : ""),
+        ...secretsInUrl(transport.baseUrl ?? ""),
+      ];
+  }
 }
 
 const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonly string[] =>

@@ -130,7 +130,14 @@ function adviseAccess({ listen, auth }: Config): readonly Found[] {
 }
 
 function adviseTransport({ transport }: ServerConfig): readonly Found[] {
-  if (transport.kind === "http") return adviseUrl(transport.url);
+  if (transport.kind === "http") return adviseUrl("url", transport.url);
+  if (transport.kind === "openapi") {
+    const { document, baseUrl } = transport;
+    return [
+      ...("url" in document ? adviseUrl("url", document.url) : []),
+      ...(baseUrl === undefined ? [] : adviseUrl("baseUrl", baseUrl)),
+    ];
+  }
   const { command, args } = transport;
   const program = basename(command.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat|ps1)$/i, "");
   return [
@@ -155,13 +162,13 @@ function adviseSecrets(args: readonly string[]): readonly Found[] {
   return [{ path: ["args", at], message }];
 }
 
-function adviseUrl(text: string): readonly Found[] {
+function adviseUrl(key: string, text: string): readonly Found[] {
   const { protocol, hostname } = new URL(text);
   if (protocol !== "http:" || isLoopback(hostname)) return [];
   return [
     {
-      path: ["url"],
-      message: "its url is plain http: to another machine; what is sent can be read and changed",
+      path: [key],
+      message: `its ${key} is plain http: to another machine; what is sent can be read and changed`,
     },
   ];
 }

@@ -1,8 +1,9 @@
 /** Makes one server of the file complete: which transport it means, its paths absolute, its durations in milliseconds. */
+import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { NameFilter, ServerConfig, TransportConfig } from "./config.js";
+import type { NameFilter, OpenApiTransport, ServerConfig, TransportConfig } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { parseDuration } from "./units.js";
@@ -27,12 +28,15 @@ export interface FileContext {
 /** @throws Contradiction */
 export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
+  const transport = transportOf(shape, context);
+  // The gateway itself speaks MCP for an HTTP API, which has neither revisions nor sessions.
+  const isApi = transport.kind === "openapi";
   return {
     name,
-    transport: transportOf(shape, context),
+    transport,
     prefix: shape.prefix ?? name,
-    protocol: shape.protocol,
-    lease: shape.lease,
+    protocol: isApi ? "modern" : shape.protocol,
+    lease: isApi ? "shared" : shape.lease,
     required: shape.required,
     timeoutMs: milliseconds(shape.timeout),
     connectTimeoutMs: milliseconds(shape.connectTimeout),
@@ -52,6 +56,10 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
     throw new ServerConfigError(`has both "${urlKey}" and "${secondUrl}"`, secondUrl);
 
   const type = shape.type === undefined ? undefined : SERVER_TYPES[shape.type];
+  if (type === "openapi") return openApi(shape, urlKey, context);
+  const foreign = OPENAPI_KEYS.find((key) => shape[key] !== undefined);
+  if (foreign !== undefined)
+    throw new ServerConfigError(`has "${foreign}", which is for servers with "type": "openapi"`, foreign);
   if (type === undefined && shape.command !== undefined && urlKey !== undefined) {
     throw new ServerConfigError(`has both "command" and "${urlKey}"; it can be one or the other`, urlKey);
   }
@@ -70,6 +78,41 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
   if (urlKey === undefined || url === undefined) throw new ServerConfigError('needs a "url"');
   return { kind: "http", url: checkedUrl(url, urlKey), headers: shape.headers, sse: type === "sse" };
 }
+
+const OPENAPI_KEYS = ["spec", "baseUrl", "include", "exclude"] as const;
+
+function openApi(
+  shape: ServerShape,
+  urlKey: "url" | "serverUrl" | "httpUrl" | undefined,
+  { folder, readFile }: FileContext,
+): OpenApiTransport {
+  const { command, spec, baseUrl, headers, include, exclude } = shape;
+  if (command !== undefined)
+    throw new ServerConfigError('has "command", which an openapi server has not', "command");
+  const url = urlKey === undefined ? undefined : shape[urlKey];
+  if (urlKey !== undefined && spec !== undefined)
+    throw new ServerConfigError(`has both "${urlKey}" and "spec"; the document has one place`, "spec");
+  const others = {
+    ...(baseUrl !== undefined && { baseUrl: checkedUrl(baseUrl, "baseUrl") }),
+    headers,
+    ...(include !== undefined && { include }),
+    ...(exclude !== undefined && { exclude }),
+  };
+  if (urlKey !== undefined && url !== undefined)
+    return { kind: "openapi", document: { url: checkedUrl(url, urlKey) }, ...others };
+  if (spec === undefined)
+    throw new ServerConfigError('needs the OpenAPI document: its "url", or "spec" where it is a file');
+  const file = absolutePath(spec, folder);
+  let content: string;
+  try {
+    content = readFile(file);
+  } catch {
+    throw new ServerConfigError(`names a "spec" that cannot be read`, "spec");
+  }
+  return { kind: "openapi", document: { file, digest: digestOf(content) }, ...others };
+}
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 function stdio(shape: ServerShape, { folder, readFile }: FileContext): TransportConfig {
   if (shape.command === undefined) throw new ServerConfigError('needs a "command"');

@@ -116,7 +116,29 @@ export type TransportConfig =
       readonly headers: Readonly<Record<string, string>>;
       /** True for `type: "sse"`: the 2024-11-05 transport is tried first. */
       readonly sse: boolean;
-    };
+    }
+  | OpenApiTransport;
+
+/** An HTTP API that an OpenAPI document describes. */
+export interface OpenApiTransport {
+  readonly kind: "openapi";
+  readonly document:
+    | { readonly url: string }
+    /** An absolute path, and the SHA-256 of the file when the config was read: a reload with another one is a change. */
+    | { readonly file: string; readonly digest: string };
+  /** Absent: the document's first server. */
+  readonly baseUrl?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly include?: OperationFilter;
+  readonly exclude?: OperationFilter;
+}
+
+/** Selects operations by globs over tags and paths, and by methods in lower case. */
+export interface OperationFilter {
+  readonly tags?: readonly string[] | undefined;
+  readonly paths?: readonly string[] | undefined;
+  readonly methods?: readonly string[] | undefined;
+}
 
 /** One server. */
 export interface ServerConfig {

@@ -29,6 +29,7 @@ export const SERVER_TYPES = {
   streamableHttp: "http",
   streamablehttp: "http",
   sse: "sse",
+  openapi: "openapi",
 } as const;
 
 /** A duration such as `30s`; `sentence` describes the key. */
@@ -105,13 +106,32 @@ const root = z.strictObject({
 
 const OWN_NAMES = "the server's own names";
 
+/** HTTP methods that an OpenAPI document can describe (3.1.1, "Path Item Object"). */
+const HTTP_METHODS = ["get", "put", "post", "delete", "options", "head", "patch"] as const;
+
+/** `sentence` describes the key. */
+const operationFilter = (sentence: string) =>
+  z
+    .strictObject({
+      tags: globs.optional().describe("Globs over the operation's tags."),
+      paths: globs
+        .optional()
+        .describe("Globs over its path, as the document writes it. `*` matches slashes too: `/pets*`."),
+      methods: z
+        .array(z.enum(HTTP_METHODS))
+        .optional()
+        .describe("Its HTTP method, in lower case: `get`, `delete` …"),
+    })
+    .exactOptional()
+    .describe(sentence);
+
 /** The zod schema of one server. */
 export const serverSchema = z.strictObject({
   type: z
     .enum(Object.keys(SERVER_TYPES) as (keyof typeof SERVER_TYPES)[])
     .optional()
     .describe(
-      "The transport: `stdio`, `http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`) or `sse`. Default: `stdio` where there is a `command`, `http` where there is a `url`. With `sse` HTTP+SSE of 2024-11-05 is tried first.",
+      "The transport: `stdio`, `http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`), `sse`, or `openapi` (an HTTP API with an OpenAPI 3 document). Default: `stdio` where there is a `command`, `http` where there is a `url`. With `sse` HTTP+SSE of 2024-11-05 is tried first.",
     ),
   command: argument.min(1).optional().describe("The program to start, without a shell."),
   args: z.array(argument).default([]).describe("Its arguments, passed unchanged."),
@@ -129,10 +149,33 @@ export const serverSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("The working directory, relative to the config file's folder, which is the default."),
-  url: z.string().min(1).optional().describe("The server's address, `http:` or `https:`."),
+  url: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("The server's address, `http:` or `https:`. With `type: openapi` that of the document."),
   serverUrl: z.string().min(1).optional().describe("The same as `url`, as Windsurf writes it."),
   httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
   headers: headers.default({}).describe("HTTP headers of every request to the server."),
+  spec: argument
+    .min(1)
+    .optional()
+    .describe(
+      "With `type: openapi`: the OpenAPI document as a file (JSON or YAML), instead of `url`; relative to the config file's folder.",
+    ),
+  baseUrl: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "With `type: openapi`: where the API is. Default: the document's first server. A query in it goes with every request.",
+    ),
+  include: operationFilter(
+    "With `type: openapi`: the operations that become tools: those that all lists match. Default: all.",
+  ),
+  exclude: operationFilter(
+    "With `type: openapi`: operations that are left out: those that one of the lists matches, included or not.",
+  ),
   prefix: z
     .string()
     .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })

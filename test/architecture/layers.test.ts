@@ -63,8 +63,10 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "upstream/supervision": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
-    ...["upstream/legacy", "upstream/modern"],
+    ...["upstream/legacy", "upstream/modern", "upstream/openapi"],
   ],
+  // Translates an OpenAPI document; it is a channel, and knows neither era.
+  "upstream/openapi": ["core", "wire", "runtime", "config", "patterns", "upstream/transport"],
   "upstream/leases": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
     ...["upstream/legacy", "upstream/supervision"],

@@ -12,7 +12,7 @@ import { start } from "../support/processes.js";
 import { until } from "../support/until.js";
 
 // A fifth of it are the pages of docs/, to which the README links.
-const BUDGET = { packed: 650_000, unpacked: 2_150_000, installedPackages: 45 };
+const BUDGET = { packed: 700_000, unpacked: 2_400_000, installedPackages: 45 };
 const LICENCES = [
   "MIT",
   "ISC",
@@ -20,6 +20,8 @@ const LICENCES = [
   "Apache-2.0",
   "(Apache-2.0 AND BSD-3-Clause)",
   "BlueOak-1.0.0",
+  // argparse, which js-yaml has for its command line; as permissive as MIT.
+  "Python-2.0",
 ];
 
 interface Packed {

@@ -226,7 +226,7 @@ export class Connections {
         server: this.#server.name,
         log,
         random: lifecycle.random,
-        allowsEarlyRetry: this.#server.transport.kind === "http",
+        allowsEarlyRetry: this.#server.transport.kind !== "stdio",
         keepOpen: () => leaseKey === undefined || subscriptions.size > 0,
         open: (signal) => this.#connect(leaseKey, signal),
         onOpen: (connected) => this.#opened(leaseKey, subscriptions, connected),

@@ -5,9 +5,9 @@ import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { isBusy, type Lease, type Leases } from "./lease.js";
 
 /** How many connections that belong to no session one principal may have. */
-export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32 } as const;
+export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32, openapi: 32 } as const;
 /** How long (ms) an unused one is kept before another kind of client of the same principal may replace it. */
-export const EVICT_AFTER_MS = { stdio: 10_000, http: 0 } as const;
+export const EVICT_AFTER_MS = { stdio: 10_000, http: 0, openapi: 0 } as const;
 /** Idle timeout (ms) of the connections beyond the first. */
 const SPARE_IDLE_TIMEOUT_MS = 60_000;
 /** How long (ms) a call waits for a free connection; then it shares one, and questions may reach another client. */

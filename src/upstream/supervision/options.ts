@@ -171,6 +171,17 @@ export function channelFactory(
       close: async () => {},
     };
   }
+  if (transport.kind === "openapi") {
+    const source = { name, transport, connectTimeoutMs: server.connectTimeoutMs };
+    return {
+      open: async (_transportKind, _server, signal) => {
+        // Loaded only where the config has such a server.
+        const { openOpenApiChannel } = await import("../openapi/channel.js");
+        return openOpenApiChannel(source, log, signal);
+      },
+      close: async () => {},
+    };
+  }
   const { url, headers } = transport;
   const pool = new HttpPool({ url, connectTimeoutMs: server.connectTimeoutMs });
   const target = { name, url, headers, connectTimeoutMs: server.connectTimeoutMs, pool, ...unmatched };

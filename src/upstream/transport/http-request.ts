@@ -7,11 +7,14 @@ import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-pool.js";
 import type { HttpTarget } from "./http-target.js";
 
+/** The methods of requests; MCP itself uses POST, GET and DELETE. */
+export type HttpMethod = "POST" | "GET" | "DELETE" | "PUT" | "PATCH" | "HEAD" | "OPTIONS";
+
 /** A request before it is sent. */
 export interface OutgoingRequest {
-  readonly method: "POST" | "GET" | "DELETE";
+  readonly method: HttpMethod;
   readonly headers: Headers;
-  readonly body?: string;
+  readonly body?: string | Buffer;
   /** Default: the target's path. */
   readonly path?: string;
 }
@@ -72,7 +75,7 @@ export class HttpRequest implements PooledRequest {
       return;
     }
     // undici keeps a body until its response, which may await a person; here it keeps only the empty wrapper.
-    const once = new SingleUseBody(Buffer.from(body));
+    const once = new SingleUseBody(typeof body === "string" ? Buffer.from(body) : body);
     const length = String(once.length);
     this.#target.pool.dispatch(
       { method, path, headers: { ...headers, "content-length": length }, body: once as never },

@@ -1,0 +1,143 @@
+/**
+ * How are messages exchanged with an HTTP API? The channel answers MCP requests itself: lists from the OpenAPI document,
+ * calls by a request to the API.
+ */
+import { GatewayError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import type { StopSignal } from "../../core/stop.js";
+import type { Envelope, Request } from "../../wire/envelope.js";
+import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
+import type { Channel, ChannelResponse, ExchangeOptions } from "../transport/channel.js";
+import { HttpPool } from "../transport/http-pool.js";
+import { HttpTarget } from "../transport/http-target.js";
+import { exchangeWithApi } from "./api-exchange.js";
+import { type ApiSource, loadApi } from "./load-api.js";
+import type { ApiDescription, Operation } from "./operation.js";
+import { readAnswer } from "./read-answer.js";
+import { UnusableArgument } from "./write-body.js";
+import { type ApiAddress, writeApiRequest } from "./write-request.js";
+
+/**
+ * Loads the document and opens a channel to its API; sends nothing to the API.
+ *
+ * @throws GatewayError `upstream_unavailable` when the document cannot be loaded, `cancelled`
+ */
+export async function openOpenApiChannel(
+  source: ApiSource,
+  log: Logger,
+  signal: StopSignal,
+): Promise<Channel> {
+  const api = await loadApi(source, signal);
+  const { name: server } = source;
+  for (const warning of api.warnings) log.warn({ server }, warning);
+  if (api.operations.length === 0)
+    log.warn({ server }, "no operation of its OpenAPI document is a tool; see include and exclude");
+  return new OpenApiChannel(source, api);
+}
+
+/** What the document says changes with a new connection only. */
+const LIST_TTL_MS = 60_000;
+
+class OpenApiChannel implements Channel {
+  readonly association = "stream";
+  readonly closed: Promise<GatewayError>;
+  readonly #target: HttpTarget;
+  readonly #pool: HttpPool;
+  readonly #address: ApiAddress;
+  readonly #facts: JsonObject;
+  readonly #tools: readonly JsonObject[];
+  readonly #operations: ReadonlyMap<string, Operation>;
+  #settleClosed!: (reason: GatewayError) => void;
+
+  constructor({ name, transport, connectTimeoutMs }: ApiSource, api: ApiDescription) {
+    const { pathname, search } = new URL(api.baseUrl);
+    this.#pool = new HttpPool({ url: api.baseUrl, connectTimeoutMs });
+    this.#target = new HttpTarget(
+      { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs },
+      this.#pool,
+    );
+    this.#address = {
+      path: pathname.replace(/\/+$/, ""),
+      query: search,
+      headers: this.#target.headers,
+    };
+    this.#operations = new Map(
+      api.operations.map((operation) => [stringAt(operation.tool, "name") ?? "", operation]),
+    );
+    this.#tools = api.operations.map(({ tool }) => tool);
+    this.#facts = { name: api.title || name, version: api.version || "0" };
+    this.closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
+  }
+
+  async exchange({ id, method, params }: Request, options: ExchangeOptions = {}): Promise<ChannelResponse> {
+    const answer = await this.#answer(method, params ?? {}, options.signal);
+    const message: Envelope = { jsonrpc: "2.0", id, ...answer };
+    return { message, status: 200, header: () => undefined };
+  }
+
+  /** Notifications mean nothing to an HTTP API. */
+  async post(): Promise<void> {}
+
+  listen(): { readonly opened: Promise<boolean>; stop(): void } {
+    return { opened: Promise.resolve(false), stop: () => {} };
+  }
+
+  async close(): Promise<void> {
+    const { name: server } = this.#target;
+    const what = `the connection to ${server} was closed by the gateway`;
+    this.#settleClosed(
+      new GatewayError("upstream_closed", "upstream", what, { server, retryable: true, supervised: true }),
+    );
+    await this.#pool.destroy();
+  }
+
+  async #answer(
+    method: string,
+    params: JsonObject,
+    signal: StopSignal | undefined,
+  ): Promise<Pick<Envelope, "result" | "error">> {
+    switch (method) {
+      case "server/discover":
+        return {
+          result: complete({
+            supportedVersions: [MODERN_REVISION],
+            capabilities: { tools: {} },
+            _meta: { [META.serverInfo]: this.#facts },
+          }),
+        };
+      case "tools/list":
+        return { result: complete({ tools: this.#tools, ttlMs: LIST_TTL_MS, cacheScope: "public" }) };
+      case "tools/call":
+        return this.#call(params, signal);
+      default:
+        return { error: { code: CODE.methodNotFound, message: `an HTTP API knows no ${method}` } };
+    }
+  }
+
+  async #call(
+    params: JsonObject,
+    signal: StopSignal | undefined,
+  ): Promise<Pick<Envelope, "result" | "error">> {
+    const name = stringAt(params, "name") ?? "";
+    const operation = this.#operations.get(name);
+    if (operation === undefined)
+      return { error: { code: CODE.invalidParams, message: `unknown tool: ${name}` } };
+    try {
+      const request = writeApiRequest(operation, objectAt(params, "arguments") ?? {}, this.#address);
+      const answer = await exchangeWithApi(this.#target, request, signal);
+      const { origin } = this.#target.url;
+      // The query of the base URL, which may hold a key, is the operator's.
+      const shown = `${origin}${request.path.replace(this.#address.query || "\0", "")}`;
+      return { result: complete(await readAnswer(operation, answer, shown)) };
+    } catch (error) {
+      if (!(error instanceof UnusableArgument)) throw error;
+      const words = `${name} was not called: ${error.message}`;
+      return { result: complete({ content: [{ type: "text", text: words }], isError: true }) };
+    }
+  }
+}
+
+const complete = (result: JsonObject): JsonObject => ({ resultType: "complete", ...result });

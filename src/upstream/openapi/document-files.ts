@@ -1,0 +1,108 @@
+/** How are the files of an OpenAPI document read? Only those beside it: in its folder, or at its own origin. */
+import { readFile, realpath } from "node:fs/promises";
+import { dirname, relative, sep } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { StopSignal } from "../../core/stop.js";
+import type { Headers } from "../transport/channel.js";
+import { HttpPool } from "../transport/http-pool.js";
+import { headerOf } from "../transport/http-request.js";
+import { HttpTarget } from "../transport/http-target.js";
+import { exchangeWithApi } from "./api-exchange.js";
+
+/** The document cannot be used; the message is the end of a sentence that begins with the server's name. */
+export class DocumentError extends Error {
+  override readonly name = "DocumentError";
+}
+
+/** Where a document is. Plain data, which a worker thread can be given. */
+export interface DocumentPlace {
+  /** The server's key in the config, for messages. */
+  readonly name: string;
+  readonly document: { readonly url: string } | { readonly file: string };
+  /** Sent to the document's origin; absent where the config sends them to another one. */
+  readonly headers: Headers;
+  readonly connectTimeoutMs: number;
+}
+
+/** The most bytes of all files of a document together; as of one answer of a server. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** The most files of one document. */
+const MAX_FILES = 1_000;
+
+/** Reads the files of one document. */
+export class DocumentFiles {
+  /** The URL of the document, `file:` or `http:`; references are relative to it. */
+  readonly url: string;
+  readonly #place: DocumentPlace;
+  readonly #signal: StopSignal | undefined;
+  #pool: HttpPool | undefined;
+  #bytes = 0;
+  #files = 0;
+
+  constructor(place: DocumentPlace, signal?: StopSignal) {
+    this.#place = place;
+    this.#signal = signal;
+    this.url = "url" in place.document ? place.document.url : pathToFileURL(place.document.file).href;
+  }
+
+  /**
+   * The text of the document, or of a file that it refers to.
+   *
+   * @throws DocumentError when it may not or cannot be read; GatewayError when its server cannot be reached
+   */
+  async read(url: string): Promise<string> {
+    const bytes = this.url.startsWith("file:") ? await this.#readFile(url) : await this.#download(url);
+    this.#bytes += bytes.length;
+    this.#files += 1;
+    if (this.#bytes > MAX_BYTES) throw new DocumentError(`has a document longer than ${MAX_BYTES} bytes`);
+    if (this.#files > MAX_FILES) throw new DocumentError(`has a document of more than ${MAX_FILES} files`);
+    return bytes.toString("utf8").replace(/^\uFEFF/, "");
+  }
+
+  async close(): Promise<void> {
+    await this.#pool?.destroy();
+  }
+
+  async #readFile(url: string): Promise<Buffer> {
+    const shown = url.startsWith("file:") ? fileURLToPath(url) : url;
+    const main = fileURLToPath(this.url);
+    try {
+      if (!url.startsWith("file:"))
+        throw outside(shown, "a document on the disk refers to files in its own folder");
+      const [folder, file] = await Promise.all([realpath(dirname(main)), realpath(shown)]);
+      const way = relative(folder, file);
+      // The document itself may be a link to another folder, as in a Kubernetes ConfigMap.
+      if (url !== this.url && (way === ".." || way.startsWith(`..${sep}`) || way === file))
+        throw outside(shown, "a document on the disk refers to files in its own folder");
+      return await readFile(file);
+    } catch (error) {
+      if (error instanceof DocumentError) throw error;
+      const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+      throw new DocumentError(`has a document that cannot be read: ${shown}${code}`);
+    }
+  }
+
+  async #download(url: string): Promise<Buffer> {
+    const { name, headers, connectTimeoutMs } = this.#place;
+    const { origin, pathname, search } = new URL(url);
+    if (origin !== new URL(this.url).origin)
+      throw outside(origin, "a document refers to files at its own origin");
+    this.#pool ??= new HttpPool({ url: this.url, connectTimeoutMs });
+    const target = new HttpTarget({ name, url: this.url, headers, connectTimeoutMs }, this.#pool);
+    const accept = "application/json, application/yaml, */*;q=0.5";
+    const answer = await exchangeWithApi(
+      target,
+      { method: "GET", path: `${pathname}${search}`, headers: { accept, ...target.headers } },
+      this.#signal,
+    );
+    if (answer.status === 200) return answer.body;
+    const location = headerOf(answer.headers, "location");
+    const to = location === undefined ? "" : `, to ${location}; write that address in the config`;
+    throw new DocumentError(
+      `has no document at ${origin}${pathname}: HTTP status ${answer.status}${answer.status < 400 ? to : ""}`,
+    );
+  }
+}
+
+const outside = (where: string, rule: string): DocumentError =>
+  new DocumentError(`has a document that refers to ${where}, which is not read: ${rule}`);

@@ -1,0 +1,90 @@
+/** How is an OpenAPI document loaded without blocking the event loop? A large one is read in a worker thread. */
+import { Worker } from "node:worker_threads";
+import type { OpenApiTransport } from "../../config/config.js";
+import { GatewayError } from "../../core/errors.js";
+import type { StopSignal } from "../../core/stop.js";
+import { type ApiSettings, describeApi } from "./describe-api.js";
+import { DocumentError, DocumentFiles, type DocumentPlace } from "./document-files.js";
+import type { ThreadInput, ThreadMessage } from "./document-thread.js";
+import type { ApiDescription, Operation } from "./operation.js";
+
+/** From this length (characters) on a thread is worth its start; YAML takes about 1 ms for 1 KB. */
+const LARGE_DOCUMENT = 256 * 1024;
+
+/** An API of the config. */
+export interface ApiSource {
+  /** The server's key in the config. */
+  readonly name: string;
+  readonly transport: OpenApiTransport;
+  readonly connectTimeoutMs: number;
+}
+
+/** Loads the document. @throws GatewayError `upstream_unavailable` with what is wrong, `cancelled` */
+export async function loadApi(source: ApiSource, signal: StopSignal): Promise<ApiDescription> {
+  const { name, transport, connectTimeoutMs } = source;
+  const { document, baseUrl, headers, include, exclude } = transport;
+  const place: DocumentPlace = {
+    name,
+    document: "url" in document ? { url: document.url } : { file: document.file },
+    headers: "url" in document && isOrigin(document.url, baseUrl ?? document.url) ? headers : {},
+    connectTimeoutMs,
+  };
+  const names = Object.keys(headers).map((header) => header.toLowerCase());
+  const settings: ApiSettings = { baseUrl, headers: names, include, exclude };
+  const files = new DocumentFiles(place, signal);
+  try {
+    const text = await files.read(files.url);
+    return text.length < LARGE_DOCUMENT
+      ? await describeApi(text, files, settings)
+      : await describeInThread({ text, place, settings }, signal);
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    throw new GatewayError("upstream_unavailable", "upstream", `${name} ${error.message}`, {
+      server: name,
+      cause: error,
+      retryable: false,
+    });
+  } finally {
+    await files.close();
+  }
+}
+
+const isOrigin = (url: string, other: string): boolean => new URL(url).origin === new URL(other).origin;
+
+function describeInThread(input: ThreadInput, signal: StopSignal): Promise<ApiDescription> {
+  const worker = new Worker(new URL("./document-thread.js", import.meta.url), { workerData: input });
+  const stop = (): void => void worker.terminate();
+  signal.addEventListener("abort", stop);
+  const { name } = input.place;
+  const failed = (sentence: string, cause?: unknown): GatewayError =>
+    new GatewayError("upstream_unavailable", "upstream", `${name} ${sentence}`, {
+      server: name,
+      cause,
+      retryable: true,
+    });
+  return new Promise<ApiDescription>((resolve, reject) => {
+    const operations: Operation[] = [];
+    worker.on("message", (message: ThreadMessage) => {
+      if ("operations" in message) operations.push(...message.operations);
+      else if ("done" in message) resolve({ ...message.done, operations });
+      else
+        reject(
+          message.isDocumentError
+            ? new DocumentError(message.failed)
+            : new GatewayError("upstream_unavailable", "upstream", message.failed, {
+                server: name,
+                retryable: true,
+              }),
+        );
+    });
+    worker.on("error", (error) => reject(failed("has a document that could not be read", error)));
+    // After a result this is too late to matter.
+    worker.on("exit", () =>
+      reject(
+        signal.aborted
+          ? new GatewayError("cancelled", "gateway", "the attempt to connect was cancelled")
+          : failed("has a document that could not be read: its thread ended"),
+      ),
+    );
+  }).finally(() => signal.removeEventListener("abort", stop));
+}

@@ -1,0 +1,76 @@
+/** What does the gateway know of one operation of an OpenAPI document? Plain data, which a worker thread can post. */
+import type { JsonObject } from "../../wire/json.js";
+
+/** Where a parameter goes. */
+export type ParameterPlace = "path" | "query" | "header" | "cookie";
+
+/** How a value is written (OpenAPI 3.1.1, "Style Values"). */
+export type Style =
+  | "simple"
+  | "label"
+  | "matrix"
+  | "form"
+  | "spaceDelimited"
+  | "pipeDelimited"
+  | "deepObject";
+
+/** One parameter, and the argument of the tool that it is taken from. */
+export interface Parameter {
+  readonly argument: string;
+  readonly name: string;
+  readonly in: ParameterPlace;
+  readonly style: Style;
+  readonly explode: boolean;
+  readonly allowReserved: boolean;
+  /** True where the value is written as JSON (`content` instead of `schema`). */
+  readonly isJson: boolean;
+  readonly required: boolean;
+}
+
+/** How one property of a form is written. */
+export interface FormField {
+  /** True for files and other bytes, which the argument has as base64. */
+  readonly isBinary: boolean;
+  readonly contentType?: string;
+  /** Only where the document gives one. */
+  readonly style?: Style;
+  readonly explode?: boolean;
+}
+
+/** The request body, taken from the argument `body`. */
+export interface RequestBody {
+  readonly mediaType: string;
+  readonly kind: "json" | "form" | "multipart" | "text" | "binary";
+  readonly required: boolean;
+  /** Fields of a form that need more than the default. */
+  readonly fields: Readonly<Record<string, FormField>>;
+}
+
+/** One operation: its tool, and how its request is written. */
+export interface Operation {
+  /** The list entry. */
+  readonly tool: JsonObject;
+  /** In upper case. */
+  readonly method: string;
+  /** The path template, below the base URL. */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly body?: RequestBody;
+  /** The `Accept` header. */
+  readonly accept: string;
+  /** True where the tool has an output schema, so that a success must have a JSON object. */
+  readonly promisesObject: boolean;
+  /** Redirects that the document describes, so that they are no failures. */
+  readonly redirects: boolean;
+}
+
+/** What was read from a document. */
+export interface ApiDescription {
+  readonly title: string;
+  readonly version: string;
+  /** Without a slash at the end of its path. */
+  readonly baseUrl: string;
+  readonly operations: readonly Operation[];
+  /** Operations and schemas that could not be used, as sentences; at most 20. */
+  readonly warnings: readonly string[];
+}

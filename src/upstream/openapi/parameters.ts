@@ -1,0 +1,139 @@
+/** Which arguments does an operation take, and where does each of them go? */
+import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import type { Parameter, ParameterPlace, Style } from "./operation.js";
+import type { References } from "./references.js";
+import type { SchemaConverter } from "./tool-schema.js";
+
+/** The parameters of one operation, before they are read. */
+export interface ParameterSource {
+  /** Of the path item and of the operation, which may replace them. */
+  readonly lists: readonly unknown[];
+  readonly path: string;
+  readonly references: References;
+  readonly converter: SchemaConverter;
+  readonly configured: { readonly headers: ReadonlySet<string>; readonly query: ReadonlySet<string> };
+  /** True where the argument `body` is taken. */
+  readonly hasBody: boolean;
+}
+
+/** The parameters, and the schemas of their arguments. */
+export interface Parameters {
+  readonly parameters: readonly Parameter[];
+  readonly properties: JsonObject;
+}
+
+const PLACES = ["path", "query", "header", "cookie"] as const;
+
+/** Headers that a document cannot describe (3.1.1, "Parameter Object"), and those that frame the message. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  ...["accept", "content-type", "authorization", "host", "cookie", "content-length", "transfer-encoding"],
+  ...[
+    "connection",
+    "expect",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "accept-encoding",
+    "proxy-connection",
+  ],
+  ...["proxy-authorization"],
+]);
+
+const STYLES: Readonly<Record<ParameterPlace, readonly Style[]>> = {
+  path: ["simple", "label", "matrix"],
+  query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+  header: ["simple"],
+  cookie: ["form"],
+};
+
+/** Reads the parameters; a path parameter that the document forgot to describe is a required string. */
+export function readParameters(source: ParameterSource): Parameters {
+  const described = [...describedParameters(source).values()];
+  const inPath = new Set([...source.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string));
+  const isUsable = ({ place, name }: Described): boolean => {
+    if (place === "path") return inPath.has(name);
+    if (place === "query") return !source.configured.query.has(name);
+    const lower = name.toLowerCase();
+    if (place === "header")
+      return (
+        !RESERVED_HEADERS.has(lower) &&
+        !source.configured.headers.has(lower) &&
+        /^[\w!#$%&'*+.^`|~-]+$/.test(name)
+      );
+    return !source.configured.headers.has("cookie") && /^[\w!#$%&'*+.^`|~-]+$/.test(name);
+  };
+  const usable = described.filter(isUsable);
+  for (const name of inPath) {
+    if (usable.some((one) => one.place === "path" && one.name === name)) continue;
+    usable.push({ place: "path", name, object: { schema: { type: "string" } } });
+  }
+  const properties: [string, unknown][] = [];
+  const parameters: Parameter[] = [];
+  const taken = new Set(source.hasBody ? ["body"] : []);
+  for (const place of PLACES) {
+    for (const one of usable.filter((each) => each.place === place)) {
+      const argument = freeName(one.name, place, taken);
+      taken.add(argument);
+      properties.push([argument, argumentSchema(one.object, source.converter)]);
+      parameters.push(parameterOf(one, argument));
+    }
+  }
+  return { parameters, properties: Object.fromEntries(properties) };
+}
+
+interface Described {
+  readonly place: ParameterPlace;
+  readonly name: string;
+  readonly object: JsonObject;
+}
+
+function describedParameters({ lists, references }: ParameterSource): ReadonlyMap<string, Described> {
+  const found = new Map<string, Described>();
+  for (const list of lists) {
+    for (const each of Array.isArray(list) ? list : []) {
+      const object = references.resolved(each);
+      const name = stringAt(object, "name");
+      const place = PLACES.find((one) => one === object?.in);
+      if (object === undefined || name === undefined || name === "" || place === undefined) continue;
+      found.set(`${place} ${name}`, { place, name, object });
+    }
+  }
+  return found;
+}
+
+/** Two parameters of one name in different places: the later one is called `query_id`. */
+function freeName(name: string, place: ParameterPlace, taken: ReadonlySet<string>): string {
+  if (!taken.has(name) && name !== "__proto__") return name;
+  let free = `${place}_${name}`;
+  while (taken.has(free)) free = `${free}_`;
+  return free;
+}
+
+function parameterOf({ place, name, object }: Described, argument: string): Parameter {
+  const [usual = "simple"] = STYLES[place];
+  const style = STYLES[place].find((one) => one === object.style) ?? usual;
+  return {
+    argument,
+    name,
+    in: place,
+    style,
+    explode: typeof object.explode === "boolean" ? object.explode : style === "form",
+    allowReserved: object.allowReserved === true,
+    isJson: objectAt(object, "content") !== undefined,
+    required: place === "path" || object.required === true,
+  };
+}
+
+function argumentSchema(parameter: JsonObject, converter: SchemaConverter): unknown {
+  const [content] = Object.values(objectAt(parameter, "content") ?? {});
+  const schema = isObject(content) ? content.schema : parameter.schema;
+  const converted = converter.convert(schema ?? {});
+  if (!isObject(converted)) return converted;
+  const description = stringAt(parameter, "description")?.trim();
+  return {
+    ...converted,
+    ...(description !== undefined && description !== "" && { description }),
+    ...(parameter.deprecated === true && { deprecated: true }),
+  };
+}

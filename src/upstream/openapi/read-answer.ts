@@ -1,0 +1,115 @@
+/** Which tool result is the answer of an API? */
+import { STATUS_CODES } from "node:http";
+import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
+import { exceedsDepth } from "../../wire/depth.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { parseJson } from "../../wire/json-text.js";
+import { parseInSteps } from "../../wire/parse-in-steps.js";
+import { headerOf, type ResponseHeaders } from "../transport/http-request.js";
+import type { ApiAnswer } from "./api-exchange.js";
+import type { Operation } from "./operation.js";
+import { isJsonType } from "./responses.js";
+
+/** The beginning of an error's body (characters) that a model gets. */
+const EXCERPT_LENGTH = 4_096;
+/** As for messages of servers. */
+const MAX_DEPTH = 512;
+
+/** The result of `tools/call`. `url` is the request's, without what the config adds to it. */
+export async function readAnswer(operation: Operation, answer: ApiAnswer, url: string): Promise<JsonObject> {
+  const { status, headers, body } = answer;
+  const isRedirect = status >= 300 && status < 400;
+  if (status >= 400 || (isRedirect && !operation.redirects)) return failure(operation, answer);
+  const mediaType = mediaTypeOf(headers);
+  if (isRedirect || body.length === 0) return withoutBody(operation, answer);
+  if (isTextType(mediaType)) return textResult(operation, answer, mediaType);
+  if (operation.promisesObject) return brokenPromise(operation, answer);
+  const data = body.toString("base64");
+  if (mediaType.startsWith("image/")) return result({ type: "image", data, mimeType: mediaType });
+  if (mediaType.startsWith("audio/")) return result({ type: "audio", data, mimeType: mediaType });
+  return result({ type: "resource", resource: { uri: url, mimeType: mediaType, blob: data } });
+}
+
+const result = (block: JsonObject): JsonObject => ({ content: [block] });
+const text = (words: string): JsonObject => ({ type: "text", text: words });
+const failed = (words: string): JsonObject => ({ content: [text(words)], isError: true });
+
+const mediaTypeOf = (headers: ResponseHeaders): string =>
+  (headerOf(headers, "content-type") ?? "application/octet-stream").split(";")[0]?.trim().toLowerCase() ?? "";
+
+/** SVG is text, and an image that few hosts show. */
+const isTextType = (mediaType: string): boolean =>
+  isJsonType(mediaType) ||
+  /^text\//.test(mediaType) ||
+  /^(application|image)\/([\w.-]+\+)?(xml|yaml|x-yaml|javascript|graphql|x-ndjson|ndjson|x-www-form-urlencoded|toml|sql|x-sh)$/.test(
+    mediaType,
+  );
+
+async function textResult(operation: Operation, answer: ApiAnswer, mediaType: string): Promise<JsonObject> {
+  const words = decoded(answer);
+  const value = isJsonType(mediaType) ? await parsed(words) : undefined;
+  if (isObject(value)) return { content: [text(words)], structuredContent: value };
+  return operation.promisesObject ? brokenPromise(operation, answer) : { content: [text(words)] };
+}
+
+/** The value of a JSON text; undefined where it is none. A long one is parsed in steps. */
+async function parsed(words: string): Promise<unknown> {
+  try {
+    if (words.length < LARGE_BYTES) return exceedsDepth(words, MAX_DEPTH) ? undefined : parseJson(words);
+    return await runSteps(parseInSteps(words, MAX_DEPTH));
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutBody(operation: Operation, answer: ApiAnswer): JsonObject {
+  if (operation.promisesObject) return brokenPromise(operation, answer);
+  const { status, headers } = answer;
+  const location = headerOf(headers, "location");
+  const what = `${statusText(status)}${location === undefined ? "" : `, Location: ${location}`}`;
+  return { content: [text(what)] };
+}
+
+/** A tool with an output schema must answer by it (server/tools, "Output Schema"), so any other success is an error. */
+function brokenPromise(operation: Operation, answer: ApiAnswer): JsonObject {
+  const { status, headers, body } = answer;
+  const what = body.length === 0 ? "without a body" : `with ${mediaTypeOf(headers)} that is no JSON object`;
+  const sentence = `${operation.method} ${operation.path} succeeded (${statusText(status)}), but answered ${what}, where its OpenAPI document promises a JSON object`;
+  return failed(`${sentence}${excerptOf(answer)}`);
+}
+
+function failure(operation: Operation, answer: ApiAnswer): JsonObject {
+  const { status, headers } = answer;
+  const location = headerOf(headers, "location");
+  const hint =
+    status === 401 || status === 403
+      ? '. The credentials are those in "headers" of this server in the config of the gateway'
+      : status < 400 && location !== undefined
+        ? `, to ${location}, which is not followed`
+        : "";
+  return failed(
+    `${operation.method} ${operation.path} answered ${statusText(status)}${hint}${excerptOf(answer)}`,
+  );
+}
+
+const statusText = (status: number): string => `${status} ${STATUS_CODES[status] ?? ""}`.trim();
+
+function excerptOf(answer: ApiAnswer): string {
+  const { headers, body } = answer;
+  if (body.length === 0) return "";
+  const mediaType = mediaTypeOf(headers);
+  if (!isTextType(mediaType)) return ` (${body.length} bytes of ${mediaType})`;
+  const words = decoded({ ...answer, body: body.subarray(0, 4 * EXCERPT_LENGTH) });
+  return `:\n${words.length > EXCERPT_LENGTH ? `${words.slice(0, EXCERPT_LENGTH).toWellFormed()}…` : words}`;
+}
+
+/** By the charset of the content type; UTF-8 where it names none, or one that is not known. */
+function decoded({ headers, body }: ApiAnswer): string {
+  const [, charset = "utf-8"] =
+    /;\s*charset="?([\w.:-]+)/i.exec(headerOf(headers, "content-type") ?? "") ?? [];
+  try {
+    return new TextDecoder(charset).decode(body);
+  } catch {
+    return body.toString("utf8");
+  }
+}

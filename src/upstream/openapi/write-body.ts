@@ -1,0 +1,111 @@
+/** How does the argument `body` become the body of a request? */
+import { randomUUID } from "node:crypto";
+import { isObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { FormField, RequestBody } from "./operation.js";
+import { encodeValue, type Pair, pairsOf, plainText } from "./styles.js";
+
+/** The arguments cannot be sent; the message tells the model which one, and why. */
+export class UnusableArgument extends Error {
+  override readonly name = "UnusableArgument";
+}
+
+/** A body and its type. */
+export interface WrittenBody {
+  readonly contentType: string;
+  readonly content: string | Buffer;
+}
+
+/** The body; undefined where there is none and none is required. @throws UnusableArgument */
+export function writeBody(body: RequestBody, value: unknown): WrittenBody | undefined {
+  const { kind, mediaType: contentType } = body;
+  if (value === undefined) {
+    if (body.required) throw new UnusableArgument('the argument "body" is required');
+    return undefined;
+  }
+  switch (kind) {
+    case "json":
+      return { contentType, content: writeJson(value) };
+    case "text":
+      return { contentType, content: plainText(value) };
+    case "binary":
+      return { contentType, content: bytesOf("body", value) };
+    case "form":
+      return { contentType, content: writeForm(body, membersOf(value)) };
+    case "multipart":
+      return writeMultipart(body, membersOf(value));
+  }
+}
+
+type Members = readonly (readonly [string, unknown])[];
+
+function membersOf(value: unknown): Members {
+  if (!isObject(value))
+    throw new UnusableArgument('the argument "body" must be an object: the fields of a form');
+  return Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== null);
+}
+
+const NO_FIELD: FormField = { isBinary: false };
+
+const fieldOf = ({ fields }: RequestBody, name: string): FormField =>
+  Object.hasOwn(fields, name) ? (fields[name] ?? NO_FIELD) : NO_FIELD;
+
+/** Without a style lists are repeated and objects are JSON (3.1.1, "Encoding Object"). */
+function writeForm(body: RequestBody, members: Members): string {
+  const pairs = members.flatMap(([name, value]): readonly Pair[] => {
+    const { style, explode } = fieldOf(body, name);
+    if (style === undefined && isObject(value)) return [[encodeValue(name), encodeValue(writeJson(value))]];
+    return pairsOf(name, value, {
+      style: style ?? "form",
+      explode: explode ?? (style === undefined || style === "form"),
+      encode: encodeValue,
+    });
+  });
+  return pairs.map((pair) => pair.join("=")).join("&");
+}
+
+function writeMultipart(body: RequestBody, members: Members): WrittenBody {
+  const boundary = `cardea-${randomUUID()}`;
+  const chunks: Buffer[] = [];
+  for (const [name, value] of members) {
+    const field = fieldOf(body, name);
+    for (const one of Array.isArray(value) ? value : [value]) {
+      const { headers, content } = partOf(name, one, field);
+      chunks.push(Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`), content, Buffer.from("\r\n"));
+    }
+  }
+  chunks.push(Buffer.from(`--${boundary}--\r\n`));
+  return {
+    contentType: `${body.mediaType.split(";")[0]}; boundary=${boundary}`,
+    content: Buffer.concat(chunks),
+  };
+}
+
+function partOf(name: string, value: unknown, { isBinary, contentType }: FormField) {
+  const quoted = quotedName(name);
+  const disposition = `Content-Disposition: form-data; name="${quoted}"`;
+  if (isBinary) {
+    const type = contentType ?? "application/octet-stream";
+    return {
+      headers: `${disposition}; filename="${quoted}"\r\nContent-Type: ${type}`,
+      content: bytesOf(`body.${name}`, value),
+    };
+  }
+  const type = contentType ?? (isObject(value) ? "application/json" : undefined);
+  const text = isObject(value) ? writeJson(value) : plainText(value);
+  return {
+    headers: type === undefined ? disposition : `${disposition}\r\nContent-Type: ${type}`,
+    content: Buffer.from(text),
+  };
+}
+
+/** As browsers write names (HTML, "multipart/form-data encoding algorithm"). */
+const quotedName = (name: string): string =>
+  name.replace(/["\r\n]/g, (character) => encodeURIComponent(character));
+
+function bytesOf(argument: string, value: unknown): Buffer {
+  const text = typeof value === "string" ? value.replace(/^data:[^,]*;base64,/, "").replace(/\s+/g, "") : "?";
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text))
+    throw new UnusableArgument(`the argument "${argument}" must be the bytes in base64`);
+  return Buffer.from(text, "base64");
+}

@@ -1,0 +1,107 @@
+/** The built program in front of a real HTTP API. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { documentOf, folderWith, startApi } from "../support/api.js";
+import { serve, serveAtOnce } from "../support/cardea.js";
+import { openLegacy, openModern } from "../support/peers/raw.js";
+import { until } from "../support/until.js";
+
+const ok = { responses: { 200: { description: "ok" } } };
+const PETS = {
+  "/pets/{id}": {
+    get: {
+      operationId: "getPet",
+      responses: { 200: { content: { "application/json": { schema: { type: "object" } } } } },
+    },
+    delete: { operationId: "deletePet", ...ok },
+  },
+};
+
+async function serving(
+  document: object,
+  server: object = {},
+  more: object = {},
+  answer = (): object => ({}),
+) {
+  const api = await startApi(answer);
+  const file = join(folderWith({ "api.json": document }), "api.json");
+  const pets = { type: "openapi", spec: file, baseUrl: api.url, ...server };
+  const gateway = await serve({ mcpServers: { pets }, ...more });
+  onTestFinished(async () => void (await gateway.stop()));
+  return { api, file, gateway };
+}
+
+const HOSTS = [
+  ["legacy", openLegacy],
+  ["modern", openModern],
+] as const;
+
+test.each(HOSTS)("a %s host lists the operations and calls them", async (_era, open) => {
+  const json = { headers: { "content-type": "application/json" }, body: '{"name":"Rex"}' };
+  const { api, gateway } = await serving(
+    documentOf(PETS),
+    { headers: { "X-Key": "k-12345678" } },
+    {},
+    () => json,
+  );
+  const host = await open({ url: gateway.url });
+  onTestFinished(() => host.close());
+  expect((await host.list("tools")).map(({ name }) => name)).toEqual(["pets__getPet", "pets__deletePet"]);
+  const { result } = await host.request("tools/call", { name: "pets__getPet", arguments: { id: "7" } });
+  expect(result).toMatchObject({ structuredContent: { name: "Rex" }, content: [{ text: '{"name":"Rex"}' }] });
+  expect(api.asked).toMatchObject([{ method: "GET", url: "/pets/7", headers: { "x-key": "k-12345678" } }]);
+});
+
+test("filters, rules and refusals hold as for any server", async () => {
+  const policy = { rules: [{ name: "no-deletes", annotations: { destructiveHint: true }, effect: "deny" }] };
+  const busy = { status: 503, body: "busy" };
+  const { api, gateway } = await serving(documentOf(PETS), {}, { policy }, () => busy);
+  const host = await openModern({ url: gateway.url });
+  onTestFinished(() => host.close());
+  const call = async (name: string) =>
+    (await host.request("tools/call", { name, arguments: { id: "7" } })).result?._meta;
+  expect(await call("pets__deletePet")).toMatchObject({
+    "cardea/refusal": { code: "denied", rule: "no-deletes" },
+  });
+  expect(api.asked).toEqual([]);
+  expect(await call("pets__getPet")).toMatchObject({
+    "cardea/refusal": { code: "upstream_unavailable", server: "pets" },
+  });
+});
+
+describe("a document", () => {
+  test("that changed is read again at SIGHUP", async () => {
+    const { file, gateway } = await serving(documentOf(PETS));
+    const host = await openModern({ url: gateway.url });
+    onTestFinished(() => host.close());
+    writeFileSync(file, readFileSync(file, "utf8").replaceAll("Pet", "Animal"));
+    process.kill(gateway.process.pid, "SIGHUP");
+    await until("the new tools", async () => {
+      const names = (await host.list("tools")).map(({ name }) => name);
+      return names.join() === "pets__getAnimal,pets__deleteAnimal";
+    });
+  });
+
+  test("that is long is read in a thread, whole or not at all", async () => {
+    const description = "x".repeat(2_000);
+    const paths = Object.fromEntries(
+      Array.from({ length: 200 }, (_, n) => [
+        `/p${n}`,
+        { get: { operationId: `op${n}`, description, ...ok } },
+      ]),
+    );
+    const { gateway } = await serving(documentOf(paths));
+    const host = await openModern({ url: gateway.url });
+    onTestFinished(() => host.close());
+    expect(await host.list("tools")).toHaveLength(200);
+  });
+
+  test("that is long and wrong says what is wrong", async () => {
+    const wrong = { ...documentOf({}), openapi: "4.0", description: "x".repeat(300_000) };
+    const file = join(folderWith({ "api.json": wrong }), "api.json");
+    const gateway = await serveAtOnce({ mcpServers: { pets: { type: "openapi", spec: file } } });
+    onTestFinished(async () => void (await gateway.stop()));
+    await gateway.process.says(/pets has a document of OpenAPI 4\.0; 3\.0 and 3\.1 are read/);
+  });
+});
