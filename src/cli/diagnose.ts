@@ -182,8 +182,8 @@ function diagnoseProcess(
 /** An API is not called when it starts; what can fail is the OpenAPI document. */
 function diagnoseDocument({ document }: OpenApiTransport, error: unknown): Diagnosis {
   const message = messageOf(error);
-  const isNetwork = "url" in document && codesOf(error).length > 0;
-  if (isNetwork) return diagnoseAddress(document, error);
+  const isDocument = / has (?:a|no) document\b/.test(message);
+  if ("url" in document && !isDocument) return diagnoseAddress(document, error);
   return {
     cause: "bad_document",
     sentence: `its OpenAPI document cannot be used: it ${withoutName(message)}`,

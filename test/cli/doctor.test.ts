@@ -64,6 +64,8 @@ describe("what is really there", () => {
       closed: { url: `http://127.0.0.1:${port}/closed` },
       nowhere: { url: `http://127.0.0.1:${port}/nowhere` },
       nobody: { url: "http://127.0.0.1:9/mcp" },
+      undocumented: { type: "openapi", url: `http://127.0.0.1:${port}/openapi.json` },
+      unreachable: { type: "openapi", url: "http://127.0.0.1:9/openapi.json" },
     });
     const shell = fakeShell({
       cwd: folder,
@@ -90,6 +92,8 @@ describe("what is really there", () => {
     ["closed", "credentials", /^it answers 401/],
     ["nowhere", "not_found", /^there is nothing at \/nowhere$/],
     ["nobody", "nobody_listens", /^connection refused: no server listens at 127\.0\.0\.1:9$/],
+    ["undocumented", "bad_document", /has no document at http:.*\/openapi\.json: HTTP status 404$/],
+    ["unreachable", "nobody_listens", /no server listens at 127\.0\.0\.1:9$/],
   ])("%s: %s", (server, cause, sentence) => {
     const found = reports.find((report) => report.server === server);
     expect(found).toMatchObject({ ok: cause === "ok", cause, sentence: expect.stringMatching(sentence) });
@@ -98,7 +102,7 @@ describe("what is really there", () => {
   test("every server is told of, in the order of the file, and the code says that not all is well", () => {
     expect(reports.map(({ server }) => server)).toEqual([
       ...["fine", "gone", "line", "folder", "file", "module", "package", "exits", "variable"],
-      ...["banner", "silent", "closed", "nowhere", "nobody"],
+      ...["banner", "silent", "closed", "nowhere", "nobody", "undocumented", "unreachable"],
     ]);
     expect(code).toBe(1);
   });
