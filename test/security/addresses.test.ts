@@ -153,7 +153,7 @@ describe("an issuer that was taken over", () => {
       from.metadata = { jwks_uri: `https://${form}/latest/meta-data` };
       let why = "";
       const warn = (_: object, sentence: string): void => {
-        why = sentence;
+        why += sentence;
       };
       const logger = { ...SILENT, warn };
       const authentication = authenticationOf({ jwt: jwtConfig(from.url) }, { logger });
