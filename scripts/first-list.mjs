@@ -1,9 +1,9 @@
 /**
  * `node scripts/first-list.mjs [ROUNDS]`: three servers that `npx` fetches from the registry into an empty cache, in a
- * gateway that has just started, and hosts that list once: SDK 1.32 and 2.4, over stdio and HTTP. Every core is kept busy
+ * gateway that has just started with the config of `cardea init`, and hosts that list once: SDK 1.32 and 2.4, over stdio and HTTP. Every core is kept busy
  * meanwhile. Exits with 1 when a list is not whole. Needs the network; not part of the tests.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -26,16 +26,22 @@ const npx = (name, ...args) => ({
   args: ["-y", `@modelcontextprotocol/server-${name}`, ...args],
 });
 
-/** A folder with an empty npm cache and a config of three servers. */
+/** A folder with an empty npm cache, and the config that `cardea init` writes from a Claude Desktop file. */
 function emptyFolder() {
   const folder = mkdtempSync(join(tmpdir(), "cardea-first-list-"));
-  const config = join(folder, "cardea.json");
+  const config = join(folder, "cardea.jsonc");
   const env = { npm_config_cache: join(folder, "npm"), npm_config_update_notifier: "false" };
   const servers = { everything: npx("everything"), files: npx("filesystem", folder), memory: npx("memory") };
   const mcpServers = Object.fromEntries(
-    Object.entries(servers).map(([name, server]) => [name, { ...server, cwd: folder, env }]),
+    Object.entries(servers).map(([name, server]) => [name, { ...server, env }]),
   );
-  writeFileSync(config, JSON.stringify({ mcpServers }, null, 2));
+  const desktop = join(folder, "desktop.json");
+  writeFileSync(desktop, JSON.stringify({ mcpServers }, null, 2));
+  execFileSync(process.execPath, [MAIN, "init", "--from", desktop, "--out", config], {
+    cwd: folder,
+    env: environment(folder),
+    stdio: "ignore",
+  });
   const remove = () => {
     try {
       rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });

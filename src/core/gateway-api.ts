@@ -21,7 +21,7 @@ export interface GatewayApi {
   readonly handle: Handler;
   nextCallId(): number;
   readonly changes: ChangeFeed;
-  /** The merged capabilities and instructions of the servers that `client` sees. Waits a second at most, for instructions. */
+  /** The merged capabilities and instructions of the servers that `client` sees. Waits 0.75 s at most, for servers that start. */
   describe(client: Client): Promise<ServerDescription>;
   /**
    * At the path of a single server: waits up to 5 s until it is connected.

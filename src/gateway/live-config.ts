@@ -113,8 +113,11 @@ export class LiveConfig implements ConfigInEffect {
  * for its response; a server that starts more slowly is served like one of several.
  */
 const CONNECT_WAIT_MS = 5_000;
-/** How long (ms) `initialize` and `server/discover` wait for instructions, which a host reads only once. */
-const DESCRIBE_WAIT_MS = 1_000;
+/**
+ * How long (ms) `initialize` and `server/discover` wait for capabilities and instructions, which a legacy host reads only once:
+ * what a local server needs to start. They do not wait for `startupWait`.
+ */
+const DESCRIBE_WAIT_MS = 750;
 
 /** Reads the config in effect anew at each call. */
 export function createGatewayApi(

@@ -51,6 +51,19 @@ describe("init", () => {
     expect(out).toContain("http://127.0.0.1:8080/mcp");
   });
 
+  test.each([
+    ["a command that fetches its package gets a longer startupWait", "npx", 45_000],
+    ["other commands keep the default", "node", 10_000],
+  ])("%s", async (_what, command, startupWaitMs) => {
+    const { run, write, read } = atHome();
+    write(DESKTOP, { mcpServers: { files: { command, args: ["files"] } } });
+    for (const file of ["cardea.jsonc", "cardea.yaml"]) {
+      expect((await run("init", "--out", file)).code).toBe(0);
+      const outcome = readConfig(read(`work/${file}`), file, { env: {} });
+      expect(outcome.ok && outcome.config.startupWaitMs).toBe(startupWaitMs);
+    }
+  });
+
   test("overwrites nothing", async () => {
     const { run, write, read } = atHome();
     write("work/cardea.jsonc", "{}");
