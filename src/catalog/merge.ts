@@ -57,15 +57,27 @@ interface Source {
   readonly override: OverriddenTool | undefined;
 }
 
-/** An entry whose name another server has already, so that it is listed with a hash ending. */
+/** An entry whose name is taken, or belongs to another server, so that it is listed with a hash ending. */
 export interface Renamed {
   readonly server: string;
-  /** The name that both have. */
+  /** Its own name. */
   readonly name: string;
   readonly exposed: string;
-  /** The server that keeps the name. */
+  /** The server that keeps the name; the same one where two of its names are exposed alike. */
   readonly other: string;
+  /** What the name begins with, where that is the prefix of `other`, whether or not `other` lists one of this name. */
+  readonly start?: string;
 }
+
+/** Why it is listed so, and what changes that. */
+export function renamedReason({ server, other, start }: Renamed): string {
+  if (start !== undefined)
+    return `names that begin with ${start} are those of server ${other}; give one of the servers another "prefix"`;
+  if (other === server)
+    return `another of its names is exposed in the same form; "overrides" can give one of them a "name"`;
+  return `server ${other} has one of this name; give one of the servers a "prefix"`;
+}
+
 type OnRenamed = (renamed: Renamed) => void;
 
 interface ExposedName {
@@ -109,6 +121,13 @@ function assignNames(
     const { space, target, override } = source;
     const exposed = uniqueName(space.prefix, override?.name ?? target, naming, taken, 1);
     taken.add(exposed);
+    if (onRenamed !== undefined) {
+      const owner = owners.ownerOf(exposedName(space.prefix, override?.name ?? target, naming));
+      if (owner !== undefined) {
+        const { server: other, namePrefix: start } = owner;
+        onRenamed({ server: space.name, name: override?.name ?? target, exposed, other, start });
+      }
+    }
     const unambiguousName = owners.unambiguousName(space.name, exposed);
     names.set(source, unambiguousName === exposed ? { exposed } : { exposed, unambiguousName });
   }

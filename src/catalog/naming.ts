@@ -152,7 +152,12 @@ export class NameOwners {
 
   /** The server whose prefix a tool or prompt name begins with; undefined where no server has it. */
   ofName(name: string): string | undefined {
-    return this.#owners.find(({ namePrefix }) => name.startsWith(namePrefix))?.server;
+    return this.ownerOf(name)?.server;
+  }
+
+  /** The same, with what its names begin with. */
+  ownerOf(name: string): { readonly server: string; readonly namePrefix: string } | undefined {
+    return this.#owners.find(({ namePrefix }) => name.startsWith(namePrefix));
   }
 
   /** The server whose prefix a URI has; undefined where no server has it. */

@@ -21,6 +21,9 @@ const HOST_FILES: ReadonlySet<string> = new Set([
 /** Keys that only a Cardea config has, whatever its file name. */
 const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles", "registry"];
 
+/** Keys under which hosts keep their servers, and which Cardea does not read; they look like slips of the pen. */
+const HOST_SERVERS_KEYS = ["mcp", "mcp_servers"];
+
 /** Keys that mean something in their host, and what leaving them out means here. */
 const HOST_KEYS: Readonly<Record<string, string>> = {
   headersHelper: "is not run here; put the header under headers, with a variable",
@@ -42,15 +45,20 @@ export function isHostFile(file: string, tree: ObjectTree): boolean {
 export function withImportHint(faults: readonly Fault[], file: string, tree: ObjectTree): readonly Fault[] {
   if (CARDEA_KEYS.some((key) => tree.members.has(key))) return faults;
   const strange = faults
-    .filter(({ message }) => / has an unknown key "[^"]*"$/.test(message))
+    .filter(({ message }) => UNKNOWN_KEY.test(message))
     .reduce<Fault | undefined>(
       (first, fault) => (first && first.offset <= fault.offset ? first : fault),
       undefined,
     );
   if (strange === undefined) return faults;
   const hint = `; if this is the config of a host, "cardea import ${file}" turns it into Cardea's`;
-  return faults.map((fault) => (fault === strange ? { ...fault, message: fault.message + hint } : fault));
+  const message = strange.message.replace(/; did you mean .*$/, "") + hint;
+  return faults.map((fault) => (fault === strange ? { ...fault, message } : fault));
 }
+
+const UNKNOWN_KEY = new RegExp(
+  ` has an unknown key "[^"]*"$|^the file has an unknown key "(?:${HOST_SERVERS_KEYS.join("|")})"`,
+);
 
 /** A host's config without the host's own keys, and what was left out. */
 export interface Stripped {

@@ -1,5 +1,6 @@
 /** What in a config matches nothing that the servers list? Filters, overrides, rules, limits and profiles, for `cardea doctor`. */
-import { mergeLists, type Renamed } from "../catalog/merge.js";
+import { mergeLists, type Renamed, renamedReason } from "../catalog/merge.js";
+import { NameOwners } from "../catalog/naming.js";
 import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
 import type { Advice } from "../config/advice.js";
 import { closest } from "../config/closest.js";
@@ -8,6 +9,7 @@ import { canBeginWith, exposedStarts } from "../config/own-names.js";
 import type { Route } from "../core/call.js";
 import { LISTS, type ListKind } from "../core/lists.js";
 import { glob } from "../patterns/globs.js";
+import { nearestName } from "../policy/rules/advice.js";
 import { compileMatcher } from "../policy/rules/rule.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
@@ -41,10 +43,10 @@ export function ineffectiveSettings(
         entries === undefined ? [] : [...deadFilters(server, entries), ...deadOverrides(server, entries)];
       return found.map((advice) => ({ ...advice, server: server.name }));
     }),
-    ...renamed.map(({ kind, server, name, exposed: shown, other }) => ({
-      server,
-      path: ["prefix"],
-      message: `its ${LISTS[kind].noun} ${writeJson(name)} is listed as ${shown}: server ${writeJson(other)} has one of this name; give one of them a "prefix"`,
+    ...renamed.map((one) => ({
+      server: one.server,
+      path: one.other === one.server ? [] : ["prefix"],
+      message: `its ${LISTS[one.kind].noun} ${writeJson(one.name)} is listed as ${one.exposed}: ${renamedReason(one)}`,
     })),
     ...(config.policy?.rules ?? []).flatMap((rule, at) =>
       deadMatcher(rule, ["policy", "rules", at], `rule "${rule.name}"`, exposed),
@@ -80,7 +82,8 @@ function exposedRoutes(
     const space = serverNamespace(server);
     return { space, items: visibleItems(space, kind, listed.get(server.name)?.[kind] ?? []) };
   });
-  return mergeLists(kind, contributions, naming, undefined, onRenamed).entries.map(({ route }) => route);
+  const owners = new NameOwners(servers, naming.reserved ?? [], naming);
+  return mergeLists(kind, contributions, naming, owners, onRenamed).entries.map(({ route }) => route);
 }
 
 const ownNames = (entries: ListedEntries, kind: NamedKind): readonly string[] =>
@@ -176,8 +179,25 @@ function deadName(
     exposedStarts(unread, config.naming).some((start) => canBeginWith(pattern, start));
   if (mayBeTheirs) return undefined;
   const own = theirs.find((route) => route.target === pattern);
-  const better = own === undefined ? hint(pattern, names) : `; did you mean ${own.exposed}?`;
+  const better =
+    own === undefined
+      ? hint(pattern, names, nearestPrefix(pattern, meant, config))
+      : `; did you mean ${own.exposed}?`;
   return `no ${LISTS[kind].noun} is exposed under a name like this${better}`;
+}
+
+/** The pattern with the prefix that is nearest to its own, where no server of `meant` has that. */
+function nearestPrefix(
+  pattern: string,
+  meant: readonly string[],
+  { servers, naming }: Config,
+): string | undefined {
+  const starts = exposedStarts(
+    servers.filter(({ name, prefix }) => prefix !== "" && meant.includes(name)),
+    naming,
+  );
+  if (starts.some((start) => canBeginWith(pattern, start))) return undefined;
+  return nearestName(pattern, starts, naming.separator);
 }
 
 function deadGlobs(
@@ -196,9 +216,11 @@ function deadGlobs(
 /** A glob of a filter that takes the exposed form too, as the file has it: see config/own-names.ts. */
 const writtenAs = (pattern: string): string => pattern.replace(/^\{[^{},]+,\}/, "");
 
-/** The nearest name, or some that there are. */
-function hint(pattern: string, names: readonly string[]): string {
-  const near = closest(pattern.replace(/[*?{},]/g, ""), names);
+/** The nearest name; or `guess`, where it matches one; or some that there are. */
+function hint(pattern: string, names: readonly string[], guess?: string): string {
+  const near =
+    closest(pattern.replace(/[*?{},]/g, ""), names) ??
+    (guess !== undefined && names.some(glob(guess)) ? guess : undefined);
   if (near !== undefined) return `; did you mean ${near}?`;
   const some = names.slice(0, 3);
   return some.length === 0 ? "" : `; there is ${some.join(", ")}${names.length > some.length ? " …" : ""}`;

@@ -58,6 +58,24 @@ test("a name that an earlier server has gets a hash ending, which is warned of o
   ]);
 });
 
+test("a name that begins like those of another server gets a hash ending, which is warned of", async () => {
+  const warned: string[] = [];
+  const logger = { ...SILENT, warn: (_: unknown, sentence: string) => void warned.push(sentence) };
+  const bare = fakeUpstream("bare", { lists: { tools: [tool("notes__read")] } });
+  const notes = fakeUpstream("notes", { lists: { tools: [tool("a.b"), tool("a b")] } });
+  const servers = [server("bare", { prefix: "" }), server("notes")];
+  const catalog = catalogOf([bare, notes], { servers, logger });
+  await vi.waitFor(() => expect(names(catalog)).toHaveLength(3), { timeout: 60_000 });
+  expect(warned.toSorted()).toEqual([
+    expect.stringMatching(
+      /^the tool "a b" of server notes is listed as notes__a_b_\w{8}: another of its names is exposed in the same form; "overrides" can give one of them a "name"$/,
+    ),
+    expect.stringMatching(
+      /^the tool "notes__read" of server bare is listed as notes__read_\w{8}: names that begin with notes__ are those of server notes; give one of the servers another "prefix"$/,
+    ),
+  ]);
+});
+
 describe("the names of a merged list", () => {
   // A small alphabet and short limits, so that names meet all the time.
   const word = fc.string({ unit: fc.constantFrom("a", "b", "_", ".", "/", "é"), maxLength: 6 });

@@ -14,6 +14,7 @@ describe("the file of a host under a name that says nothing", () => {
       2,
       "theme",
     ],
+    ["opencode", '{\n  "mcp": { "a": { "type": "local", "command": ["x"] } }\n}', 2, "mcp"],
     ["Goose", '{\n  "extensions": { "a": { "cmd": "x" } }\n}', 2, "extensions"],
     [
       "a server with keys of its host",

@@ -57,6 +57,10 @@ test.each([
     "policy.rules.0.tools.0: no tool is exposed under a name like this; did you mean files__read_file?",
   ],
   [
+    rules({ tools: ["flies__read_*"] }),
+    "policy.rules.0.tools.0: no tool is exposed under a name like this; did you mean files__read_*?",
+  ],
+  [
     rules({ tools: ["query"] }),
     "policy.rules.0.tools.0: no tool is exposed under a name like this; did you mean db__query?",
   ],
@@ -104,7 +108,13 @@ test("names that meet are told, with what the later one becomes", () => {
   ]);
   expect(told({ mcpServers: { a: bare, b: bare } }, listed)).toEqual([
     expect.stringMatching(
-      /^b: prefix: its tool "read" is listed as read_[a-z2-7]{8}: server "a" has one of this name/,
+      /^b: prefix: its tool "read" is listed as read_[a-z2-7]{8}: server a has one of this name/,
+    ),
+  ]);
+  const foreign = new Map([["a", entries("b__read")]]);
+  expect(told({ mcpServers: { a: bare, b: { command: "x" } } }, foreign)).toEqual([
+    expect.stringMatching(
+      /^a: prefix: its tool "b__read" is listed as b__read_[a-z2-7]{8}: names that begin with b__ are those of server b;/,
     ),
   ]);
 });

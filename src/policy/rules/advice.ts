@@ -218,7 +218,11 @@ function unmatchedNames(
 }
 
 /** The pattern with the prefix that is nearest to its own; with the only one where it has none. */
-function nearestName(pattern: string, names: readonly string[], separator: string): string | undefined {
+export function nearestName(
+  pattern: string,
+  names: readonly string[],
+  separator: string,
+): string | undefined {
   const at = pattern.indexOf(separator);
   const [only, second] = names;
   if (at === -1) return second === undefined && only !== undefined ? only + pattern : undefined;
