@@ -1,4 +1,5 @@
 /** `cardea doctor`: starts each server once and prints what is wrong with it, and what of the config matches nothing. */
+import type { Advice } from "../config/advice.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
@@ -58,7 +59,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   const reports = await work;
   progress.end();
   if (giveUp.signal.aborted) return EXIT.failed;
-  const warnings = await ineffective(opened.loaded, probes, safe);
+  const warnings = await ineffective(opened.loaded, probes, shell, safe);
   if (json) {
     const rows = reports.map((row) => {
       const own = warnings.filter(({ server }) => server === row.server).map(({ problem }) => problem);
@@ -78,10 +79,11 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
 const waitingText = (waiting: ReadonlySet<string>, { servers }: Config): string =>
   `${servers.length - waiting.size} of ${servers.length} servers; waiting for ${[...waiting].join(", ")}`;
 
-/** What of the config matches nothing that the servers list. */
+/** What of the config matches nothing that the servers list, and what `check` says of rules and limits beside that. */
 async function ineffective(
   { config, problemAt, serverPath }: GoodConfig,
   probes: ReadonlyMap<string, ProbeResult>,
+  shell: CommandContext,
   safe: (text: string) => string,
 ): Promise<readonly { readonly server: string | undefined; readonly problem: Problem }[]> {
   const listed = new Map(
@@ -89,9 +91,14 @@ async function ineffective(
       connected?.lists === undefined ? [] : [[name, connected.lists] as const],
     ),
   );
-  if (listed.size === 0) return [];
   const { ineffectiveSettings } = await import("../operator/ineffective.js");
-  return ineffectiveSettings(config, listed).map(({ server, path, message }) => ({
+  const byLists = listed.size === 0 ? [] : ineffectiveSettings(config, listed);
+  const hasRules = config.policy !== undefined || config.limits !== undefined;
+  const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
+  // The lists tell more about a glob than the prefixes of servers do.
+  const known = new Set(byLists.map(({ path }) => path.join("\0")));
+  const others = onRules.filter(({ path }) => !known.has(path.join("\0")));
+  return [...byLists, ...others].map(({ server, path, message }) => ({
     server,
     problem:
       server === undefined

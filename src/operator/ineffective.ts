@@ -33,7 +33,10 @@ export function ineffectiveSettings(
 ): readonly Advice[] {
   const renamed: (Renamed & { readonly kind: NamedKind })[] = [];
   const routes = NAMED_KINDS.flatMap((kind) =>
-    exposedRoutes(config, listed, kind, (one) => renamed.push({ ...one, kind })),
+    exposedRoutes(config, listed, kind, (one) => {
+      // The report of a server names those that begin with another's prefix.
+      if (one.start === undefined) renamed.push({ ...one, kind });
+    }),
   );
   const exposed: ExposedNames = { config, listed, routes };
   return [

@@ -362,6 +362,25 @@ ok    files: all right: 2 tools
     expect(JSON.parse(asJson.out())).toMatchObject([{ ok: true, warnings: [{ line: 1, message: warning }] }]);
   });
 
+  test("says of rules what check says, and of a glob only what the lists tell", async () => {
+    const rule = { name: "r", tools: ["flies__*"], principals: ["zoe"], effect: "deny" };
+    const config = { mcpServers: { files: { command: "x" } }, policy: { rules: [rule] } };
+    writeFileSync(join(folder, "cardea.json"), JSON.stringify(config));
+    const shell = fakeShell({ cwd: folder, examine: async () => listing("read_file") });
+    expect(await runCommandLine(["doctor"], shell)).toBe(0);
+    expect(shell.out().trimEnd().split("\n")).toEqual([
+      "ok    files: all right: 2 of 3 tools",
+      expect.stringMatching(
+        /: warning: no tool is exposed under a name like this; did you mean files__\*\?$/,
+      ),
+      expect.stringMatching(/: warning: no host over HTTP comes as this principal/),
+    ]);
+    const unread: ProbeResult = { stderr: [], nonProtocolOutput: [] };
+    const none = fakeShell({ cwd: folder, examine: async () => unread });
+    expect(await runCommandLine(["doctor"], none)).toBe(1);
+    expect(none.out()).toMatch(/warning: matches no name: .* did you mean files__\*\?/);
+  });
+
   test("reports a server as soon as it has answered", async () => {
     write({ slow: { command: "x" }, quick: { command: "x" } });
     let answer = (_: ProbeResult): void => {};

@@ -111,10 +111,12 @@ test("names that meet are told, with what the later one becomes", () => {
       /^b: prefix: its tool "read" is listed as read_[a-z2-7]{8}: server a has one of this name/,
     ),
   ]);
-  const foreign = new Map([["a", entries("b__read")]]);
-  expect(told({ mcpServers: { a: bare, b: { command: "x" } } }, foreign)).toEqual([
-    expect.stringMatching(
-      /^a: prefix: its tool "b__read" is listed as b__read_[a-z2-7]{8}: names that begin with b__ are those of server b;/,
-    ),
+  const foreign = new Map([
+    ["a", entries("b__read")],
+    ["b", entries("write")],
+  ]);
+  const deny = rules({ tools: ["b__read"] });
+  expect(told({ mcpServers: { a: bare, b: { command: "x" } }, ...deny }, foreign)).toEqual([
+    expect.stringMatching(/^policy\.rules\.0\.tools\.0: no tool is exposed under a name like this/),
   ]);
 });
