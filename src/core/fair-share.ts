@@ -34,7 +34,7 @@ export const UNLIMITED_SHARE: BudgetShare = { reserve: () => true, release: () =
 /** In characters. */
 const DEFAULT_TOTAL = 64 * 1024 * 1024;
 
-/** A sum of characters, of which each principal gets a fair share (`fair-share.ts`). */
+/** A sum of characters, of which each principal gets a fair share. */
 export class MemoryBudget {
   readonly #total: number;
   #used = 0;

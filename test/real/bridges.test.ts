@@ -178,10 +178,10 @@ describe("the one server behind a bridge", () => {
     await expect(openModern(place)).rejects.toThrow(why);
   });
 
-  test("is waited for while it starts", async () => {
+  test("is waited for while it starts, where it is served under its own names", async () => {
     const { args } = fixtureCommand("both");
     const late = `setTimeout(() => import(${JSON.stringify(args[0])}), 2500)`;
-    const place = stdioWith({ command: "node", args: ["-e", late, "--", ...args.slice(1)] });
+    const place = stdioWith({ command: "node", args: ["-e", late, "--", ...args.slice(1)], prefix: "" });
     const host = await openLegacy(place);
     expect(host.introduction().instructions).toContain("A server for tests");
     await host.close();

@@ -111,7 +111,11 @@ describe.each(REVISIONS)("a server of %s", (revision) => {
     },
   );
 
-  test("is promised what its revision has words for, and nothing on the connection that all share", () => {
+  test("is promised what its revision has words for, and nothing on the connection that all share", async () => {
+    for (const kind of kinds) {
+      const host = await openHost(stage, kind);
+      for (const { key } of legacy) await play(host, `${key}__roots`);
+    }
     const promises = {
       "2025-11-25": { sampling: { tools: {} }, elicitation: { form: {}, url: {} } },
       "2025-06-18": { sampling: {}, elicitation: {} },

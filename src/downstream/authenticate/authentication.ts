@@ -87,12 +87,12 @@ export function createAuthentication(config: AuthConfig, options: Authentication
   return {
     isRequired: true,
     authenticate(request) {
-      const address = request.socket?.remoteAddress;
       const credential = credentialOf(request);
-      if (credential === undefined) throw refused(missingCredentials(config), address);
+      if (credential === undefined) throw refused(missingCredentials(config), request.socket?.remoteAddress);
       const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
       const known = cache.get(name);
       if (known !== undefined && known.until > Date.now()) return known.principal;
+      const address = request.socket?.remoteAddress;
       if (credential.kind === "token" && config.jwt !== undefined)
         return authenticateToken(credential.text, name, address);
       const { principal, expiresAt } = authenticateKey(credential, address);

@@ -70,19 +70,26 @@ export class ClientCache {
     const cached = this.#cachedFor(sender.principal);
     const { last } = cached;
     if (last !== undefined && matchesClient(last.client, endpoint, capabilities, info)) {
-      last.seen.lastAt = Date.now();
+      this.#noteAgain(last);
       return last.client;
     }
     const text = writeJson([endpoint, capabilities, info]);
     const client = cached.byText.get(text)?.client ?? newClient(sender, capabilities, info);
-    // Looked up anew, because the record of a host that was idle is gone.
-    const current = { client, seen: this.#recent.of(client) };
-    current.seen.lastAt = Date.now();
+    const current = { client, seen: this.#recent.of(client), notedAt: Date.now() };
     if (text.length > MAX_CACHED_LENGTH) return client;
     if (!cached.byText.has(text) && cached.byText.size >= MAX_CACHED_CLIENTS) cached.byText.clear();
     cached.byText.set(text, current);
     cached.last = current;
     return client;
+  }
+
+  /** Only once a minute is a record looked up, which keeps it among the recent ones. */
+  #noteAgain(last: CachedClient): void {
+    const now = Date.now();
+    last.seen.lastAt = now;
+    if (now - last.notedAt < NOTE_INTERVAL_MS) return;
+    last.seen = this.#recent.of(last.client);
+    last.notedAt = now;
   }
 
   #cachedFor(principal: Principal): CachedClients {
@@ -102,8 +109,11 @@ interface CachedClients {
 }
 interface CachedClient {
   readonly client: Client;
-  readonly seen: SeenClient;
+  seen: SeenClient;
+  /** When the record was looked up, in milliseconds since 1970. */
+  notedAt: number;
 }
+const NOTE_INTERVAL_MS = 60_000;
 const MAX_CACHED_CLIENTS = 100;
 /** The longest metadata, in characters, of a client that is cached. */
 const MAX_CACHED_LENGTH = 2_000;

@@ -26,13 +26,16 @@ export interface SeenClient {
 export class RecentClients {
   readonly #seen = new LRUCache<string, SeenClient>(entryLimit(MAX_CLIENTS));
 
-  /** The record of the host that `client` is; its `lastAt` is set at each request. */
+  /** The record of the host that `client` is, with this moment as `lastAt`. */
   of({ principal, endpoint, info }: Client): SeenClient {
     const name = stringAt(info, "name");
     const key = boundedKey(writeJson([principal.id, endpoint, name]));
     const now = Date.now();
     const known = this.#seen.get(key);
-    if (known !== undefined && now - known.lastAt < IDLE_MS) return known;
+    if (known !== undefined && now - known.lastAt < IDLE_MS) {
+      known.lastAt = now;
+      return known;
+    }
     const seen = {
       principal: shortened(principal.id),
       client: name === undefined ? undefined : shortened(name),

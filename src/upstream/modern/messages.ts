@@ -44,7 +44,8 @@ interface ClientMeta {
   readonly text: string;
 }
 
-const MAX_STANDARD_HEADERS = 2_000;
+/** Per connection, of which a server may have 100. */
+const MAX_STANDARD_HEADERS = 200;
 /** Longer names (characters) are not cached. */
 const MAX_CACHED_NAME_LENGTH = 256;
 
