@@ -62,9 +62,10 @@ export async function changeConfig(
   }
   try {
     if (text === undefined) await writeFile(path, after, { flag: "wx", mode: 0o600 });
-    else await replaceFile(path, after);
+    else await replaceFile(path, { before: text, after });
   } catch (error) {
-    log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    if (error instanceof EditError) log.error({ file }, `${file} was not changed: ${error.message}`);
+    else log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
     return EXIT.failed;
   }
   // What only the environment of the moment lacks is said, and does not keep the edit back.

@@ -1,7 +1,7 @@
 /** Writes the file of a host: a backup first, then the new text in one step. */
 import { constants, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { replaceFile } from "../config/edit.js";
+import { type Replacement, replaceFile } from "../config/edit.js";
 
 /** Copies the file beside itself and returns the copy's path: the first of `.bak`, `.bak.2`, `.bak.3` … that is free. */
 export async function backUp(file: string): Promise<string> {
@@ -17,8 +17,8 @@ export async function backUp(file: string): Promise<string> {
 }
 
 /** Replaces the file, or makes it with its folders; a new one is readable by its owner alone. */
-export async function writeHostFile(file: string, text: string, isPresent: boolean): Promise<void> {
+export async function writeHostFile(file: string, text: Replacement, isPresent: boolean): Promise<void> {
   if (isPresent) return replaceFile(file, text);
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, text, { flag: "wx", mode: 0o600 });
+  await writeFile(file, text.after, { flag: "wx", mode: 0o600 });
 }

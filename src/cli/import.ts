@@ -9,6 +9,7 @@ import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
+import { ANY_VARIABLE } from "./edit-config.js";
 import { EXIT } from "./exit.js";
 
 /** Prints a host's config as Cardea's. Returns the exit code. */
@@ -72,14 +73,7 @@ function format({ servers: found, variables }: Imported, name: string): string {
 
 /** What the host took and Cardea will not; every variable counts as set. */
 function warnOfUnsupported(output: string, log: Log): void {
-  const anything = new Proxy<Record<string, string>>(
-    {},
-    {
-      get: () => "https://example.com",
-      getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true, value: "" }),
-    },
-  );
-  const loaded = readConfig(output, "the imported config", { env: anything, readFile: () => "" });
+  const loaded = readConfig(output, "the imported config", { env: ANY_VARIABLE, readFile: () => "" });
   if (!loaded.ok) for (const problem of loaded.problems) log.warn({}, formatProblem(problem));
 }
 

@@ -96,15 +96,20 @@ export async function install(
   }
   try {
     const backup = isPresent ? await backUp(file) : undefined;
-    await writeHostFile(file, after, isPresent);
+    await writeHostFile(file, { before: text, after, ownerOnly: hasHeaders(target.connection) }, isPresent);
     const kept = backup === undefined ? "" : ` (as it was before: ${backup})`;
     await write(shell.stdout, `wrote ${file}${kept}\nRestart ${host.title} to see it.\n`);
     return EXIT.done;
   } catch (error) {
-    log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    if (error instanceof EditError) log.error({ file }, `${file} was not changed: ${error.message}`);
+    else log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
     return EXIT.failed;
   }
 }
+
+/** Headers are mostly credentials. */
+const hasHeaders = (connection: HostConnection): boolean =>
+  connection.kind === "http" && Object.keys(connection.headers).length > 0;
 
 function unknownHost(id: string): never {
   const ids = KNOWN_HOSTS.map((host) => host.id);
@@ -130,6 +135,7 @@ async function findTarget(
   const url = flags.url ?? (shell.env.CARDEA_INSTALL_URL || undefined);
   const header = linesOf(flags.header, shell.env.CARDEA_HEADER);
   const headers = Object.fromEntries(headersOf(header));
+  log.addSecrets(Object.values(headers));
   if (url !== undefined) {
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
       throw new UsageError("--url takes an http: or https: URL");

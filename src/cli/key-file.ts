@@ -157,7 +157,7 @@ async function save(
   log: Log,
 ): Promise<boolean> {
   try {
-    await replaceFile(resolve(shell.cwd, file), editConfig(text, file, edits));
+    await replaceFile(resolve(shell.cwd, file), { before: text, after: editConfig(text, file, edits) });
     return true;
   } catch (error) {
     const why = error instanceof EditError ? error.message : readErrorMessage(error);

@@ -1,6 +1,6 @@
 /** Edits a config file: changes single values, keeps comments and layout, and never leaves a broken file. */
 import { randomBytes } from "node:crypto";
-import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { editJson } from "./edit-json.js";
@@ -34,24 +34,57 @@ export function editConfig(text: string, file: string, edits: readonly ConfigEdi
     .replace(/^/, bom);
 }
 
-/** Replaces the file by one with `text` in one step; a symbolic link stays one, and the permissions stay. */
-export async function replaceFile(file: string, text: string): Promise<void> {
+/** The new text of a file. */
+export interface Replacement {
+  /** The text that was edited. */
+  readonly before: string;
+  readonly after: string;
+  /** Whether other users may neither read nor write the file afterwards. Default: the permissions stay. */
+  readonly ownerOnly?: boolean;
+}
+
+/**
+ * Replaces the file by one with the text `after` in one step; a symbolic link stays one, and owner, group and permissions
+ * stay.
+ *
+ * @throws EditError when the file no longer has the text `before`, or its owner cannot be kept; else the error of the system
+ */
+export async function replaceFile(
+  file: string,
+  { before, after, ownerOnly = false }: Replacement,
+): Promise<void> {
   const target = await realpath(file);
-  const { mode } = await stat(target);
+  const { mode, uid, gid } = await stat(target);
   const draft = join(dirname(target), `.${basename(target)}.${randomBytes(4).toString("hex")}`);
+  const handle = await open(draft, "wx", 0o600);
   try {
-    await writeFile(draft, text, { mode: mode & 0o777, flag: "wx" });
+    await handle.writeFile(after);
+    const made = await handle.stat();
+    if (made.uid !== uid || made.gid !== gid) {
+      await handle.chown(uid, gid).catch((cause: unknown) => {
+        throw new EditError(foreignOwner(uid, gid), { cause });
+      });
+    }
+    // After the owner, whose change clears special bits.
+    await handle.chmod(mode & (ownerOnly ? 0o700 : 0o7777));
+    await handle.close();
+    if ((await readFile(target, "utf8")) !== before) throw new EditError(CHANGED_MEANWHILE);
     await rename(draft, target);
   } catch (error) {
+    await handle.close();
     await rm(draft, { force: true });
     throw error;
   }
 }
 
+const CHANGED_MEANWHILE = "another program changed it in the meantime; run the command again";
+const foreignOwner = (uid: number, gid: number): string =>
+  `it belongs to user ${uid} and group ${gid}, and this user cannot keep that; run the command as its owner`;
+
 /** Edits the file at `file` in place. @throws EditError, or the error of the system */
 export async function editConfigFile(file: string, edits: readonly ConfigEdit[]): Promise<void> {
   const text = await readFile(file, "utf8");
-  await replaceFile(file, editConfig(text, file, edits));
+  await replaceFile(file, { before: text, after: editConfig(text, file, edits) });
 }
 
 function applyEdit(text: string, file: string, { path, value: given }: ConfigEdit): string {

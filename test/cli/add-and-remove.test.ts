@@ -177,6 +177,29 @@ describe("add", () => {
       }
     });
 
+    test("does not undo what another program wrote while the registry was asked", async () => {
+      const place = atHome({ WEATHER_KEY: "x" });
+      const theirs = `{ "auth": { "keys": [] }, "mcpServers": {} }`;
+      const server = createServer((_, answer) => {
+        place.write("work/cardea.jsonc", theirs);
+        answer.end(JSON.stringify({ server: ENTRY, _meta: {} }));
+      });
+      await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+      try {
+        place.write("work/cardea.jsonc", CONFIG);
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/server.json`;
+        const { code, out, said } = await place.run("add", "weather", url);
+        expect([code, out, said.at(-1)]).toEqual([
+          1,
+          "",
+          "error: cardea.jsonc was not changed: another program changed it in the meantime; run the command again",
+        ]);
+        expect(place.read("work/cardea.jsonc")).toBe(theirs);
+      } finally {
+        await new Promise((done) => server.close(done));
+      }
+    });
+
     test("a name without a registry is refused with the key to set", async () => {
       const { code, said } = await atHome().run("add", "io.github.me/weather");
       expect([code, said[0]]).toEqual([

@@ -1,5 +1,5 @@
 /** A command with a home folder and a working folder of its own, so that it touches nothing else. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach } from "vitest";
@@ -14,6 +14,8 @@ export interface AtHome {
   write(file: string, text: string | object): void;
   read(file: string): string;
   has(file: string): boolean;
+  /** The permission bits. */
+  mode(file: string): number;
 }
 
 const folders: string[] = [];
@@ -42,5 +44,6 @@ export function atHome(more: Readonly<Record<string, string>> = {}): AtHome {
     },
     read: (file) => readFileSync(join(folder, file), "utf8"),
     has: (file) => existsSync(join(folder, file)),
+    mode: (file) => statSync(join(folder, file)).mode & 0o7777,
   };
 }

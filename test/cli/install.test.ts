@@ -141,7 +141,7 @@ describe("install", () => {
     });
   });
 
-  test("does not show secrets of the file", async () => {
+  test("neither shows the headers that it writes nor lets other users read them", async () => {
     const place = withGateway();
     place.write("home/.cursor/mcp.json", { mcpServers: { own: { command: "o" } } });
     const { out } = await place.run(
@@ -152,6 +152,8 @@ describe("install", () => {
       "--header",
       "Authorization: Bearer abc",
     );
+    expect(out).not.toContain("abc");
+    expect(place.mode("home/.cursor/mcp.json")).toBe(0o600);
     expect(JSON.parse(place.read("home/.cursor/mcp.json")).mcpServers.cardea).toEqual({
       url: URL,
       headers: { Authorization: "Bearer abc" },

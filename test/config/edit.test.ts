@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
@@ -13,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EditError, editConfig, editConfigFile } from "../../src/config/edit.js";
+import { EditError, editConfig, editConfigFile, replaceFile } from "../../src/config/edit.js";
 
 const JSONC = `{
   // top
@@ -199,4 +200,51 @@ test("a file is replaced whole: its link stays a link, its permissions stay, and
   await expect(editConfigFile(link, [{ path: ["a", "c"], value: 2 }])).rejects.toThrow(EditError);
   expect(readdirSync(folder).sort()).toEqual(["cardea.jsonc", "real.jsonc"]);
   rmSync(folder, { recursive: true });
+});
+
+describe("a file that is replaced", () => {
+  const withFile = async (work: (file: string, folder: string) => Promise<void>): Promise<void> => {
+    const folder = mkdtempSync(join(tmpdir(), "cardea-replace-"));
+    const file = join(folder, "cardea.json");
+    writeFileSync(file, "before");
+    await work(file, folder).finally(() => rmSync(folder, { recursive: true }));
+  };
+
+  test("keeps permissions that the umask takes from new files", async () => {
+    await withFile(async (file) => {
+      chmodSync(file, 0o666);
+      await replaceFile(file, { before: "before", after: "after" });
+      expect([readFileSync(file, "utf8"), statSync(file).mode & 0o7777]).toEqual(["after", 0o666]);
+    });
+  });
+
+  test("is closed to other users where that is asked for", async () => {
+    await withFile(async (file) => {
+      chmodSync(file, 0o644);
+      await replaceFile(file, { before: "before", after: "after", ownerOnly: true });
+      expect(statSync(file).mode & 0o7777).toBe(0o600);
+    });
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("keeps its owner, group and special bits", async () => {
+    await withFile(async (file) => {
+      chownSync(file, 4321, 1234);
+      chmodSync(file, 0o2660);
+      await replaceFile(file, { before: "before", after: "after" });
+      const { uid, gid, mode } = statSync(file);
+      expect([uid, gid, mode & 0o7777]).toEqual([4321, 1234, 0o2660]);
+    });
+  });
+
+  test("is left alone where another program changed it after it was read", async () => {
+    await withFile(async (file, folder) => {
+      writeFileSync(file, "theirs");
+      const replaced = replaceFile(file, { before: "before", after: "after" });
+      await expect(replaced).rejects.toThrow(
+        new EditError("another program changed it in the meantime; run the command again"),
+      );
+      expect(readFileSync(file, "utf8")).toBe("theirs");
+      expect(readdirSync(folder)).toEqual(["cardea.json"]);
+    });
+  });
 });
